@@ -1,0 +1,28 @@
+"""Checks that several requests share."""
+
+from reference_coordinator.errors import Error
+from reference_coordinator.state import Group, Service
+
+
+def unavailable(group: Group) -> Error | None:
+    """Tell why this broker cannot act for the group, if it cannot."""
+    if group.service is Service.ABSENT:
+        return Error.NOT_COORDINATOR
+    if group.service is Service.LOADING:
+        return Error.COORDINATOR_LOAD_IN_PROGRESS
+    return None
+
+
+def validate_member(group: Group, member_id: str, instance_id: str | None) -> Error:
+    """Check a member's two ids (KIP-345): the instance first, then the member.
+
+    A request that names no instance passes with a static member's id: older versions of the
+    requests have no field for it.
+    """
+    if instance_id is not None:
+        owner = group.static_ids.get(instance_id)
+        if owner is None:
+            return Error.UNKNOWN_MEMBER_ID
+        if owner != member_id:
+            return Error.FENCED_INSTANCE_ID
+    return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID

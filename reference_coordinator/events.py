@@ -1,0 +1,147 @@
+"""What goes into `step`: requests as received, timers that ran out, outcomes of record writes.
+
+Every event carries its time, UTC epoch ms. What Kafka leaves open is an argument of the event
+(`Choices`): a replay binds it from what was observed, a simulation draws it.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reference_coordinator.errors import Error
+from reference_coordinator.records import GroupRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is offered for the things Kafka leaves open; taken only where it is allowed."""
+
+    new_member_id: str = ""
+    leader: str = ""
+    protocol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinReceived:
+    """JoinGroup. `protocols` are (name, metadata as base64), in the client's order."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    client_id: str
+    member_id: str
+    group_instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[tuple[str, str], ...]
+    reason: str | None = None
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReceived:
+    """SyncGroup. `assignments` are (member id, assignment as base64); followers send none."""
+
+    at_ms: float
+    request: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str | None
+    protocol: str | None
+    assignments: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReceived:
+    """Heartbeat."""
+
+    at_ms: float
+    request: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveReceived:
+    """LeaveGroup. `members` are (member id, group.instance.id); versions 0 to 2 name one member."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    members: tuple[tuple[str, str | None], ...]
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReceived:
+    """OffsetCommit; only what the coordinator checks of it."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+
+
+class TimerKind(StrEnum):
+    """The timers of a group; `SESSION` also covers pending and new members, as in Kafka."""
+
+    SESSION = "session"
+    JOIN = "join"
+    SYNC = "sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer's key: one join and one sync timer a group, one session timer a member."""
+
+    kind: TimerKind
+    member_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """An armed timer ran out."""
+
+    at_ms: float
+    timer: Timer
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWritten:
+    """The outcome of the write that `request` started."""
+
+    at_ms: float
+    request: str
+    error: Error = Error.NONE
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStarted:
+    """The broker began to load the group's partition."""
+
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The broker finished loading; `record` is the group as last stored, None if it never was."""
+
+    at_ms: float
+    record: GroupRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """The broker gave the group's partition up."""
+
+    at_ms: float
+
+
+Request = JoinReceived | SyncReceived | HeartbeatReceived | LeaveReceived | CommitReceived
+Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Unloaded

@@ -1,0 +1,229 @@
+"""The rebalance itself: prepare, wait for the members, start the next generation.
+
+Source: Kafka's classic protocol as the Java coordinator has it (4.0 to 4.3), notes in the
+docstrings where releases or implementations differ.
+"""
+
+from dataclasses import replace
+
+from reference_coordinator.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.errors import Error
+from reference_coordinator.events import TimerKind
+from reference_coordinator.state import Group, Member, State
+from reference_coordinator.turn import Turn
+
+CAN_REBALANCE = frozenset({State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE})
+
+
+def remove_member(turn: Turn, member_id: str) -> None:
+    """Take a member out; if it led the group, its successor stays open until the join phase ends.
+
+    Its timers run on; a session timer of an unknown member does nothing.
+    """
+    group = turn.group
+    removed = group.members.get(member_id)
+    members = {key: member for key, member in group.members.items() if key != member_id}
+    changes: dict[str, object] = {
+        "members": members,
+        "pending_joins": group.pending_joins - {member_id},
+        "pending_syncs": group.pending_syncs - {member_id},
+    }
+    if removed is not None and removed.group_instance_id is not None:
+        changes["static_ids"] = {
+            instance: owner
+            for instance, owner in group.static_ids.items()
+            if instance != removed.group_instance_id
+        }
+    if group.leader == member_id:
+        changes |= {"leader": None, "open_leaders": frozenset(members)}
+    elif member_id in group.open_leaders:
+        # It may have been the one picked, and then somebody was picked anew.
+        changes["open_leaders"] = frozenset(members)
+    turn.change(**changes)
+
+
+def rebalance_or_complete(turn: Turn, reason: Reason, member_id: str = "") -> None:
+    """Start a rebalance; where one is under way already, see whether this ends its join phase."""
+    if turn.group.state in CAN_REBALANCE:
+        prepare(turn, reason, member_id)
+    else:
+        complete_if_all_joined(turn)
+
+
+def prepare(turn: Turn, reason: Reason, member_id: str = "") -> None:
+    """Enter PreparingRebalance. Members that wait in SyncGroup are told to join again."""
+    if turn.group.state is State.COMPLETING_REBALANCE:
+        for member in tuple(turn.group.members.values()):
+            turn.put(replace(member, assignment=""))
+        answer_syncs(turn, Error.REBALANCE_IN_PROGRESS)
+    turn.change(pending_syncs=frozenset())
+    turn.disarm(TimerKind.SYNC)
+    initial = turn.group.state is State.EMPTY
+    if initial:
+        delay = turn.profile.settings.initial_rebalance_delay_ms
+        turn.change(initial_delay_left_ms=max(turn.group.rebalance_timeout_ms - delay, 0))
+        turn.arm(TimerKind.JOIN, delay)
+    turn.transition(State.PREPARING_REBALANCE, reason, member_id)
+    if initial:
+        return
+    if turn.group.all_joined:
+        complete_join_phase(turn)
+    else:
+        turn.arm(TimerKind.JOIN, turn.group.rebalance_timeout_ms)
+
+
+def complete_if_all_joined(turn: Turn) -> None:
+    """End the join phase if nobody is missing; the initial delay always runs out."""
+    group = turn.group
+    if (
+        group.state is State.PREPARING_REBALANCE
+        and group.previous_state is not State.EMPTY
+        and group.all_joined
+    ):
+        complete_join_phase(turn)
+
+
+def initial_delay_over(turn: Turn) -> None:
+    """Extend the initial delay while members keep coming, up to the rebalance timeout.
+
+    Java: whenever the group was empty; Scala only in a group's first generation.
+    """
+    left = turn.group.initial_delay_left_ms
+    if turn.group.new_member_added and left > 0:
+        delay = min(turn.profile.settings.initial_rebalance_delay_ms, left)
+        turn.change(new_member_added=False, initial_delay_left_ms=max(left - delay, 0))
+        turn.arm(TimerKind.JOIN, delay)
+    else:
+        complete_join_phase(turn)
+
+
+def complete_join_phase(turn: Turn) -> None:
+    """End the join phase: absent dynamic members go, absent static ones stay (KIP-345)."""
+    turn.disarm(TimerKind.JOIN)
+    for member in tuple(turn.group.members.values()):
+        if member.join is None and not member.is_static:
+            remove_member(turn, member.member_id)
+            turn.disarm(TimerKind.SESSION, member.member_id)
+    if not turn.group.members:
+        become_empty(turn)
+    elif turn.group.awaiting == 0:
+        # Nobody is there to lead: wait for another rebalance timeout (or for sessions to end).
+        turn.arm(TimerKind.JOIN, turn.group.rebalance_timeout_ms)
+    else:
+        start_generation(turn)
+
+
+def become_empty(turn: Turn) -> None:
+    """Enter Empty, with a generation of its own."""
+    turn.transition(
+        State.EMPTY,
+        generation=turn.group.generation + 1,
+        protocol=None,
+        leader=None,
+        open_leaders=frozenset(),
+        pending_syncs=frozenset(),
+        new_member_added=False,
+    )
+    turn.persist(None)
+
+
+def start_generation(turn: Turn) -> None:
+    """Enter CompletingRebalance: settle leader and protocol, answer every waiting member."""
+    leader = turn.bind("leader", turn.choices.leader, allowed_leaders(turn.group))
+    protocol = turn.bind("protocol", turn.choices.protocol, allowed_protocols(turn.group))
+    turn.transition(
+        State.COMPLETING_REBALANCE,
+        generation=turn.group.generation + 1,
+        leader=leader,
+        open_leaders=frozenset(),
+        protocol=protocol,
+        pending_syncs=frozenset(turn.group.members),
+    )
+    everyone = member_list(turn.group)
+    for member in tuple(turn.group.members.values()):
+        turn.answer_join(
+            member,
+            generation_answer(
+                turn.group,
+                member.member_id,
+                everyone if member.member_id == leader else frozenset(),
+            ),
+        )
+        present = turn.group.members[member.member_id]
+        turn.keep_alive(present)
+        if present.is_new:
+            turn.put(replace(present, is_new=False))
+    turn.arm(TimerKind.SYNC, turn.group.rebalance_timeout_ms)
+
+
+def allowed_leaders(group: Group) -> frozenset[str]:
+    """Return who may lead the next generation.
+
+    The leader stays if it rejoined. An open leader may be any that was left when the old one went;
+    whoever is picked must wait in JoinGroup, otherwise any waiting member may take over.
+    """
+    waiting = frozenset(key for key, member in group.members.items() if member.join is not None)
+    if group.leader in waiting:
+        return frozenset({group.leader}) if group.leader else waiting
+    candidates = group.open_leaders
+    if not group.leader and candidates and candidates <= waiting:
+        return candidates
+    return waiting
+
+
+def allowed_protocols(group: Group) -> frozenset[str]:
+    """Return the protocols with the most votes among those that every member supports."""
+    members = list(group.members.values())
+    common = set.intersection(*({name for name, _ in m.protocols} for m in members))
+    votes: dict[str, int] = {}
+    for member in members:
+        vote = next(name for name, _ in member.protocols if name in common)
+        votes[vote] = votes.get(vote, 0) + 1
+    most = max(votes.values())
+    return frozenset(name for name, count in votes.items() if count == most)
+
+
+def member_list(group: Group) -> frozenset[tuple[str, str | None, str]]:
+    """Return what a leader is told of the members."""
+    return frozenset(
+        (m.member_id, m.group_instance_id, m.metadata(group.protocol))
+        for m in group.members.values()
+    )
+
+
+def generation_answer(
+    group: Group,
+    member_id: str,
+    members: frozenset[tuple[str, str | None, str]] = frozenset(),
+    *,
+    leader: str | None = None,
+    skip_assignment: bool = False,
+) -> JoinAnswer:
+    """Build the answer that takes a member into the current generation."""
+    return JoinAnswer(
+        error=Error.NONE,
+        member_id=member_id,
+        generation=group.generation,
+        protocol_type=group.protocol_type,
+        protocol=group.protocol,
+        leader=(leader if leader is not None else group.leader) or "",
+        skip_assignment=skip_assignment,
+        members=members,
+    )
+
+
+def answer_syncs(turn: Turn, error: Error) -> None:
+    """Answer everyone who waits in SyncGroup, and restart their sessions."""
+    for member in tuple(turn.group.members.values()):
+        if member.sync is None:
+            continue
+        turn.answer(member.sync, sync_answer(turn.group, member, error))
+        turn.put(replace(member, sync=None))
+        turn.keep_alive(member)
+
+
+def sync_answer(group: Group, member: Member, error: Error) -> SyncAnswer:
+    """Build SyncGroup's answer for a member."""
+    if error is not Error.NONE:
+        return SyncAnswer(error, assignment=member.assignment)
+    return SyncAnswer(error, group.protocol_type, group.protocol, member.assignment)

@@ -1,0 +1,85 @@
+"""What a replay is fed: one group's requests as its brokers logged them, hints and servings.
+
+All times are UTC epoch ms with fractions, of one broker's clock.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One request and its response.
+
+    The coordinator acted on it somewhere in [earliest_ms, latest_ms], most likely at at_ms;
+    `request` and `response` are the bodies of Kafka's JSON request log.
+    """
+
+    id: str
+    broker: str
+    api: str
+    api_version: int
+    client_id: str
+    connection: str
+    earliest_ms: float
+    at_ms: float
+    latest_ms: float
+    answered_ms: float
+    request: Mapping[str, Any]
+    response: Mapping[str, Any]
+
+
+class HintKind(StrEnum):
+    """Coordinator lines that mark the instant at which a timer ran out."""
+
+    SESSION_EXPIRED = "session_expired"
+    JOIN_PHASE_ENDED = "join_phase_ended"
+    SYNC_EXPIRED = "sync_expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One such line: `member_id` for expiries, `generation` for the end of a join phase."""
+
+    at_ms: float
+    kind: HintKind
+    member_id: str = ""
+    generation: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A broker began to load, loaded, or gave up the partition that holds the group."""
+
+    at_ms: float
+    broker: str
+    kind: str
+    """`loading`, `loaded` or `unloaded`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How exact the evidence is, in ms. Constants of the capture, never taken from the evidence.
+
+    early: reading error of a request's reconstructed times (log line against response).
+    timer: how late a timer may run out. Measured on idle brokers: 0 to 15 ms.
+    reply: how long the broker may take from deciding an answer to having sent it.
+    search: how many steps a search for another order may cost, for one stretch of overlaps.
+    """
+
+    early: float = 10.0
+    timer: float = 500.0
+    reply: float = 1_000.0
+    search: int = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one group, requests in order of `at_ms`."""
+
+    group: str
+    requests: tuple[Observed, ...]
+    hints: tuple[Hint, ...] = ()
+    servings: tuple[Serving, ...] = ()

@@ -1,0 +1,56 @@
+"""The coming and going of the coordinator: load, unload. Only what was stored survives."""
+
+from reference_coordinator.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.errors import Error
+from reference_coordinator.events import TimerKind
+from reference_coordinator.rebalance import prepare
+from reference_coordinator.records import GroupRecord
+from reference_coordinator.state import Group, Service, State
+from reference_coordinator.turn import Turn
+
+
+def load_started(turn: Turn) -> None:
+    """Start loading: nothing is known of the group yet."""
+    turn.group = Group(turn.group.group_id, service=Service.LOADING)
+
+
+def load(turn: Turn, record: GroupRecord | None) -> None:
+    """Take the group over as last stored: Stable or Empty, every session begins anew."""
+    group_id = turn.group.group_id
+    if record is None:
+        turn.group = Group(group_id)
+        return
+    turn.group = Group(
+        group_id,
+        exists=True,
+        state=State.STABLE if record.members else State.EMPTY,
+        generation=record.generation,
+        protocol_type=record.protocol_type,
+        protocol=record.protocol,
+        leader=record.leader,
+        members={member.member_id: member for member in record.members},
+        static_ids={
+            member.group_instance_id: member.member_id
+            for member in record.members
+            if member.group_instance_id is not None
+        },
+    )
+    for member in record.members:
+        turn.keep_alive(member)
+    if len(record.members) > turn.profile.settings.max_size:
+        prepare(turn, Reason.OVER_CAPACITY)
+
+
+def unload(turn: Turn) -> None:
+    """Give the group up: whoever waits is sent to the new coordinator."""
+    for member in turn.group.members.values():
+        if member.join is not None:
+            turn.answer(member.join, JoinAnswer(Error.NOT_COORDINATOR, member.member_id))
+        if member.sync is not None:
+            turn.answer(member.sync, SyncAnswer(Error.NOT_COORDINATOR))
+        turn.disarm(TimerKind.SESSION, member.member_id)
+    for pending in turn.group.pending_joins:
+        turn.disarm(TimerKind.SESSION, pending)
+    turn.disarm(TimerKind.JOIN)
+    turn.disarm(TimerKind.SYNC)
+    turn.group = Group(turn.group.group_id, service=Service.ABSENT)

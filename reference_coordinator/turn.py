@@ -1,0 +1,126 @@
+"""One step in the making: the group as it changes, and the effects in the order they happen.
+
+`step` is pure; inside it, rules share this short-lived scratch pad instead of handing tuples round.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reference_coordinator.effects import (
+    Answer,
+    Arm,
+    Bound,
+    Disarm,
+    Effect,
+    JoinAnswer,
+    Persist,
+    Reason,
+    Response,
+    Transition,
+)
+from reference_coordinator.errors import Error
+from reference_coordinator.events import Choices, Timer, TimerKind
+from reference_coordinator.profiles import Profile
+from reference_coordinator.records import GroupRecord
+from reference_coordinator.state import Group, Member, State
+
+
+@dataclass(slots=True)
+class Turn:
+    """The scratch pad of one step."""
+
+    group: Group
+    profile: Profile
+    at_ms: float
+    choices: Choices = field(default_factory=Choices)
+    effects: list[Effect] = field(default_factory=list)
+
+    def change(self, **fields: Any) -> None:
+        """Replace fields of the group."""
+        self.group = replace(self.group, **fields)
+
+    def put(self, member: Member) -> None:
+        """Add a member or replace the one of the same id."""
+        self.change(members={**self.group.members, member.member_id: member})
+
+    def answer(self, request: str, response: Response) -> None:
+        """Answer a request."""
+        self.effects.append(Answer(request, response))
+
+    def answer_join(self, member: Member, response: JoinAnswer) -> None:
+        """Answer the JoinGroup a member waits in, if it waits in one."""
+        if member.join is not None:
+            self.answer(member.join, response)
+            self.put(replace(member, join=None))
+
+    def arm(self, kind: TimerKind, delay_ms: float, member_id: str = "") -> None:
+        """Start a timer, from now on."""
+        self.effects.append(Arm(Timer(kind, member_id), self.at_ms + delay_ms))
+
+    def disarm(self, kind: TimerKind, member_id: str = "") -> None:
+        """Stop a timer."""
+        self.effects.append(Disarm(Timer(kind, member_id)))
+
+    def keep_alive(self, member: Member) -> None:
+        """Restart a member's session."""
+        self.arm(TimerKind.SESSION, member.session_timeout_ms, member.member_id)
+
+    def transition(
+        self, after: State, reason: Reason | None = None, member_id: str = "", **fields: Any
+    ) -> None:
+        """Move the group into another state; `fields` change with it."""
+        before = self.group.state
+        self.change(state=after, previous_state=before, **fields)
+        self.effects.append(
+            Transition(
+                before=before,
+                after=after,
+                generation=self.group.generation,
+                reason=reason,
+                member_id=member_id,
+                members=len(self.group.members),
+                static_members=len(self.group.static_ids),
+            )
+        )
+
+    def persist(self, request: str | None, assignment: dict[str, str] | None = None) -> None:
+        """Write the group's record, with the leader's new assignment if there is one."""
+        group = self.group
+        members = tuple(
+            replace(
+                member,
+                join=None,
+                sync=None,
+                is_new=False,
+                protocols=((group.protocol or "", member.metadata(group.protocol)),),
+                assignment=member.assignment
+                if assignment is None
+                else assignment.get(member.member_id, ""),
+            )
+            for member in group.members.values()
+        )
+        self.effects.append(
+            Persist(
+                request,
+                GroupRecord(
+                    group.generation, group.protocol_type, group.protocol, group.leader, members
+                ),
+            )
+        )
+
+    def bind(self, kind: str, offered: str, allowed: frozenset[str]) -> str:
+        """Choose among what Kafka leaves open: the offer if allowed, else the first by name.
+
+        One allowed value is no choice and is not counted as a binding.
+        """
+        if len(allowed) > 1:
+            refused = "" if offered in allowed else offered
+            value = min(allowed) if refused or not offered else offered
+            self.effects.append(Bound(kind, value, refused))
+            return value
+        return next(iter(allowed))
+
+
+def refuse(member_id: str, error: Error) -> JoinAnswer:
+    """Build the answer to a join that goes no further."""
+    return JoinAnswer(error, member_id)
