@@ -1,0 +1,11 @@
+"""Where brokers live.
+
+In: a run's mark and folder, a Kafka release, the number of brokers and their properties.
+Out: a `Cluster` of real brokers that can be killed, stopped, started, paused and resumed one by
+one, and that writes down what its group coordinators do.
+It may import nothing else of ours.
+"""
+
+from chaos.clusters.interface import BrokerInfo, Cluster, ClusterError
+
+__all__ = ["BrokerInfo", "Cluster", "ClusterError"]

@@ -1,0 +1,56 @@
+"""What every place where brokers can live has to offer."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+class ClusterError(Exception):
+    """A cluster could not do what was asked; the message says what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerInfo:
+    """One broker: its node id, the port that clients use, and where it logs.
+
+    `group_log` holds the observation log (coordinator and group request lines), `server_log` the
+    rest. Both are appended to when the broker comes back after a fault.
+    """
+
+    id: int
+    port: int
+    group_log: Path
+    server_log: Path
+
+
+class Cluster(Protocol):
+    """A Kafka cluster that a run owns. Every method raises `ClusterError` and blocks until done."""
+
+    @property
+    def bootstrap(self) -> str:
+        """The bootstrap servers: `host:port` of every broker, comma-separated."""
+
+    @property
+    def brokers(self) -> tuple[BrokerInfo, ...]:
+        """All brokers, ordered by id, running or not."""
+
+    def start(self) -> None:
+        """Start every broker and wait until each takes requests."""
+
+    def stop(self) -> None:
+        """Stop every broker that still runs, paused ones too; nothing is left behind."""
+
+    def kill(self, broker_id: int) -> None:
+        """End a broker without a goodbye (SIGKILL)."""
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Shut a broker down cleanly (SIGTERM)."""
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that was killed or stopped: same ports, same data, same logs."""
+
+    def pause(self, broker_id: int) -> None:
+        """Freeze a broker (SIGSTOP): its sockets stay open and nothing answers."""
+
+    def resume(self, broker_id: int) -> None:
+        """Let a paused broker go on (SIGCONT)."""

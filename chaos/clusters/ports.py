@@ -1,0 +1,57 @@
+"""Picks TCP ports on 127.0.0.1 that a broker can take, and take again after a fault."""
+
+import random
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+from chaos.clusters.interface import ClusterError
+
+HOST = "127.0.0.1"
+_LOWEST = 10_000
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return `count` different free ports below the range for outgoing connections.
+
+    A port from that range would be handed to clients while its broker is down: a client that
+    keeps trying to reconnect on the loopback may even connect to itself, and the broker could
+    not come back. Raises ClusterError if too few ports are free.
+    """
+    candidates = range(_LOWEST, _first_outgoing_port())
+    found: list[int] = []
+    for port in random.sample(candidates, len(candidates)):
+        if _is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return tuple(found)
+    raise ClusterError(
+        f"fewer than {count} free ports on {HOST} between {candidates.start} and"
+        f" {candidates.stop - 1}; end programs that listen there"
+    )
+
+
+def require_free(ports: Iterable[int]) -> None:
+    """Raise ClusterError if something listens on one of these ports of 127.0.0.1."""
+    taken = [str(port) for port in ports if not _is_free(port)]
+    if taken:
+        raise ClusterError(
+            f"port {', '.join(taken)} on {HOST} is in use; end the program that listens there,"
+            " ask for another port, or leave the choice to groupquake"
+        )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As the JVM does: connections of a former listener that linger do not count as use.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True
+
+
+def _first_outgoing_port() -> int:
+    linux_setting = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    return int(linux_setting.read_text().split()[0])
