@@ -1,0 +1,91 @@
+"""A YAML document as plain data that still knows its lines."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from scenarios.problems import Path, Problem, shown
+
+
+class DocumentError(Exception):
+    """Text that is no single YAML document; `line` counts from 1."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+class Document:
+    """The data of one YAML document. Raises DocumentError if the text is not one.
+
+    `data` is None for a document without content.
+    """
+
+    def __init__(self, text: str) -> None:
+        try:
+            loader = _Loader(text)
+            self._root: yaml.Node | None = loader.get_single_node()
+            self.problems = tuple(_repeated_keys(self._root, (), set())) if self._root else ()
+            self.data: Any = loader.construct_document(self._root) if self._root else None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            what = ", ".join(filter(None, (error.context, error.problem)))
+            raise DocumentError(mark.line + 1 if mark else 1, what) from error
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1
+            raise DocumentError(
+                line, f"a character YAML forbids (code {error.character})"
+            ) from error
+        except RecursionError as error:
+            raise DocumentError(1, "nested too deeply") from error
+
+    def line_of(self, path: Path) -> int:
+        """Return the line of a key or item, or of the nearest thing around it that exists."""
+        node, line = self._root, 1
+        for part in path:
+            if isinstance(node, yaml.MappingNode):
+                # After a merge (`<<`) the mapping's own keys come last, and they are what counts.
+                found = [(key, value) for key, value in node.value if key.value == str(part)]
+                if not found:
+                    break
+                place, node = found[-1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+                place = node = node.value[part]
+            else:
+                break
+            line = place.start_mark.line + 1
+        return line
+
+
+def _repeated_keys(node: yaml.Node, path: Path, visited: set[int]) -> Iterator[Problem]:
+    """Yield the keys that a mapping has twice, of which YAML would quietly drop one."""
+    if id(node) in visited:  # an alias, maybe of something around it
+        return
+    visited.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for i, item in enumerate(node.value):
+            yield from _repeated_keys(item, (*path, i), visited)
+    elif isinstance(node, yaml.MappingNode):
+        lines: dict[str, int] = {}
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                here = (*path, key.value)
+                if key.value in lines:
+                    yield Problem(here, f"also on line {lines[key.value]}; remove one of the two")
+                lines[key.value] = key.start_mark.line + 1
+                yield from _repeated_keys(value, here, visited)
+
+
+class _Loader(yaml.SafeLoader):
+    """Says where a value is that looks like a date or a number, or is tagged as one, and is none.
+
+    The parent lets whatever Python raises for such a value through.
+    """
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError) as error:
+            what = f"{shown(node.value)} is not the date or number it looks like"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from error

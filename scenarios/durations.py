@@ -1,0 +1,63 @@
+"""Durations: text with a unit in YAML, whole milliseconds in Python.
+
+A bare number is refused: half of Kafka's settings count milliseconds, half of its tools seconds,
+and nobody who reads `session_timeout: 10` can know which was meant.
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from scenarios.problems import shown
+
+_UNITS_MS = {"m": 60_000, "s": 1_000, "ms": 1}  # largest first: `format_ms` takes the first fit
+_DURATION = re.compile("([0-9]{1,9})(ms|s|m)")
+
+
+def parse_ms(value: object) -> int:
+    """Return the milliseconds that text such as `500ms`, `3s` or `2m` stands for.
+
+    Raises ValueError for anything else; the message says what to write instead.
+    """
+    text = str(value)
+    if isinstance(value, str) and (match := _DURATION.fullmatch(text)):
+        return int(match[1]) * _UNITS_MS[match[2]]
+    if not isinstance(value, bool) and re.fullmatch("[0-9]{1,9}", text):
+        raise ValueError(f"{text} has no unit; write {text}s for seconds or {text}ms")
+    raise ValueError(
+        f"{shown(value)} is not a duration; write a whole number and a unit: 500ms, 3s or 2m"
+    )
+
+
+def parse_positive_ms(value: object) -> int:
+    """Return what `parse_ms` returns; raises ValueError for a duration of nothing, too."""
+    if duration_ms := parse_ms(value):
+        return duration_ms
+    raise ValueError(f"{value} is too short; write 500ms, for example")
+
+
+def format_ms(duration_ms: int) -> str:
+    """Return the shortest text that `parse_ms` reads as this many milliseconds."""
+    unit, size_ms = next(
+        (unit, size_ms) for unit, size_ms in _UNITS_MS.items() if duration_ms % size_ms == 0
+    )
+    return f"{duration_ms // size_ms}{unit}"
+
+
+def _in_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": ["500ms", "3s", "2m"]})
+
+
+DurationMs = Annotated[
+    int,
+    BeforeValidator(parse_ms),
+    PlainSerializer(format_ms, return_type=str),
+    _in_schema("^[0-9]{1,9}(ms|s|m)$"),
+]
+PositiveMs = Annotated[
+    int,
+    BeforeValidator(parse_positive_ms),
+    PlainSerializer(format_ms, return_type=str),
+    _in_schema("^(?!0+[ms])[0-9]{1,9}(ms|s|m)$"),
+]

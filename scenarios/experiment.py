@@ -1,0 +1,65 @@
+"""The whole experiment: the root of the file."""
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import yaml
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
+
+from scenarios import overriding
+from scenarios.checks import cross_checks
+from scenarios.members import MemberSpec, members_of
+from scenarios.model import (
+    Cluster,
+    Expectation,
+    Fault,
+    Name,
+    Part,
+    Phases,
+    SteadyState,
+    Workload,
+)
+
+
+class Experiment(Part):
+    """One run: what runs, what is broken, and what must hold."""
+
+    name: Name
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    judge: Literal["release", "kip-345"] = "release"
+    """Whose rules the brokers are held to: their own release's, or the proposal's."""
+    cluster: Cluster = Cluster()
+    workload: Workload
+    steady_state: SteadyState = SteadyState()
+    faults: tuple[Fault, ...] = ()
+    phases: Phases
+    expect: tuple[Expectation, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if problems := tuple(cross_checks(self)):
+            raise PydanticCustomError(
+                "cross_checks",
+                "{summary}",
+                {"summary": "\n".join(map(str, problems)), "problems": problems},
+            )
+        return self
+
+    def members(self) -> tuple[MemberSpec, ...]:
+        """Return every member, in the file's order."""
+        return tuple(spec for group in self.workload.groups for spec in members_of(group))
+
+    def dump(self) -> str:
+        """Return YAML with every default filled in; loading it gives an equal experiment."""
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        # No `allow_unicode`: PyYAML then writes U+0085 bare and reads it back as a blank.
+        return yaml.safe_dump(document, sort_keys=False, width=100)
+
+    def override(self, assignments: Sequence[str]) -> "Experiment":
+        """Return a copy changed by assignments such as `workload.groups.0.session_timeout=8s`.
+
+        See `overriding` for how they are read. Raises ScenarioError naming the assignment.
+        """
+        return overriding.override(self, assignments)

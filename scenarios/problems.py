@@ -1,0 +1,153 @@
+"""What is wrong with an experiment, in sentences.
+
+The model finds the faults in a file's shape; here its findings become one line each that names
+the key, the trouble and the way out.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+Path = tuple[str | int, ...]
+"""Where something stands: keys and list indices from the root."""
+
+_LONGEST_SHOWN = 40
+_MOST_LISTED = 16
+
+
+class ScenarioError(Exception):
+    """An experiment that cannot be used; the text has one line for each problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, at one place, and what to do about it."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        """Return it as one line, whatever the file smuggled into a key."""
+        dotted = ".".join(map(str, self.path))
+        return " ".join((f"{dotted}: {self.text}" if dotted else self.text).split())
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """Return the advice for a word that is not one of `known`: the closest of them, or all."""
+    options = list(known)
+    if close := difflib.get_close_matches(str(word), options, n=1, cutoff=0.5):
+        return f"did you mean '{close[0]}'?"
+    if len(options) > _MOST_LISTED:
+        options = [*options[:_MOST_LISTED], "..."]
+    return f"choose from {', '.join(options)}" if options else "there is none to choose from"
+
+
+def shown(value: object) -> str:
+    """Return a value as a message may quote it: short, and never a whole document."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def found_in(error: ValidationError, root: type[BaseModel]) -> Iterator[Problem]:
+    """Yield the problems behind a failed validation of `root`, in the model's order."""
+    for detail in error.errors(include_url=False):
+        if detail["type"] == "cross_checks":
+            yield from detail["ctx"]["problems"]
+            continue
+        if detail["type"] == "too_short" and detail["input"]:
+            continue  # not empty: none of its items is valid, which is said already
+        path, known = _place(root, detail["loc"])
+        if detail["type"].startswith("union_tag"):  # the trouble is the key that picks the form
+            path = (*path, detail["ctx"]["discriminator"].strip("'"))
+        yield Problem(path, _sentence(detail, known))
+
+
+_SENTENCES = {
+    "missing": "missing; add it",
+    "union_tag_not_found": "missing; add it",
+    "target_form": "{msg}",
+    "too_short": "is empty; give at least one",
+    "greater_than": "{value} is too small; write more than {gt:g}",
+    "greater_than_equal": "{value} is too small; write {ge} or more",
+    "less_than_equal": "{value} is too large; write {le} or less",
+    "finite_number": "{value} is not finite; write a number",
+    "string_type": "{value} is not text; write text (quotes turn numbers and dates into text)",
+    "int_type": "{value} is not a whole number; write one",
+    "float_type": "{value} is not a number; write one",
+    "bool_type": "{value} is neither true nor false; write one of them",
+    "tuple_type": "{value} is not a list; write a list",
+    "dict_type": "{value} is not a mapping; write keys with values",
+    "model_type": "{value} is not a mapping; write keys with values",
+    "model_attributes_type": "{value} is not a mapping; write keys with values",
+}
+
+
+def _sentence(detail: ErrorDetails, known: list[str]) -> str:
+    value, context = detail["input"], detail.get("ctx", {})
+    match detail["type"]:
+        case "extra_forbidden" | "invalid_key":
+            return f"unknown key; {nearest(detail['loc'][-1], known)}"
+        case "literal_error":
+            return f"{shown(value)} is not known; {nearest(value, _quoted(context['expected']))}"
+        case "union_tag_invalid":
+            tag, tags = context["tag"], _quoted(context["expected_tags"])
+            return f"{shown(tag)} is not known; {nearest(tag, tags)}"
+        case "value_error":
+            return str(context["error"])
+    sentence = _SENTENCES.get(detail["type"], "{value} will not do ({msg}); change it")
+    return sentence.format(**{**context, "value": shown(value), "msg": detail["msg"]})
+
+
+def _quoted(text: str) -> list[str]:
+    """Return the options that the validator lists as text: `'a', 'b' or 'c'`."""
+    return re.findall("'([^']*)'", text)
+
+
+def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
+    """Return where in the file `loc` is, and which keys its parent knows.
+
+    The validator's locations also name the chosen form of a union, by its discriminator's value or
+    its definition's name. The file knows nothing of those; the schema tells them from keys.
+    """
+    loc = tuple(part for part in loc if part != "[key]")  # the key itself is what is wrong
+    schema = _schema(root)
+    definitions = schema["$defs"]
+
+    def resolved(node: dict[str, Any]) -> dict[str, Any]:
+        node = node.get("anyOf", [node])[-1]  # the form that can hold keys is written last
+        return definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+
+    node: dict[str, Any] = schema
+    path: list[str | int] = []
+    for part in loc[:-1]:
+        node = resolved(node)
+        forms = node.get("discriminator", {}).get("mapping", {})
+        if part in forms:
+            node = {"$ref": forms[part]}
+        elif part in definitions:
+            node = definitions[part]
+        else:
+            path.append(part)
+            inside = node.get("properties", {}).get(part, {})
+            node = node.get("items", {}) if isinstance(part, int) else inside
+    return (*path, *loc[-1:]), list(resolved(node).get("properties", {}))
+
+
+@cache
+def _schema(root: type[BaseModel]) -> dict[str, Any]:
+    return root.model_json_schema()

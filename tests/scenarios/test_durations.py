@@ -1,0 +1,69 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.durations import format_ms, parse_ms, parse_positive_ms
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [("500ms", 500), ("3s", 3_000), ("2m", 120_000), ("0s", 0), ("007s", 7_000)],
+)
+def test_units(text: str, ms: int) -> None:
+    assert parse_ms(text) == ms
+
+
+@given(st.integers(0, 999_999_999))
+def test_what_is_written_is_read_back(ms: int) -> None:
+    assert parse_ms(format_ms(ms)) == ms
+
+
+@given(st.integers(1, 999_999), st.sampled_from(["ms", "s", "m"]))
+def test_written_as_short_as_it_gets(number: int, unit: str) -> None:
+    text = f"{number}{unit}"
+    assert len(format_ms(parse_ms(text))) <= len(text)
+
+
+@given(st.text().filter(lambda text: re.fullmatch("[0-9]+(ms|s|m)?", text) is None))
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a duration; write a whole number and a unit: "):
+        parse_ms(text)
+
+
+@given(st.integers(0, 999_999_999), st.booleans())
+def test_a_bare_number_is_told_to_have_a_unit(number: int, as_text: bool) -> None:
+    with pytest.raises(ValueError, match=f"^{number} has no unit; write {number}s for seconds"):
+        parse_ms(str(number) if as_text else number)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1.5s",
+        "-3s",
+        "3 s",
+        "3s\n",
+        "3h",
+        "s",
+        "",
+        "\u0663s",
+        "1" * 5000 + "s",
+        1.5,
+        True,
+        None,
+        [],
+        -1,
+    ],
+)
+def test_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a duration; write a whole number and a unit: "):
+        parse_ms(value)
+
+
+@pytest.mark.parametrize("text", ["0ms", "0s", "000m"])
+def test_nothing_is_too_short_where_something_must_happen(text: str) -> None:
+    with pytest.raises(ValueError, match=f"{text} is too short; write 500ms"):
+        parse_positive_ms(text)
+    assert parse_ms(text) == 0

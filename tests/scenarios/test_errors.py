@@ -1,0 +1,128 @@
+"""What a user reads who made a mistake: table by table, word by word."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scenarios import Experiment, ScenarioError, load, named
+
+Problems = Callable[[str], list[str]]
+
+MISTAKES = yaml.safe_load((Path(__file__).parent / "mistakes.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("good", "bad", "message"), MISTAKES)
+def test_one_mistake(small: str, problems: Problems, good: str, bad: str, message: str) -> None:
+    assert good in small
+    assert message in problems(small.replace(good, bad, 1))
+
+
+def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> None:
+    second = """\
+    - name: audit
+      topics: [orders]
+      members:
+        - {kind: dynamic, count: 1}
+        - {kind: static, count: 2, instance_id: "teller-{n}"}
+    - name: late
+      topics: [orders]
+      members: [{kind: static, count: 1, instance_id: audit-dynamic-0}]
+    - name: audit
+      topics: [orders]
+      members: [{kind: static, count: 1, instance_id: x}]
+"""
+    clash = "is already the name of a member"
+    lines = problems(small.replace("steady_state:", f"{second}steady_state:"))
+    assert [line.partition(" of group")[0] for line in lines] == [
+        f"20: workload.groups.1.members.1.instance_id: 'teller-0' {clash}",
+        f"23: workload.groups.2.members.0.instance_id: 'audit-dynamic-0' {clash}",
+        "24: workload.groups.3.name: 'audit' is taken; choose another name",
+    ]
+
+
+def test_every_problem_of_shape_is_told_at_once_in_the_files_order(
+    small: str, problems: Problems
+) -> None:
+    text = small.replace("name: small", "nam: small").replace("rate: 5", "rate: x")
+    lines = problems(text.replace("20s", "20") + "name2: x\ncluster: {}\n")
+    assert [line.partition(": ")[0] for line in lines] == ["1", "1", "7", "22", "25", "26"]
+
+
+def test_every_problem_between_parts_is_told_at_once(small: str, problems: Problems) -> None:
+    text = small.replace("brokers: 3", "brokers: 1").replace("rebalances: 0", "rebalances: {}")
+    assert len(problems(text.replace("[teller-1]", "[x, y]"))) == 4
+
+
+def test_broken_items_do_not_make_their_list_empty(small: str, problems: Problems) -> None:
+    assert len(problems(small.replace("count: 2", "count: 0"))) == 1
+
+
+def test_a_long_value_is_cut_and_a_key_stays_on_one_line(small: str, problems: Problems) -> None:
+    [line] = problems(small.replace("name: small", f"name: {'x' * 300}"))
+    assert len(line) < 150
+    assert len(problems(f'{small}"a\\nb": 1\n')) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "1: empty; start from one in the library: demo, leader-restart, rolling-bounce"),
+        ("# nothing yet\n", "1: empty; start from one in the library: "),
+        ("- a\n", "1: a list is not a mapping; write keys with values"),
+        ("\njust text", "1: 'just text' is not a mapping; write keys with values"),
+        ("name: x\nworkload: [", "2: not valid YAML (while parsing a flow node, expected the node"),
+        ("name: x\n\tb: 1", "2: not valid YAML (while scanning for the next token, found char"),
+        ("name: a: b", "1: not valid YAML (mapping values are not allowed here); mend the syntax"),
+        ("name: x\n---\nname: y", "2: not valid YAML (expected a single document in the stream"),
+        ("name: x\ny: a\0b", "2: not valid YAML (a character YAML forbids (code 0))"),
+        ("name: x\ny: *z", "2: not valid YAML (found undefined alias 'z')"),
+        ("name: x\ny: !z 1", "2: not valid YAML (could not determine a constructor for the tag"),
+        ("a: 1\nb: 2026-13-01", "2: not valid YAML ('2026-13-01' is not the date or number it"),
+        ("a: 1\nb: !!bool x", "2: not valid YAML ('x' is not the date or number it looks like)"),
+        ("a: 1\n[b]: 2", "2: not valid YAML (while constructing a mapping, found unhashable key)"),
+        ("[" * 5000, "1: not valid YAML (nested too deeply); mend the syntax"),
+    ],
+)
+def test_not_an_experiment_at_all(problems: Problems, text: str, message: str) -> None:
+    [line] = problems(text)
+    assert line.startswith(message)
+
+
+def test_a_structure_that_contains_itself_is_refused(problems: Problems) -> None:
+    assert problems("name: &a [*a]")[0].startswith("1: name: a list is not text")
+    assert problems("&a [*a]")[0].startswith("1: a list is not a mapping")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9")
+    for name, message in {
+        "none.yaml": "no such file; check the path",
+        ".": "a directory; name one YAML file",
+        "latin.yaml": "not UTF-8 text; save it as UTF-8",
+        "latin.yaml/x": "cannot be read (Not a directory); mend that",
+    }.items():
+        with pytest.raises(ScenarioError) as caught:
+            load(tmp_path / name)
+        assert str(caught.value) == f"{tmp_path / name}: {message}"
+
+
+def test_an_unknown_name_of_the_library() -> None:
+    with pytest.raises(ScenarioError) as caught:
+        named("roling-bounce")
+    assert str(caught.value) == (
+        "the library has no experiment 'roling-bounce'; did you mean 'rolling-bounce'?"
+    )
+
+
+def test_anchors_and_merges_are_fine_and_found_again(
+    small: str, load_text: Callable[[str], Experiment], problems: Problems
+) -> None:
+    text = small.replace("- {fault: group", "- &first {fault: group")
+    again = "  - {<<: *first, at: 30s}\nphases:"
+    experiment = load_text(text.replace("phases:", again))
+    assert [fault.at_ms for fault in experiment.faults] == [1_000, 1_000, 30_000]
+    assert problems(text.replace("phases:", again.replace("30s", "30"))) == [
+        "22: faults.2.at: 30 has no unit; write 30s for seconds or 30ms"
+    ]

@@ -1,0 +1,116 @@
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from scenarios import Experiment, GroupBounce, LeaderMemberOf, MemberSpec, Names, named
+
+Load = Callable[[str], Experiment]
+
+
+def test_units_and_shapes_in_python(small: str, load_text: Load) -> None:
+    experiment = load_text(small)
+    group = experiment.workload.groups[0]
+    assert (group.session_timeout_ms, group.heartbeat_interval_ms) == (10_000, 1_000)
+    bounce, restart = experiment.faults
+    assert isinstance(bounce, GroupBounce)
+    assert (bounce.target, bounce.at_ms, bounce.down_for_ms, bounce.every_ms) == (
+        "all", 1_000, 2_000, 5_000,
+    )  # fmt: skip
+    assert restart.target == Names(names=("teller-1",))
+    assert (experiment.phases.impact_ms, experiment.phases.recovery_ms) == (20_000, 0)
+    assert (experiment.expect[0].rebalances.min, experiment.expect[0].rebalances.max) == (0, 0)
+
+
+def test_what_is_left_out(small: str, load_text: Load) -> None:
+    lines = [line for line in small.splitlines() if "_timeout" not in line]
+    lines = [line for line in lines if "_interval" not in line and "cluster" not in line]
+    experiment = load_text("\n".join(lines))
+    group = experiment.workload.groups[0]
+    assert (experiment.cluster.brokers, experiment.cluster.version) == (3, "4.3.0")
+    assert (experiment.judge, group.assignor) == ("release", "range")
+    assert (group.session_timeout_ms, group.heartbeat_interval_ms) == (45_000, 3_000)
+    assert (group.max_poll_interval_ms, group.commit_interval_ms) == (300_000, 5_000)
+    assert experiment.steady_state.within_ms == 60_000
+
+
+def test_targets(small: str, load_text: Load) -> None:
+    text = small.replace("{names: [teller-1]}", "{leader-member-of: payments}")
+    target = load_text(text).faults[1].target
+    assert isinstance(target, LeaderMemberOf)
+    assert target.group == "payments"
+    empty = small.replace("target: all", "target: dynamic, allow_empty: true")
+    assert load_text(empty).faults[0].target == "dynamic"
+
+
+def test_members_are_named_by_id_or_by_group_and_number(small: str, load_text: Load) -> None:
+    more = """\
+        - {kind: dynamic, count: 1}
+        - {kind: static, count: 1, instance_id: boss}
+        - {kind: dynamic, count: 2}
+steady_state:"""
+    assert load_text(small.replace("steady_state:", more)).members() == (
+        MemberSpec("teller-0", "payments", "static", "teller-0"),
+        MemberSpec("teller-1", "payments", "static", "teller-1"),
+        MemberSpec("payments-dynamic-0", "payments", "dynamic", None),
+        MemberSpec("boss", "payments", "static", "boss"),
+        MemberSpec("payments-dynamic-1", "payments", "dynamic", None),
+        MemberSpec("payments-dynamic-2", "payments", "dynamic", None),
+    )
+
+
+def test_the_shortest_timings_that_brokers_and_clients_take(small: str, load_text: Load) -> None:
+    group = load_text(small.replace("10s", "6s").replace("30s", "6s")).workload.groups[0]
+    assert (group.session_timeout_ms, group.max_poll_interval_ms) == (6_000, 6_000)
+
+
+def test_a_shorter_session_once_the_brokers_allow_it(small: str, load_text: Load) -> None:
+    text = small.replace("session_timeout: 10s", "session_timeout: 3s")
+    text = text.replace("num.partitions: 6", "num.partitions: 6, group.min.session.timeout.ms: 500")
+    assert load_text(text).workload.groups[0].session_timeout_ms == 3_000
+
+
+def test_frozen(small: str, load_text: Load) -> None:
+    experiment = load_text(small)
+    for part, field in [
+        (experiment, "name"),
+        (experiment.cluster, "brokers"),
+        (experiment.workload.groups[0], "session_timeout_ms"),
+        (experiment.faults[0], "at_ms"),
+        (experiment.expect[0].rebalances, "max"),
+    ]:
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(part, field, 1)
+    with pytest.raises(AttributeError):
+        experiment.members()[0].name = "x"  # type: ignore[misc]
+
+
+def test_dumped_and_loaded_again(small: str, load_text: Load) -> None:
+    experiment = load_text(small)
+    dumped = experiment.dump()
+    assert load_text(dumped) == experiment
+    assert load_text(dumped).dump() == dumped
+    assert "session_timeout: 10s\n" in dumped
+    assert "version: 4.3.0\n" in dumped  # resolved: defaults are in it
+    assert "_ms" not in dumped
+    assert "null" not in dumped
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.from_regex("[a-z][a-z.]*", fullmatch=True).filter(lambda key: len(key) < 200),
+        st.text() | st.integers() | st.booleans(),
+    ),
+    st.text(),
+    st.lists(st.text()),
+)
+def test_any_text_survives_dumping(
+    config: dict[str, str | int | bool], description: str, tags: list[str]
+) -> None:
+    experiment = named("demo").model_copy(update={"description": description, "tags": tuple(tags)})
+    cluster = experiment.cluster.model_copy(update={"config": config})
+    experiment = experiment.model_copy(update={"cluster": cluster})
+    assert experiment.override([]) == experiment

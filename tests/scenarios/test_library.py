@@ -1,0 +1,99 @@
+"""What the named experiments have to be, whatever else changes about them."""
+
+from pathlib import Path
+
+import pytest
+
+from scenarios import Experiment, GroupBounce, LeaderMemberOf, load, named, names
+
+
+def test_the_names_are_the_files() -> None:
+    assert names() == ("demo", "leader-restart", "rolling-bounce")
+    assert [named(name).name for name in names()] == list(names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_dumped_and_loaded_again(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "again.yaml"
+    path.write_text(named(name).dump(), "utf-8")
+    assert load(path) == named(name)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_shape_that_all_share(name: str) -> None:
+    experiment = named(name)
+    assert experiment.description
+    assert experiment.cluster.config == {
+        "group.initial.rebalance.delay.ms": 1_000,
+        "offsets.topic.num.partitions": 6,
+    }
+    assert [(p.topic, p.rate) for p in experiment.workload.producers] == [("orders", 50)]
+    assert {probe.group for probe in experiment.steady_state.probes} == {
+        group.name for group in experiment.workload.groups
+    }
+    for group in experiment.workload.groups:
+        assert group.assignor == "range"
+        assert group.max_poll_interval_ms == 30_000
+        for fault in experiment.faults:  # noticed by the others, and back within the session
+            assert 2 * group.heartbeat_interval_ms < fault.down_for_ms < group.session_timeout_ms
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_impact_phase_holds_every_fault(name: str) -> None:
+    experiment = named(name)
+    sizes = {
+        group.name: sum(m.count for m in group.members) for group in experiment.workload.groups
+    }
+    start_ms = min(fault.at_ms for fault in experiment.faults)
+    for fault in experiment.faults:
+        healed_ms = fault.at_ms + fault.down_for_ms
+        if isinstance(fault, GroupBounce):
+            assert fault.group is not None
+            healed_ms += (sizes[fault.group] - 1) * fault.every_ms
+        assert healed_ms < start_ms + experiment.phases.impact_ms
+
+
+def members_of(experiment: Experiment) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for member in experiment.members():
+        found[f"{member.group}/{member.kind}"] = found.get(f"{member.group}/{member.kind}", 0) + 1
+    return found
+
+
+def expectations_of(experiment: Experiment) -> list[tuple[str, str, int, int | None]]:
+    return [(e.group, e.phase, e.rebalances.min, e.rebalances.max) for e in experiment.expect]
+
+
+def test_rolling_bounce() -> None:
+    experiment = named("rolling-bounce")
+    [orders] = experiment.workload.topics
+    assert (orders.partitions, orders.replication_factor) == (16, 3)
+    assert members_of(experiment) == {"static/static": 8, "dynamic/dynamic": 8}
+    assert [fault.group for fault in experiment.faults] == ["static", "dynamic"]
+    for fault in experiment.faults:
+        assert isinstance(fault, GroupBounce)
+        assert (fault.target, fault.down_for_ms, fault.every_ms) == ("all", 2_500, 5_000)
+    assert expectations_of(experiment) == [
+        ("static", "impact", 0, 0),
+        ("dynamic", "impact", 12, 18),
+    ]
+
+
+def test_leader_restart() -> None:
+    experiment = named("leader-restart")
+    assert members_of(experiment) == {"static/static": 4}
+    [fault] = experiment.faults
+    assert fault.fault == "member.restart"
+    assert isinstance(fault.target, LeaderMemberOf)
+    assert fault.target.group == "static"
+    assert expectations_of(experiment) == [("static", "impact", 0, 0)]
+
+
+def test_demo_is_short() -> None:
+    experiment = named("demo")
+    assert members_of(experiment) == {"static/static": 4, "dynamic/dynamic": 4}
+    bounce, _, restart = experiment.faults
+    assert isinstance(bounce, GroupBounce)
+    assert bounce.every_ms == 4_000
+    assert restart.at_ms > bounce.at_ms + 3 * bounce.every_ms + bounce.down_for_ms
+    assert experiment.phases.impact_ms <= 35_000
