@@ -89,7 +89,7 @@ def initial_delay_over(turn: Turn) -> None:
     Java: whenever the group was empty; Scala only in a group's first generation.
     """
     left = turn.group.initial_delay_left_ms
-    if turn.group.new_member_added and left > 0:
+    if turn.group.extends_delay:
         delay = min(turn.profile.settings.initial_rebalance_delay_ms, left)
         turn.change(new_member_added=False, initial_delay_left_ms=max(left - delay, 0))
         turn.arm(TimerKind.JOIN, delay)

@@ -113,6 +113,16 @@ class Group:
         return not self.pending_joins and all(m.join is not None for m in self.members.values())
 
     @property
+    def extends_delay(self) -> bool:
+        """Whether the initial delay goes on when its timer runs out, instead of ending."""
+        return (
+            self.state is State.PREPARING_REBALANCE
+            and self.previous_state is State.EMPTY
+            and self.new_member_added
+            and self.initial_delay_left_ms > 0
+        )
+
+    @property
     def rebalance_timeout_ms(self) -> int:
         """The longest rebalance timeout of all members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)

@@ -32,20 +32,24 @@ class Observed:
 
 
 class HintKind(StrEnum):
-    """Coordinator lines that mark the instant at which a timer ran out."""
+    """Coordinator lines that mark an instant: of a timer running out, or of acting on a request."""
 
     SESSION_EXPIRED = "session_expired"
     JOIN_PHASE_ENDED = "join_phase_ended"
     SYNC_EXPIRED = "sync_expired"
+    JOINED = "joined"
+    REPLACED = "replaced"
+    LEFT = "left"
+    ASSIGNED = "assigned"
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One such line: `member_id` for expiries, `generation` for the end of a join phase."""
+    """One such line: `subject` is a member id or, where one was replaced, an instance id."""
 
     at_ms: float
     kind: HintKind
-    member_id: str = ""
+    subject: str = ""
     generation: int = -1
 
 

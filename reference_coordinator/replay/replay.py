@@ -14,6 +14,7 @@ from reference_coordinator.errors import Error
 from reference_coordinator.profiles import Profile
 from reference_coordinator.replay.adoption import from_census, is_census
 from reference_coordinator.replay.evidence import Evidence, Observed, Tolerance
+from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.result import Checked, Replay, Row, Violation
 from reference_coordinator.replay.search import Search, candidates_of, explain, stretches
 from reference_coordinator.replay.world import Candidate, Mismatch, World
@@ -34,6 +35,11 @@ class Replayer:
     violations: list[Violation] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     bound: Counter[str] = field(default_factory=Counter)
+    hints: Hints = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Sort the hints once."""
+        self.hints = Hints.of(self.evidence.hints)
 
     def run(self) -> Replay:
         """Replay everything."""
@@ -41,7 +47,8 @@ class Replayer:
         first = Group(
             evidence.group, service=Service.ABSENT if evidence.servings else Service.ACTIVE
         )
-        candidates = candidates_of(evidence.requests, evidence.servings, self.tolerance.early)
+        requests = hinted(evidence.requests, self.hints)
+        candidates = candidates_of(requests, evidence.servings, self.tolerance.early)
         world = World(self.profile, self.tolerance, first)
         if evidence.servings:
             world.owner = evidence.servings[0].broker
@@ -54,7 +61,7 @@ class Replayer:
             else:
                 world = self._commit(search)
                 index += 1
-        world.close()
+        world.close("open")
         self._commit(Search(world))
         return Replay(
             tuple(self.rows), tuple(self.checked), tuple(self.violations), dict(self.bound)
@@ -67,7 +74,7 @@ class Replayer:
         return [Candidate(end, end, end, None)]
 
     def _explain(self, world: World, part: Sequence[Candidate], excuse: str = "") -> Search:
-        return explain(world, part, self.evidence.hints, excuse)
+        return explain(world, part, self.hints, excuse)
 
     def _commit(self, search: Search) -> World:
         """Keep what a stretch yielded."""
@@ -161,6 +168,8 @@ class Replayer:
         assert mismatch is not None
         self._violate(mismatch, until, failed.exhausted)
         self.checked += [Checked(request, False) for request in world.parked]
+        world.close("unsure")
+        self.rows += world.rows
         rest = [c for part in parts[index:] for c in part]
         lost = [c for c in rest if c.at_ms < until and isinstance(c.cause, Observed)]
         self.checked += [Checked(c.cause.id, False) for c in lost if isinstance(c.cause, Observed)]

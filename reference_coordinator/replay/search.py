@@ -8,8 +8,9 @@ search never runs further back than an overlap reaches.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reference_coordinator.events import Timer, TimerKind
-from reference_coordinator.replay.evidence import Hint, HintKind, Observed, Serving
+from reference_coordinator.events import TimerKind
+from reference_coordinator.replay.evidence import Observed, Serving
+from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.world import Candidate, Mismatch, World
 
 
@@ -35,9 +36,7 @@ class Level:
     first: bool = True
 
 
-def explain(
-    world: World, stretch: Sequence[Candidate], hints: Sequence[Hint], excuse: str = ""
-) -> Search:
+def explain(world: World, stretch: Sequence[Candidate], hints: Hints, excuse: str = "") -> Search:
     """Find an order in which every answer of a stretch is what the oracle answers."""
     search = Search()
     levels = [_level(world, tuple(stretch), hints)]
@@ -87,7 +86,7 @@ def _blocked(world: World, option: Candidate, excuse: str) -> Mismatch | None:
     return None
 
 
-def _level(world: World, left: tuple[Candidate, ...], hints: Sequence[Hint]) -> Level:
+def _level(world: World, left: tuple[Candidate, ...], hints: Hints) -> Level:
     """List what may happen next, the likeliest first."""
     if not left:
         return Level(world, left)
@@ -106,7 +105,7 @@ def _level(world: World, left: tuple[Candidate, ...], hints: Sequence[Hint]) -> 
     return Level(world, left, iter(options))
 
 
-def internal(world: World, until_ms: float, hints: Sequence[Hint]) -> list[Candidate]:
+def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     tolerance = world.tolerance
     found = [
@@ -120,7 +119,10 @@ def internal(world: World, until_ms: float, hints: Sequence[Hint]) -> list[Candi
         if deadline - tolerance.early > until_ms:
             continue
         latest = deadline + tolerance.timer
-        instant = _instant(world, timer, deadline - tolerance.early, latest, hints)
+        instant = None
+        if timer.kind is not TimerKind.JOIN or not world.group.extends_delay:
+            next_generation = world.group.generation + 1
+            instant = hints.of_timer(timer, next_generation, deadline - tolerance.early, latest)
         found.append(
             Candidate(
                 deadline - tolerance.early,
@@ -131,27 +133,6 @@ def internal(world: World, until_ms: float, hints: Sequence[Hint]) -> list[Candi
             )
         )
     return found
-
-
-def _instant(
-    world: World, timer: Timer, earliest: float, latest: float, hints: Sequence[Hint]
-) -> float | None:
-    """Let a coordinator line pick the instant of a timer, inside its window."""
-    for hint in hints:
-        if not earliest <= hint.at_ms <= latest:
-            continue
-        if timer.kind is TimerKind.SESSION:
-            matches = hint.kind is HintKind.SESSION_EXPIRED and hint.member_id == timer.member_id
-        elif timer.kind is TimerKind.JOIN:
-            matches = (
-                hint.kind is HintKind.JOIN_PHASE_ENDED
-                and hint.generation == world.group.generation + 1
-            )
-        else:
-            matches = hint.kind is HintKind.SYNC_EXPIRED
-        if matches:
-            return hint.at_ms
-    return None
 
 
 def candidates_of(

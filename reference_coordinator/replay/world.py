@@ -216,7 +216,7 @@ class World:
         elif serving.kind == "loaded":
             self.owner = serving.broker
             self.incarnation += 1
-            self._close("superseded")
+            self.close("superseded")
             event = Loaded(self.now_ms, self.stored)
         elif serving.broker != self.owner:
             return None
@@ -228,7 +228,7 @@ class World:
     def _follow(self, moved: Transition, cause: Candidate) -> None:
         """Write a transition into the expected timeline."""
         if moved.after is State.PREPARING_REBALANCE:
-            self._close("superseded")
+            self.close("superseded")
             self.row = Row(
                 incarnation=self.incarnation,
                 old_generation=moved.generation,
@@ -257,18 +257,14 @@ class World:
                 ended_ms=self.now_ms,
             )
 
-    def _close(self, ended_as: str) -> None:
-        """Put the row under way, if any, on the timeline."""
+    def close(self, ended_as: str) -> None:
+        """Put the row under way, if any, on the timeline; `ended_as` if it has not ended yet."""
         if self.row is None:
             return
         if self.row.ended_as == "open":
             self.row = replace(self.row, ended_as=ended_as, ended_ms=self.now_ms)
         self.rows.append(self.row)
         self.row = None
-
-    def close(self) -> None:
-        """End the timeline; a rebalance still under way stays open."""
-        self._close("open")
 
     def _choices(self, seen: Observed | None = None) -> Choices:
         """Offer what was observed for the things Kafka leaves open."""
