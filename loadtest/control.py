@@ -1,0 +1,60 @@
+"""The control channel: a loopback server that lets the runner order members about.
+
+Only who brings the token of this run is heard, and only from this machine. Every request has a
+greenlet of its own, as a `stop` may take seconds and must not hold up the next one.
+"""
+
+from pathlib import Path
+
+import gevent
+from gevent import socket
+from gevent.lock import BoundedSemaphore
+from gevent.server import StreamServer
+
+from loadtest.errors import LoadtestError
+from loadtest.protocol import Verbs, answer, is_welcome
+
+LONGEST_LINE = 65_536
+
+
+class ControlServer:
+    """Serves `verbs` on a free port of 127.0.0.1 from construction on."""
+
+    def __init__(self, token: str, verbs: Verbs) -> None:
+        self._token = token
+        self._verbs = verbs
+        self._server = StreamServer(("127.0.0.1", 0), self._serve)
+        self._server.start()
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.server_port)
+
+    def announce(self, path: Path) -> None:
+        """Write `{"port": N}` to a file, at once and whole. Raises LoadtestError if it cannot."""
+        draft = path.with_name(path.name + ".new")
+        try:
+            draft.write_text(f'{{"port": {self.port}}}\n')
+            draft.replace(path)
+        except OSError as error:
+            raise LoadtestError(
+                f"--control-file {path}: cannot be written ({error.strerror});"
+                " name a file in a folder that exists"
+            ) from error
+
+    def _serve(self, connection: socket.socket, _address: object) -> None:
+        with connection.makefile("rb") as lines:
+            if not is_welcome(lines.readline(LONGEST_LINE), self._token):
+                return
+            whole_lines = BoundedSemaphore()
+            while line := lines.readline(LONGEST_LINE):
+                gevent.spawn(self._reply, connection, whole_lines, line)
+
+    def _reply(self, connection: socket.socket, whole_lines: BoundedSemaphore, line: bytes) -> None:
+        reply = answer(line, self._verbs)
+        with whole_lines:
+            try:
+                connection.sendall(reply)
+            except OSError:
+                return  # whoever asked has gone; what was asked for is done all the same

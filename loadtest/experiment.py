@@ -1,0 +1,34 @@
+"""The one place that knows what an experiment file looks like."""
+
+import scenarios
+from loadtest.errors import LoadtestError
+from loadtest.roster import MemberConfig, ProducerConfig, Roster
+
+
+def roster_of(path: str) -> Roster:
+    """Return who takes part in the experiment. Raises LoadtestError if it cannot be loaded."""
+    try:
+        experiment = scenarios.load(path)
+    except scenarios.ScenarioError as error:
+        raise LoadtestError(str(error)) from error
+    groups = {group.name: group for group in experiment.workload.groups}
+    members = [
+        MemberConfig(
+            name=member.name,
+            group=member.group,
+            kind=member.kind,
+            instance_id=member.instance_id,
+            topics=tuple(groups[member.group].topics),
+            assignor=groups[member.group].assignor,
+            session_timeout_ms=groups[member.group].session_timeout_ms,
+            heartbeat_interval_ms=groups[member.group].heartbeat_interval_ms,
+            max_poll_interval_ms=groups[member.group].max_poll_interval_ms,
+            commit_interval_ms=groups[member.group].commit_interval_ms,
+        )
+        for member in experiment.members()
+    ]
+    producers = [
+        ProducerConfig(f"producer-{number}", producer.topic, producer.rate)
+        for number, producer in enumerate(experiment.workload.producers)
+    ]
+    return Roster(tuple(members), tuple(producers))

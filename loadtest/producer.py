@@ -1,0 +1,118 @@
+"""One producer that keeps a pace."""
+
+import time
+from collections import deque
+from functools import partial
+from typing import Any
+
+from confluent_kafka import KafkaException, Message
+from confluent_kafka import Producer as KafkaProducer
+
+from loadtest.history import History
+from loadtest.member import OffHub
+from loadtest.reporting import Report
+from loadtest.roster import ProducerConfig
+
+FLUSH_S = 5.0
+"""How long `close` waits for records on their way; after that they are given up."""
+
+
+class PacedProducer:
+    """Writes a steady number of records a second, and one line of the history for each second.
+
+    Like a member: used by one greenlet at a time, never waits but in `close`.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        bootstrap: str,
+        history: History,
+        report: Report,
+        off_hub: OffHub = lambda call: call(),
+    ) -> None:
+        self.config = config
+        self._bootstrap = bootstrap
+        self._write = partial(history.write, member=config.name, kind="producer")
+        self._report = report
+        self._off_hub = off_hub
+        self._producer: KafkaProducer | None = None
+        self._delivered: deque[tuple[float | None, str | None]] = deque()
+
+    def open(self) -> None:
+        """Create the client; the pace is counted from now. Raises KafkaException if refused."""
+        self._producer = KafkaProducer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "broker.address.family": "v4",
+                "client.id": self.config.name,
+            }
+        )
+        self._write("created")
+        self._began_s = self._told_s = time.perf_counter()
+        self._sent = self._records = self._errors = 0
+
+    def turn(self) -> None:
+        """Send what is due by now and count what was acknowledged."""
+        producer = self._producer
+        if producer is None:
+            return
+        due = int((time.perf_counter() - self._began_s) * self.config.rate)
+        # After a stall the pace goes on; catching up would be a burst that nobody asked for.
+        self._sent = max(self._sent, due - max(1, int(self.config.rate)))
+        while self._sent < due:
+            self._sent += 1
+            self._send(producer, self._sent)
+        producer.poll(0)
+        self._settle()
+        if time.perf_counter() - self._told_s >= 1:
+            self._tell()
+
+    def close(self) -> None:
+        """Wait for records on their way, for `FLUSH_S` at most, and close the client."""
+        producer, self._producer = self._producer, None
+        if producer is None:
+            return
+        self._write("closing")
+        began_s = time.perf_counter()
+        try:
+            self._off_hub(lambda: _finish(producer))
+        finally:
+            self._settle()
+            self._tell()
+            took_ms = round((time.perf_counter() - began_s) * 1000, 1)
+            self._write("closed", took_ms=took_ms)
+
+    def _send(self, producer: KafkaProducer, number: int) -> None:
+        # A key of its own for every record spreads them over all partitions.
+        text = str(number)
+        try:
+            producer.produce(self.config.topic, text, key=text, on_delivery=self._note)
+        except BufferError:
+            self._delivered.append((None, "_QUEUE_FULL"))
+        except KafkaException as error:
+            self._delivered.append((None, error.args[0].name()))
+
+    def _note(self, error: Any, message: Message) -> None:
+        latency_s = message.latency()
+        took_ms = None if latency_s is None else latency_s * 1000
+        self._delivered.append((took_ms, error.name() if error else None))
+
+    def _settle(self) -> None:
+        while self._delivered:
+            took_ms, error = self._delivered.popleft()
+            self._records += error is None
+            self._errors += error is not None
+            self._report("produce", took_ms, error=error)
+
+    def _tell(self) -> None:
+        self._write("produced", records=self._records, errors=self._errors)
+        self._records = self._errors = 0
+        self._told_s = time.perf_counter()
+
+
+def _finish(producer: KafkaProducer) -> None:
+    if producer.flush(FLUSH_S):
+        producer.purge()
+        producer.poll(0)
+    producer.close()

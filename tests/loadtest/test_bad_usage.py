@@ -1,0 +1,24 @@
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "token", "complaint"),
+    [
+        ((), "", "--control-file needs a token in GROUPQUAKE_CONTROL_TOKEN"),
+        (("--static-members", "0", "--dynamic-members", "0"), "t", "nobody to run"),
+        (("--history", "/nowhere/history.jsonl"), "t", "--history /nowhere/history.jsonl: cannot"),
+        (
+            ("--control-file", "/nowhere/port.json"),
+            "t",
+            "--control-file /nowhere/port.json: cannot",
+        ),
+        (("--experiment", "/nowhere/e.yaml"), "t", "/nowhere/e.yaml"),
+        (("Producer",), "t", "nobody to run of the user classes named"),
+        (("--master",), "t", "--experiment and --control-file need one Locust"),
+    ],
+)
+def test_what_cannot_be_ends_at_once_with_one_line(locust, arguments, token, complaint):
+    child = locust("--headless", *arguments, token=token)
+    assert child.process.wait(timeout=20) == 64
+    assert f"groupquake: {complaint}" in child.output
+    assert "Traceback" not in child.output

@@ -1,0 +1,46 @@
+import pytest
+
+from loadtest.errors import LoadtestError
+from loadtest.experiment import roster_of
+from loadtest.roster import MemberConfig, ProducerConfig
+
+STATIC = MemberConfig(
+    name="static-0",
+    group="calm",
+    kind="static",
+    instance_id="static-0",
+    topics=("orders",),
+    assignor="cooperative-sticky",
+    session_timeout_ms=6_000,
+    heartbeat_interval_ms=500,
+    max_poll_interval_ms=60_000,
+    commit_interval_ms=1_000,
+)
+DYNAMIC = MemberConfig(
+    name="lively-dynamic-0",
+    group="lively",
+    kind="dynamic",
+    instance_id=None,
+    topics=("orders",),
+    assignor="roundrobin",
+    session_timeout_ms=8_000,
+    heartbeat_interval_ms=1_500,
+    max_poll_interval_ms=300_000,
+    commit_interval_ms=2_000,
+)
+
+
+def test_an_experiment_becomes_a_roster(experiment_file):
+    roster = roster_of(str(experiment_file))
+    assert len(roster) == 4
+    assert roster.members[0] == STATIC
+    assert roster.members[1].instance_id == "static-1"
+    assert roster.members[2] == DYNAMIC
+    assert roster.producers == (ProducerConfig("producer-0", "orders", 25.0),)
+
+
+def test_what_is_wrong_with_a_file_is_passed_on(tmp_path):
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("name: x\nworklod: {}\n")
+    with pytest.raises(LoadtestError, match=r"broken\.yaml:2: worklod: unknown key"):
+        roster_of(str(broken))

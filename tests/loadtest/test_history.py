@@ -1,0 +1,53 @@
+import json
+import time
+
+import pytest
+
+from loadtest.errors import LoadtestError
+from loadtest.history import History
+
+
+def test_a_line_is_in_the_file_before_write_returns(tmp_path):
+    path = tmp_path / "history.jsonl"
+    history = History(path)
+    before_ms = time.time() * 1000
+    history.write("created", member="static-0", group="g", kind="static")
+    line = json.loads(path.read_text())
+    history.close()
+    assert before_ms - 1 <= line.pop("at_ms") <= time.time() * 1000 + 1
+    assert line == {"member": "static-0", "group": "g", "kind": "static", "event": "created"}
+
+
+def test_an_event_may_bring_its_own_time_and_fields(tmp_path):
+    path = tmp_path / "history.jsonl"
+    history = History(path)
+    history.write("assigned", member="m", at_ms=1790000000123.4, partitions=["orders-0"])
+    history.close()
+    line = json.loads(path.read_text())
+    assert line["at_ms"] == 1790000000123.4
+    assert line["partitions"] == ["orders-0"]
+
+
+def test_a_history_is_appended_to_and_never_overwritten(tmp_path):
+    path = tmp_path / "history.jsonl"
+    for event in ("created", "closed"):
+        history = History(path)
+        history.write(event)
+        history.close()
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == [
+        "created",
+        "closed",
+    ]
+
+
+def test_what_comes_after_the_end_and_what_has_no_file_is_dropped(tmp_path):
+    history = History(tmp_path / "history.jsonl")
+    history.close()
+    history.write("hub_lag")
+    History(None).write("hub_lag")
+    assert (tmp_path / "history.jsonl").read_text() == ""
+
+
+def test_a_file_that_cannot_be_opened_is_an_error_of_ours(tmp_path):
+    with pytest.raises(LoadtestError, match=r"--history .*/nowhere/h\.jsonl: cannot be written"):
+        History(tmp_path / "nowhere" / "h.jsonl")

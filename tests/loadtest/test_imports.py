@@ -1,0 +1,27 @@
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PURE = ("errors", "roster", "options", "identity", "history", "reporting", "protocol")
+CLIENTS = ("member", "producer")
+
+
+def loaded_by(modules):
+    script = f"import sys, {', '.join(f'loadtest.{name}' for name in modules)}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_what_needs_no_gevent_imports_none():
+    assert not loaded_by(PURE + CLIENTS) & {"gevent", "locust"}
+
+
+def test_what_needs_no_kafka_imports_none():
+    assert "confluent_kafka" not in loaded_by(PURE)
+
+
+def test_no_module_but_the_users_patches_the_interpreter():
+    assert "locust" not in loaded_by(("control", "fleet", "off_hub", "hub_lag"))
