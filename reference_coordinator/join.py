@@ -18,6 +18,7 @@ from reference_coordinator.rebalance import (
     member_list,
     prepare,
     rebalance_or_complete,
+    remove_member,
 )
 from reference_coordinator.state import Group, Member, State, Write
 from reference_coordinator.turn import Turn, refuse
@@ -30,12 +31,13 @@ FIRST_SKIP_ASSIGNMENT_VERSION = 9
 
 def join(turn: Turn, event: JoinReceived) -> None:
     """Handle JoinGroup."""
-    error = refusal(turn, event)
+    error = unserved(turn, event)
+    if error is None:
+        create_group(turn)
+        error = refusal(turn, event)
     if error is not None:
         turn.answer(event.request, error)
-        return
-    turn.change(exists=True)
-    if event.member_id:
+    elif event.member_id:
         join_known(turn, event)
     elif event.group_instance_id is not None:
         join_static(turn, event, event.group_instance_id)
@@ -43,8 +45,8 @@ def join(turn: Turn, event: JoinReceived) -> None:
         join_dynamic(turn, event)
 
 
-def refusal(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
-    """Make the checks that come before a member is looked at, in Kafka's order."""
+def unserved(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
+    """Make the checks that come before the group is looked at, in Kafka's order."""
     group, settings = turn.group, turn.profile.settings
     if not group.group_id:
         return refuse(event.member_id, Error.INVALID_GROUP_ID)
@@ -55,7 +57,22 @@ def refusal(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
         return refuse("", error)
     if not group.exists and event.member_id:
         return refuse(event.member_id, Error.UNKNOWN_MEMBER_ID)
-    if not has_room(group, event.member_id, settings.max_size):
+    return None
+
+
+def create_group(turn: Turn) -> None:
+    """Create the group with the first join that is served, whether or not it gets in."""
+    if not turn.group.exists:
+        turn.change(exists=True)
+        if turn.profile.stores_new_group:
+            turn.persist(None)
+
+
+def refusal(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
+    """Make the checks that come before the member is looked at, in Kafka's order."""
+    group = turn.group
+    if not has_room(group, event.member_id, turn.profile.settings.max_size):
+        remove_member(turn, event.member_id)
         return refuse("", Error.GROUP_MAX_SIZE_REACHED)
     if group.state is State.DEAD:
         return refuse(event.member_id, Error.COORDINATOR_NOT_AVAILABLE)
@@ -88,7 +105,7 @@ def supports(group: Group, event: JoinReceived) -> bool:
 
 
 def new_member_id(turn: Turn, event: JoinReceived) -> str:
-    """Bind the random part of a new member id: `<instance or client id>-<uuid>`, never used before.
+    """Bind the random part of a new member id: `<instance or client id>-<uuid>`, not in use.
 
     An offer that is none of that is refused; the id is then one that no request can name.
     """
@@ -168,9 +185,7 @@ def join_known(turn: Turn, event: JoinReceived) -> None:
     member = group.members[event.member_id]
     leads = group.leader == event.member_id
     unchanged = member.protocols == event.protocols
-    if group.state is State.EMPTY:
-        turn.answer(event.request, refuse(event.member_id, Error.UNKNOWN_MEMBER_ID))
-    elif group.state is State.PREPARING_REBALANCE:
+    if group.state is State.PREPARING_REBALANCE:
         update_member(turn, event, member)
         complete_if_all_joined(turn)
     elif group.state is State.COMPLETING_REBALANCE and unchanged:

@@ -55,6 +55,10 @@ class Profile:
     """A member or pending member that expires during the initial delay lets the join phase end at
     once if all others have joined. Java, all releases; in Scala the delay always runs out."""
 
+    stores_new_group: bool = True
+    """The first join of a new group writes an empty record, generation 0. Java, all releases;
+    Scala writes nothing."""
+
     def with_settings(self, settings: Settings) -> "Profile":
         """Return this profile under other broker settings."""
         return replace(self, settings=settings)

@@ -122,7 +122,6 @@ def become_empty(turn: Turn) -> None:
         leader=None,
         open_leaders=frozenset(),
         pending_syncs=frozenset(),
-        new_member_added=False,
     )
     turn.persist(None)
 

@@ -2,11 +2,12 @@
 
 from reference_coordinator.effects import JoinAnswer, Reason, SyncAnswer
 from reference_coordinator.errors import Error
-from reference_coordinator.events import TimerKind
+from reference_coordinator.events import RecordWritten, TimerKind
 from reference_coordinator.rebalance import prepare
 from reference_coordinator.records import GroupRecord
 from reference_coordinator.state import Group, Service, State
 from reference_coordinator.turn import Turn
+from reference_coordinator.writes import record_written
 
 
 def load_started(turn: Turn) -> None:
@@ -43,6 +44,8 @@ def load(turn: Turn, record: GroupRecord | None) -> None:
 
 def unload(turn: Turn) -> None:
     """Give the group up: whoever waits is sent to the new coordinator."""
+    for request in tuple(turn.group.writes):
+        record_written(turn, RecordWritten(turn.at_ms, request, Error.NOT_COORDINATOR))
     for member in turn.group.members.values():
         if member.join is not None:
             turn.answer(member.join, JoinAnswer(Error.NOT_COORDINATOR, member.member_id))

@@ -89,6 +89,8 @@ def step(group: Group, event: Event, profile: Profile) -> tuple[Group, tuple[Eff
 
 def check(group: Group, member_id: str, instance_id: str | None, generation: int) -> Error:
     """Make the checks of Sync and Heartbeat, in Kafka's order."""
+    if not group.group_id:
+        return Error.INVALID_GROUP_ID
     if (error := unavailable(group)) is not None:
         return error
     if not group.exists:
@@ -199,9 +201,10 @@ def received_sync(turn: Turn, member_id: str) -> None:
 def leave(turn: Turn, event: LeaveReceived) -> None:
     """Handle LeaveGroup: every member's own result, then at most one rebalance."""
     group = turn.group
-    if (error := unavailable(group)) is None and not group.exists:
-        error = Error.UNKNOWN_MEMBER_ID
-    if error is None and group.state is State.DEAD:
+    error = unavailable(group)
+    if not group.group_id:
+        error = Error.INVALID_GROUP_ID
+    elif error is None and group.state is State.DEAD:
         error = Error.COORDINATOR_NOT_AVAILABLE
     if error is not None:
         turn.answer(event.request, LeaveAnswer(error))

@@ -76,6 +76,8 @@ def replacement_written(turn: Turn, write: Write, error: Error) -> None:
         revert(turn, write)
     elif write.skip_assignment_version:
         leads = group.leader == member.member_id
+        if leads and group.state is State.PREPARING_REBALANCE:
+            return  # Kafka cannot list the members now: the join counts for this rebalance
         everyone = member_list(group) if leads else frozenset()
         turn.answer_join(
             member, generation_answer(group, member.member_id, everyone, skip_assignment=leads)
