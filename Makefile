@@ -1,0 +1,37 @@
+# Everything a fresh machine needs besides Python >= 3.11, Java >= 17 and make.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint format requirements clean
+.DEFAULT_GOAL := demo
+
+$(BIN)/groupquake: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "groupquake needs Python 3.11 or newer; give one with: make PYTHON=python3.12" >&2; exit 64; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
+	$(BIN)/groupquake run demo
+
+test: $(BIN)/groupquake  ## all tests, real clusters included
+	$(BIN)/pytest
+
+lint: $(BIN)/groupquake  ## what CI checks besides the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(BIN)/groupquake
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+requirements: $(BIN)/groupquake  ## pin anew, with hashes
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --extra dev --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
+
+clean:
+	rm -rf $(VENV) build *.egg-info

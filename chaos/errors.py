@@ -1,0 +1,13 @@
+"""The package's exceptions. The text says what, where and what to do, in one line."""
+
+
+class ChaosError(Exception):
+    """A fault could not be planned, injected or undone."""
+
+
+class TargetError(ChaosError):
+    """A target selects nothing, or names what does not exist."""
+
+
+class LoadGoneError(ChaosError):
+    """The load process has ended, and with it every member that it ran."""

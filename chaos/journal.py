@@ -1,0 +1,97 @@
+"""The journal: what was broken, and whether it was put right, on disk before and after the act.
+
+JSON objects, one a line, in the order they were written; each has `at_ms` (UTC epoch milliseconds)
+and `event`. A line is on disk when `write` returns, so that an undo survives whatever kills us.
+"""
+
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from chaos.errors import ChaosError
+
+Entry = Mapping[str, Any]
+
+
+def now_ms() -> int:
+    """Return the time as UTC epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Journal:
+    """Appends to a journal, from any thread. One process at a time may, and the kernel sees to it.
+
+    A last line that a crash cut off tells nothing, and is cut away on opening. Raises ChaosError if
+    the file cannot be opened or its run still goes on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._file)
+            raise ChaosError(f"{path}: its run still goes on; stop that first") from error
+        os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
+        # Reentrant, since a signal handler may have something to write down at any moment.
+        self._lock = threading.RLock()
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append an entry; it is on disk when this returns."""
+        with self._lock:
+            entry = {"at_ms": now_ms(), "event": event, **fields}
+            os.write(self._file, json.dumps(entry).encode() + b"\n")
+            os.fsync(self._file)
+
+    def phase(self, name: str) -> None:
+        """Note that a phase begins."""
+        self.write("phase", phase=name)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read(path: Path) -> tuple[Entry, ...]:
+    """Return the entries of a journal, without a last line that was cut off.
+
+    Raises ChaosError if there is no such file, or if a line before the last is no JSON.
+    """
+    try:
+        *lines, _cut = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ChaosError(
+            f"{path}: cannot be read ({error.strerror}); name the journal of a run"
+        ) from error
+    entries = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entries.append(json.loads(line))
+        except ValueError as error:
+            raise ChaosError(f"{path}:{number}: no JSON; the journal was altered") from error
+    return tuple(entries)
+
+
+def open_faults(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the intents, with their `undo`, of recoverable faults that nothing has healed yet."""
+    still_open: dict[str, Entry] = {}
+    for entry in entries:
+        if entry["event"] == "intent" and entry["kind"] == "recoverable":
+            still_open[entry["fault_id"]] = entry
+        elif entry["event"] == "healed" and entry["healed"]:
+            still_open.pop(entry["fault_id"], None)
+    return tuple(still_open.values())

@@ -1,0 +1,77 @@
+"""The steady state: what has to hold before anything is broken."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from chaos.errors import ChaosError
+from chaos.journal import Journal
+from scenarios import Experiment
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one probe saw last, beside what it should have seen."""
+
+    name: str
+    probe: str
+    group: str
+    tolerance: int | str
+    observed: int | str
+
+    @property
+    def holds(self) -> bool:
+        """Whether it saw what it should."""
+        return self.observed == self.tolerance
+
+    def __str__(self) -> str:
+        seen = f"{self.probe} of {self.group} is {self.observed}"
+        return f"{self.name}: {seen}" + ("" if self.holds else f", not {self.tolerance}")
+
+
+class Steady(NamedTuple):
+    """Whether every probe held at the same time, and what each saw last."""
+
+    ok: bool
+    probes: tuple[Observation, ...]
+
+
+def await_steady(
+    experiment: Experiment,
+    probe_functions: Mapping[str, Callable[[str], int | str]],
+    journal: Journal,
+    abort: threading.Event,
+) -> Steady:
+    """Probe until all holds, `within` has passed or `abort` is set; the journal gets the result.
+
+    `probe_functions` take the name of a group and are keyed by what the file calls them, such as
+    `group.members`. One that cannot tell at the moment raises ChaosError, whose text is then what
+    was observed.
+    """
+    deadline = time.monotonic() + experiment.steady_state.within_ms / 1000
+    while True:
+        probes = tuple(
+            Observation(
+                probe.name,
+                probe.probe,
+                probe.group,
+                probe.tolerance,
+                _observe(probe_functions[probe.probe], probe.group),
+            )
+            for probe in experiment.steady_state.probes
+        )
+        ok = all(probe.holds for probe in probes)
+        if ok or time.monotonic() >= deadline or abort.wait(_POLL_S):
+            journal.write("steady_state", ok=ok, probes=[asdict(probe) for probe in probes])
+            return Steady(ok, probes)
+
+
+def _observe(function: Callable[[str], int | str], group: str) -> int | str:
+    try:
+        return function(group)
+    except ChaosError as error:
+        return str(error)

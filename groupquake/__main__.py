@@ -1,0 +1,5 @@
+"""`python -m groupquake`."""
+
+from groupquake.cli import main
+
+main()

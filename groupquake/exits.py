@@ -1,0 +1,27 @@
+"""Exit codes: what a script may rely on."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """See the README's table."""
+
+    PASS = 0
+    FAIL = 1
+    UNKNOWN = 2
+    NOT_STEADY = 3
+    ABORTED = 4
+    NOT_HEALED = 5
+    USAGE = 64
+    INTERNAL = 70
+
+
+OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN}
+
+
+class NotSteadyError(Exception):
+    """Cluster, load or steady state did not come up, so nothing was broken and nothing proven."""
+
+
+class AbortedError(Exception):
+    """A signal ended the run; `str()` names it."""

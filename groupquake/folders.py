@@ -1,0 +1,92 @@
+"""The run folder: made before anything starts, so that whatever happens is on disk."""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from chaos.plan import Plan
+from groupquake import __version__
+from scenarios import Experiment
+
+
+def create(runs: Path, experiment: Experiment, seed: int) -> Path:
+    """Make a new, empty run folder and let `latest` point to it."""
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    stem = f"{now}-{experiment.name}-{experiment.cluster.version}-{seed}"
+    runs.mkdir(parents=True, exist_ok=True)
+    folder = runs / stem
+    number = 1
+    while True:
+        try:
+            folder.mkdir()
+            break
+        except FileExistsError:  # two runs began in the same second
+            number += 1
+            folder = runs / f"{stem}-{number}"
+    link = runs / f".latest-{os.getpid()}"
+    link.symlink_to(folder.name)
+    link.replace(runs / "latest")
+    return folder
+
+
+def describe(
+    folder: Path, experiment: Experiment, plan: Plan, seed: int, command: Sequence[str]
+) -> None:
+    """Write down what will run, in what environment, and how to repeat it."""
+    (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
+    _write(folder / "plan.json", plan.as_dict())
+    environment = {
+        "groupquake_version": __version__,
+        "kafka_version": experiment.cluster.version,
+        "coordinator": "java",
+        "cluster": "process",
+        "broker_config": dict(experiment.cluster.config),
+        "seed": seed,
+        "python_version": platform.python_version(),
+        "platform": platform.platform(),
+        "git": _git_state(),
+        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "repeat_command": shlex.join(command),
+    }
+    _write(folder / "environment.json", environment)
+
+
+def _write(file: Path, content: dict[str, Any]) -> None:
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _git_state() -> str | None:
+    """Return commit and cleanness of the source tree, None outside a checkout."""
+    here = Path(__file__).parent
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def command_of(name: str, seed: int, options: Sequence[str]) -> list[str]:
+    """Build the command that repeats a run."""
+    program = Path(sys.argv[0]).name
+    return [
+        program if program == "groupquake" else "groupquake",
+        "run",
+        name,
+        "--seed",
+        str(seed),
+        *options,
+    ]

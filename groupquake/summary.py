@@ -1,0 +1,33 @@
+"""The last lines of a run."""
+
+from pathlib import Path
+from typing import Any
+
+SHOWN = 5
+
+
+def summary(verdict: dict[str, Any], folder: Path) -> str:
+    """Say verdict, headline, what is behind a fail or unknown, report and repeat command."""
+    lines = ["", f"verdict: {verdict['verdict']}"]
+    lines += [f"  {line}" for line in verdict["headline"]]
+    for name, group in verdict["groups"].items():
+        explained, checked = group["responses_explained"], group["responses_checked"]
+        lines.append(f"  {name}: {explained} of {checked} responses explained")
+    roots = [finding for finding in verdict["findings"] if finding["root"]]
+    for finding in roots[:SHOWN]:
+        place = f"{finding['log']['file']}:{finding['log']['line']}"
+        lines += [
+            f"  finding {finding['number']}: {finding['kind']} in {finding['group']} ({place})",
+            f"    expected: {finding['expected']}",
+            f"    observed: {finding['observed']}",
+        ]
+    if len(roots) > SHOWN:
+        lines.append(f"  and {len(roots) - SHOWN} more findings in the report")
+    lines += [
+        f"  expected {item['expected']} rebalances of {item['group']} in {item['phase']}, "
+        f"observed {item['observed']}"
+        for item in verdict["expectations_unmet"]
+    ]
+    lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
+    lines += [f"report: {folder / 'report.html'}", f"repeat: {verdict['repeat_command']}"]
+    return "\n".join(lines)

@@ -1,0 +1,79 @@
+"""Capture: log files in, one table of numbered lines out.
+
+Line numbers are stamped here, before Spark sees the text: a text split loses its place in the file.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reports.errors import EvidenceError
+
+LINES = pa.schema(
+    [
+        ("broker", pa.string()),
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("text", pa.string()),
+    ]
+)
+BATCH = 50_000
+
+
+def capture(folder: Path, target: Path) -> int:
+    """Copy `folder`/brokers/<id>/group.log, line by line, into a Parquet file.
+
+    Bytes that are no UTF-8 stay visible as replacement characters. Returns the number of lines.
+    """
+    logs = sorted((folder / "brokers").glob("*/group.log"))
+    if not logs:
+        raise EvidenceError(
+            f"{folder}: no brokers/<id>/group.log there; name a run's folder, such as runs/latest"
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with pq.ParquetWriter(target, LINES) as writer:
+        for log in logs:
+            for batch in _batches(log, log.relative_to(folder)):
+                writer.write_batch(batch)
+                count += batch.num_rows
+    if count == 0:
+        raise EvidenceError(
+            f"{folder}: every group.log is empty; see what the brokers say in brokers/*/stdout.log"
+        )
+    return count
+
+
+def _batches(log: Path, name: Path) -> Iterator[pa.RecordBatch]:
+    broker = log.parent.name
+    texts: list[str] = []
+    first = 1
+    try:
+        with log.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+            for text in lines:
+                texts.append(text.rstrip("\r\n"))
+                if len(texts) == BATCH:
+                    yield _batch(broker, name, first, texts)
+                    first += len(texts)
+                    texts = []
+    except OSError as error:
+        raise EvidenceError(
+            f"{log}: cannot be read ({error.strerror}); check the file and its permissions"
+        ) from error
+    if texts:
+        yield _batch(broker, name, first, texts)
+
+
+def _batch(broker: str, name: Path, first: int, texts: list[str]) -> pa.RecordBatch:
+    count = len(texts)
+    return pa.record_batch(
+        [
+            pa.array([broker] * count),
+            pa.array([str(name)] * count),
+            pa.array(range(first, first + count), pa.int64()),
+            pa.array(texts),
+        ],
+        schema=LINES,
+    )

@@ -1,0 +1,130 @@
+"""Findings: every difference that the tables show, with one root for each lie.
+
+A root is the first difference of its group in log order; what a lie drags along until the replay
+is sure of the group again is linked to it as a consequence.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reports.compare import LATE_MS
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference between what the brokers did and what the protocol asks for.
+
+    `root` is None for a root, else the number of the finding it follows from. `proven` is false
+    where evidence that might explain it is missing. It stands at `at_ms`; it may have begun at
+    `from_ms` (a request that waited), and the group was out of step until `until_ms`.
+    """
+
+    kind: str
+    group: str
+    at_ms: float
+    from_ms: float
+    until_ms: float
+    expected: str
+    observed: str
+    broker: str
+    file: str
+    line: int
+    root: int | None = None
+    proven: bool = True
+
+
+def collect(
+    violations: Sequence[Row], requests: Mapping[str, Row], comparison: Sequence[Row]
+) -> list[Finding]:
+    """Put answers that nothing explains and rebalances that do not match into one list."""
+    found = [_from_violation(row, requests[row["request"]]) for row in violations]
+    found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
+    return _rooted(sorted(found, key=lambda f: (f.group, f.at_ms, f.line)))
+
+
+def _from_violation(row: Row, request: Row) -> Finding:
+    kind = "wrong_answer" if row["rule"] == "answer" else str(row["rule"])
+    if not row["searched"]:
+        kind = "unexplained"
+    return Finding(
+        kind=kind,
+        group=row["group"],
+        at_ms=row["at_ms"],
+        from_ms=request["arrived_ms"],
+        until_ms=row["until_ms"],
+        expected=f"{request['api']} of {request['client_id']}: {row['expected']}",
+        observed=f"{request['api']} of {request['client_id']}: {row['observed']}",
+        broker=request["broker"],
+        file=request["file"],
+        line=request["line"],
+        proven=row["searched"],
+    )
+
+
+def _from_comparison(row: Row) -> Finding:
+    broker = row["broker"] or ""
+    at_ms = row["observed_started_ms"] or row["observed_joined_ms"] or row["expected_started_ms"]
+    if row["outcome"] == "wrong_generation" and row["observed_joined_ms"]:
+        at_ms = row["observed_joined_ms"]
+    return Finding(
+        kind=f"{row['outcome']}_rebalance" if row["outcome"] in _LONE else row["outcome"],
+        group=row["group"],
+        at_ms=at_ms,
+        from_ms=at_ms,
+        until_ms=max(at_ms, row["observed_joined_ms"] or 0.0, row["expected_joined_ms"] or 0.0),
+        expected=_told(row, "expected"),
+        observed=_told(row, "observed"),
+        broker=broker,
+        file=f"brokers/{broker}/group.log" if broker else "",
+        line=row["line"] or 0,
+    )
+
+
+_LONE = ("missing", "unexpected")
+
+
+def _told(row: Row, side: str) -> str:
+    """Say one side of a row in words."""
+    if row[f"{side}_started_ms"] is None:
+        what = "no line that a rebalance began"
+        joined = row[f"{side}_joined_ms"]
+        return what if joined is None else f"{what}, though its join phase ended"
+    words = [
+        f"rebalance from generation {row[f'{side}_old_generation']} ({row[f'{side}_reason']})",
+        f"to generation {row[f'{side}_generation']}",
+        f"{row[f'{side}_members']} members",
+        f"ended as {row[f'{side}_ended_as']}",
+    ]
+    if row[f"{side}_leader"]:
+        words.append(f"led by {row[f'{side}_leader']}")
+    if row["outcome"] in ("early", "late") and side == "observed":
+        words.append(f"{abs(row['off_by_ms']):.0f} ms too {row['outcome']}")
+    return ", ".join(words)
+
+
+def _rooted(found: list[Finding]) -> list[Finding]:
+    """Link what follows from an earlier finding of the same group to it."""
+    linked: list[Finding] = []
+    root, reach = None, float("-inf")
+    for finding in found:
+        same = root is not None and linked[root].group == finding.group
+        if same and finding.from_ms <= reach:
+            linked.append(replace(finding, root=root))
+        else:
+            root, reach = len(linked), float("-inf")
+            linked.append(finding)
+        reach = max(reach, finding.until_ms + LATE_MS)
+    return linked
+
+
+def without_proof(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:
+    """Take back what missing evidence of its group might explain; `gaps` gives the first, in ms."""
+    return [
+        replace(finding, proven=False)
+        if finding.group in gaps and finding.at_ms + LATE_MS >= gaps[finding.group]
+        else finding
+        for finding in found
+    ]

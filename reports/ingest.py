@@ -1,0 +1,260 @@
+"""Ingest: numbered lines in; requests, coordinator lines and the account of every line out.
+
+read = used + irrelevant + rejected: a line that nothing here understands is never dropped.
+"""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from reports.grammar import (
+    FIRST_LINE,
+    GROUP_APIS,
+    IRRELEVANT_LOGGERS,
+    KIP_848_APIS,
+    PREFIX,
+    TEMPLATES,
+)
+
+ENVELOPE = r"^(\d+) (\d+) (\d+) (\S+) (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*) \(([^()\s]+)\)$"
+"""Serial number, epoch ms, nano clock, thread, level, message, logger (the observation log)."""
+REQUEST_LOGGER = "kafka.request.logger"
+COMPLETED = "Completed request:"
+
+BODY = """
+    requestHeader STRUCT<requestApiKeyName: STRING, requestApiVersion: INT, clientId: STRING>,
+    request STRING, response STRING, connection STRING,
+    totalTimeMs DOUBLE, requestQueueTimeMs DOUBLE, localTimeMs DOUBLE, remoteTimeMs DOUBLE,
+    responseQueueTimeMs DOUBLE, sendTimeMs DOUBLE
+"""
+
+EARLY_MS = 5.0
+"""How far a reconstructed arrival may lie too late: the line is written after the clock is read."""
+ENQUEUE_MS = 50.0
+"""How long an event may wait for the coordinator's thread (4.x: one thread a partition)."""
+
+
+def read_envelopes(lines: DataFrame) -> DataFrame:
+    """Split each line into its parts, and put all brokers on fine UTC time.
+
+    The nano clock is exact but starts anywhere: its offset to UTC is the largest seen in a broker's
+    life, since the printed milliseconds are cut off, never rounded up.
+    """
+    part = lambda index: F.regexp_extract("text", ENVELOPE, index)
+    split = lines.select(
+        "broker",
+        "file",
+        "line",
+        "text",
+        part(1).try_cast("long").alias("sn"),
+        part(2).try_cast("long").alias("logged_ms"),
+        part(3).try_cast("long").alias("nanos"),
+        part(5).alias("level"),
+        part(6).alias("body"),
+        part(7).alias("logger"),
+    )
+    by_line = Window.partitionBy("broker").orderBy("line").rowsBetween(Window.unboundedPreceding, 0)
+    first = F.col("body").endswith("] Starting up.").cast("int")
+    lives = split.withColumn("life", F.sum(first).over(by_line))
+    whole_life = Window.partitionBy("broker", "life").rowsBetween(
+        Window.unboundedPreceding, Window.unboundedFollowing
+    )
+    offset = F.max(F.col("logged_ms") - F.col("nanos") / 1e6).over(whole_life)
+    last_known = F.last("logged_ms", ignorenulls=True).over(by_line)
+    return lives.select(
+        "broker",
+        "file",
+        "line",
+        "life",
+        "text",
+        "sn",
+        F.coalesce(F.col("nanos") / 1e6 + offset, last_known.cast("double")).alias("at_ms"),
+        "level",
+        "body",
+        "logger",
+    )
+
+
+def read_requests(envelopes: DataFrame) -> DataFrame:
+    """Parse the request lines: bodies, and the times a request arrived, was taken up, answered."""
+    body = F.from_json(F.substring(F.col("body"), len(COMPLETED) + 1, 1 << 30), BODY)
+    parsed = envelopes.where(
+        (F.col("logger") == REQUEST_LOGGER) & F.col("body").startswith(COMPLETED)
+    ).withColumn("json", body)
+    times = parsed.select(
+        "broker",
+        "file",
+        "line",
+        "at_ms",
+        F.col("json.requestHeader.requestApiKeyName").alias("api"),
+        F.col("json.requestHeader.requestApiVersion").alias("api_version"),
+        F.col("json.requestHeader.clientId").alias("client_id"),
+        F.col("json.connection").alias("connection"),
+        F.col("json.request").alias("request"),
+        F.col("json.response").alias("response"),
+        F.get_json_object("json.request", "$.groupId").alias("group"),
+        (F.col("at_ms") - F.col("json.totalTimeMs")).alias("arrived_ms"),
+        *(
+            F.col(f"json.{name}TimeMs").alias(name)
+            for name in ("total", "requestQueue", "local", "remote", "responseQueue", "send")
+        ),
+    )
+    taken = F.col("arrived_ms") + F.col("requestQueue")
+    done = taken + F.col("local")
+    answered = done + F.col("remote")
+    return times.select(
+        F.concat_ws(":", "broker", "line").alias("id"),
+        "broker",
+        "file",
+        "line",
+        "group",
+        "api",
+        "api_version",
+        "client_id",
+        "connection",
+        "arrived_ms",
+        (taken - EARLY_MS).alias("earliest_ms"),
+        (taken + F.col("local") / 2).alias("at_ms"),
+        F.least(answered, done + ENQUEUE_MS).alias("latest_ms"),
+        answered.alias("answered_ms"),
+        F.col("at_ms").alias("logged_ms"),
+        F.get_json_object("response", "$.errorCode").cast("int").alias("error_code"),
+        "request",
+        "response",
+        _readable().alias("readable"),
+    )
+
+
+def _readable() -> Column:
+    """Tell a whole request line: every part there, and the parts of its time adding up."""
+    parts = sum(
+        (F.col(n) for n in ("requestQueue", "local", "remote", "responseQueue", "send")), F.lit(0.0)
+    )
+    needed = ("group", "api", "api_version", "client_id", "connection", "request", "response")
+    whole = reduce(lambda a, b: a & b, (F.col(name).isNotNull() for name in needed))
+    return F.coalesce(
+        whole
+        & F.col("api").isin(*GROUP_APIS, *KIP_848_APIS)
+        & (F.abs(F.col("total") - parts) < 1.0)
+        & F.get_json_object("request", "$").isNotNull()
+        & F.get_json_object("response", "$").isNotNull(),
+        F.lit(False),
+    )
+
+
+def read_coordinator(envelopes: DataFrame) -> DataFrame:
+    """Match the coordinator's lines against the table of templates; `template` is null if none."""
+    part = lambda index: F.regexp_extract("body", PREFIX, index)
+    lines = (
+        envelopes.where(F.col("logger").startswith("org.apache.kafka.coordinator."))
+        .where(~F.col("logger").isin(*IRRELEVANT_LOGGERS))
+        .withColumn("message", part(3))
+        .withColumn("shard", part(2).try_cast("int"))
+    )
+    matched = lines.withColumn("template", _template())
+    return matched.select(
+        "broker",
+        "file",
+        "line",
+        "life",
+        "sn",
+        "at_ms",
+        "level",
+        "template",
+        F.coalesce("shard", _field("partition").try_cast("int")).alias("partition"),
+        _field("group").alias("group"),
+        _field("member").alias("member"),
+        _field("instance").alias("instance"),
+        _field("generation").try_cast("int").alias("generation"),
+        _field("members").try_cast("int").alias("members"),
+        _field("static_members").try_cast("int").alias("static_members"),
+        _field("reason").alias("reason"),
+        "message",
+    )
+
+
+def _template() -> Column:
+    """Name the template that a line matches. One SQL text: a call per branch costs seconds."""
+    branches = (
+        f"WHEN logger IN ({', '.join(repr(logger) for logger in template.loggers)}) "
+        f'AND message RLIKE r"{template.regex}" THEN "{template.name}"'
+        for template in TEMPLATES
+    )
+    return F.expr(f"CASE {' '.join(branches)} END")
+
+
+def _field(name: str) -> Column:
+    """Extract a field wherever the matched template has it."""
+    branches = (
+        f'WHEN "{template.name}" '
+        f'THEN regexp_extract(message, r"{template.regex}", {template.fields.index(name) + 1})'
+        for template in TEMPLATES
+        if name in template.fields
+    )
+    return F.expr(f"CASE template {' '.join(branches)} END")
+
+
+def account(envelopes: DataFrame, requests: DataFrame, coordinator: DataFrame) -> DataFrame:
+    """Say of every line what became of it: used, irrelevant or rejected."""
+    fates = requests.select(
+        "broker", "line", F.when(F.col("readable"), "used").otherwise("rejected").alias("fate")
+    ).union(
+        coordinator.select(
+            "broker",
+            "line",
+            F.when(F.col("template").isNotNull(), "used").otherwise("rejected").alias("fate"),
+        )
+    )
+    irrelevant = F.col("logger").isin(*IRRELEVANT_LOGGERS)
+    return envelopes.join(fates, ["broker", "line"], "left").select(
+        "broker",
+        "file",
+        "line",
+        "life",
+        "sn",
+        "at_ms",
+        F.coalesce("fate", F.when(irrelevant, "irrelevant").otherwise("rejected")).alias("fate"),
+        F.substring("text", 1, 300).alias("text"),
+    )
+
+
+def lost_lines(envelopes: DataFrame, coordinator: DataFrame) -> DataFrame:
+    """Find where a broker's log has holes: serial numbers missing, a start or an end cut off.
+
+    Returns broker, life, at_ms, line, what, in words. The serial number counts every line written.
+    """
+    in_order = Window.partitionBy("broker", "life").orderBy("sn")
+    numbered = envelopes.where(F.col("sn").isNotNull()).withColumn(
+        "step", F.col("sn") - F.lag("sn").over(in_order)
+    )
+    holes = numbered.where(F.col("step") != 1).select(
+        "broker",
+        "life",
+        "at_ms",
+        "line",
+        F.when(F.col("step") == 0, F.format_string("serial number %d stands twice", "sn"))
+        .otherwise(
+            F.format_string("%d lines missing before serial number %d", F.col("step") - 1, "sn")
+        )
+        .alias("what"),
+    )
+    first = (
+        numbered.groupBy("broker", "life")
+        .agg(F.min("sn").alias("sn"), F.min("at_ms").alias("at_ms"), F.min("line").alias("line"))
+        .where((F.col("sn") != 1) | (F.col("life") == 0))
+        .select(
+            "broker", "life", "at_ms", "line", F.lit("the log's start is missing").alias("what")
+        )
+    )
+    ended = coordinator.where(F.col("template") == "shut_down").select("broker", "life").distinct()
+    last = (
+        numbered.groupBy("broker", "life")
+        .agg(F.max("at_ms").alias("at_ms"), F.max("line").alias("line"))
+        .join(ended, ["broker", "life"], "left_anti")
+        .select("broker", "life", "at_ms", "line", F.lit("the log's end is missing").alias("what"))
+    )
+    return holes.union(first).union(last)
+
+
+assert TEMPLATES[[t.name for t in TEMPLATES].index(FIRST_LINE)].regex == r"^Starting up\.$"

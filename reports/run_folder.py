@@ -1,0 +1,127 @@
+"""A run folder as reports see it: the experiment, the environment, the fault journal."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reports.errors import EvidenceError
+from scenarios import Experiment, ScenarioError, load
+
+PHASES = ("formation", "impact", "recovery", "teardown")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Reads what a run left behind; every problem is an `EvidenceError` naming the file."""
+
+    path: Path
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment as it was resolved."""
+        try:
+            return load(self._file("experiment.yaml"))
+        except ScenarioError as error:
+            raise EvidenceError(str(error)) from error
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Seed, versions, broker settings, git state, the command that repeats the run."""
+        file = self._file("environment.json")
+        try:
+            content = json.loads(file.read_text())
+        except ValueError as error:
+            raise EvidenceError(f"{file}: no JSON ({error}); the run was cut off early") from error
+        if not isinstance(content, dict) or "kafka_version" not in content:
+            raise EvidenceError(f"{file}: names no kafka_version; this is no groupquake run")
+        return content
+
+    @cached_property
+    def journal(self) -> tuple[dict[str, Any], ...]:
+        """The fault journal's entries; a last line cut off by a crash is left out."""
+        file = self._file("journal.jsonl")
+        entries: list[dict[str, Any]] = []
+        lines = file.read_text().splitlines()
+        for number, line in enumerate(lines, 1):
+            try:
+                entries.append(json.loads(line))
+            except ValueError as error:
+                if number < len(lines):
+                    raise EvidenceError(
+                        f"{file}:{number}: no JSON; the journal was altered"
+                    ) from error
+        return tuple(entries)
+
+    @cached_property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        """The phases that began, with their times."""
+        return tuple(
+            (entry["phase"], entry["at_ms"])
+            for entry in self.journal
+            if entry["event"] == "phase" and entry["phase"] in PHASES
+        )
+
+    def phase_at(self, at_ms: float) -> str:
+        """Tell in which phase a time lies."""
+        name = PHASES[0]
+        for phase, began_ms in self.phases:
+            if began_ms <= at_ms:
+                name = phase
+        return name
+
+    @cached_property
+    def faults(self) -> tuple[dict[str, Any], ...]:
+        """The faults, each with what became of it, in the order they were meant to happen."""
+        faults: dict[str, dict[str, Any]] = {}
+        for entry in self.journal:
+            fault = faults.get(entry.get("fault_id", ""))
+            if entry["event"] == "intent":
+                faults[entry["fault_id"]] = {
+                    "name": entry["fault"],
+                    "cause": entry.get("cause"),
+                    "target": entry["target"],
+                    "group": entry.get("group"),
+                    "injected_at_ms": None,
+                    "healed_at_ms": None,
+                    "verified": False,
+                    "witness": "",
+                    "healed": False,
+                }
+            elif fault is None:
+                continue
+            elif entry["event"] == "injected":
+                fault["injected_at_ms"] = entry["at_ms"]
+            elif entry["event"] == "verified":
+                fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
+            elif entry["event"] == "healed":
+                fault["healed"], fault["healed_at_ms"] = entry["healed"], entry["at_ms"]
+        return tuple(faults.values())
+
+    @cached_property
+    def planned(self) -> int:
+        """How many faults the plan holds."""
+        try:
+            return len(json.loads(self._file("plan.json").read_text())["steps"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise EvidenceError(f"{self.path}/plan.json: not a plan; it was altered") from error
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the run was ended by a signal."""
+        return any(entry["event"] == "aborted" for entry in self.journal)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the steady state was met before the first fault."""
+        states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
+        return bool(states) and states[0]
+
+    def _file(self, name: str) -> Path:
+        file = self.path / name
+        if not self.path.is_dir():
+            raise EvidenceError(f"{self.path}: no such run folder; `ls runs` lists those there are")
+        if not file.is_file():
+            raise EvidenceError(f"{file}: missing; {self.path} is not the folder of a run")
+        return file

@@ -1,0 +1,73 @@
+"""The Spark session: local by default, any master by choice."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+SMALL_LINES = 200_000
+"""Up to so many lines a run is over before optimised code would pay for its compilation."""
+
+COMMON = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+}
+SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@contextmanager
+def session(master: str, lines: int, log: Path) -> Iterator[SparkSession]:
+    """Open a session for evidence of so many lines; use one that is open already as it is.
+
+    Spark's own talk goes to `log`.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    with _talk_goes_to(log):
+        spark = _build(master, lines)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _build(master: str, lines: int) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    options = dict(COMMON)
+    if master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        options |= LOCAL
+        options |= SMALL if lines <= SMALL_LINES else {}
+    builder = SparkSession.builder.master(master).appName("groupquake")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+@contextmanager
+def _talk_goes_to(log: Path) -> Iterator[None]:
+    """Give what is started inside another standard error; ours comes back at the end."""
+    sys.stderr.flush()
+    ours = os.dup(2)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)

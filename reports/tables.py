@@ -1,0 +1,108 @@
+"""From lines to tables: the whole Spark pipeline in the order of its stages."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reference_coordinator.profiles import Profile
+from reports import compare, ingest, oracle, timeline
+
+Progress = Callable[[str], None]
+
+REQUEST_COLUMNS = (
+    "id", "group", "broker", "file", "line", "api", "api_version", "client_id", "connection",
+    "arrived_ms", "answered_ms", "error_code", "readable", "request", "response",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The stored tables of a run, as Spark reads them back."""
+
+    requests: DataFrame
+    transitions: DataFrame
+    observed: DataFrame
+    expected: DataFrame
+    comparison: DataFrame
+    checked: DataFrame
+    violations: DataFrame
+    bound: DataFrame
+    fates: DataFrame
+    lost: DataFrame
+
+
+LINES = "tables/lines.parquet"
+"""Where in a run folder the captured lines are."""
+
+
+def build(spark: SparkSession, folder: Path, profile: Profile, progress: Progress) -> Tables:
+    """Compute every table of a run folder, its lines captured before, and store it there."""
+    store = _Store(spark, folder / "tables")
+    progress("reading the lines")
+    envelopes = ingest.read_envelopes(spark.read.parquet(str(folder / LINES))).cache()
+    requests = store("requests_timed", ingest.read_requests(envelopes))
+    lines = store("transitions", ingest.read_coordinator(envelopes))
+    fates = store("fates", ingest.account(envelopes, requests, lines))
+    lost = store("lost", ingest.lost_lines(envelopes, lines))
+    observed = store("observed", timeline.observed(lines))
+    progress("replaying every request through the reference coordinator")
+    evidence = oracle.evidence_rows(requests, timeline.hints(lines), timeline.servings(lines))
+    output = store("replay", oracle.run(evidence, profile))
+    expected = store("expected", _expected(output))
+    progress("comparing the timelines")
+    tables = Tables(
+        requests=requests,
+        transitions=lines,
+        observed=observed,
+        expected=expected,
+        comparison=store("comparison", compare.compare(observed, expected)),
+        checked=oracle.typed(output, "checked", oracle.CHECKED),
+        violations=oracle.typed(output, "violation", oracle.VIOLATION),
+        bound=oracle.typed(output, "bound", "name STRING, count INT"),
+        fates=fates,
+        lost=lost,
+    )
+    envelopes.unpersist()
+    return tables
+
+
+def _expected(output: DataFrame) -> DataFrame:
+    """Give expected rows the observed timeline's form: null where a thing never came."""
+    rows = oracle.typed(output, "row", oracle.ROW)
+    never = lambda name: F.when(F.col(name) >= 0, F.col(name)).alias(name)
+    return rows.select(
+        "group",
+        "incarnation",
+        "old_generation",
+        "started_ms",
+        "earliest_ms",
+        "latest_ms",
+        "reason",
+        "member_id",
+        never("joined_ms"),
+        never("generation"),
+        never("members"),
+        never("static_members"),
+        F.when(F.col("leader") != "", F.col("leader")).alias("leader"),
+        never("assigned_ms"),
+        "ended_as",
+        F.when(F.col("ended_ms") >= 0, F.col("ended_ms") - F.col("started_ms")).alias(
+            "duration_ms"
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """Writes a table once and reads it back, so no stage is computed twice."""
+
+    spark: SparkSession
+    folder: Path
+
+    def __call__(self, name: str, table: DataFrame) -> DataFrame:
+        path = str(self.folder / name)
+        table.write.mode("overwrite").parquet(path)
+        return self.spark.read.parquet(path)

@@ -1,0 +1,194 @@
+"""The observed timeline: one row per rebalance, from coordinator lines alone.
+
+One partition has one thread, so the lines of a group stand in the order of what was done to it:
+a rebalance begins with its "Preparing" line and owns what follows up to the next.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from reports.grammar import REASONS
+
+
+def incarnations(coordinator: DataFrame) -> DataFrame:
+    """Number the loads of each offsets partition over all brokers: 1, 2, … in order of time."""
+    loads = coordinator.where(F.col("template") == "loaded")
+    in_time = Window.partitionBy("partition").orderBy("at_ms")
+    return loads.select(
+        "partition", "broker", "at_ms", F.row_number().over(in_time).alias("incarnation")
+    )
+
+
+def partitions_of(coordinator: DataFrame) -> DataFrame:
+    """Say which offsets partition holds a group (it never changes)."""
+    return (
+        coordinator.where(F.col("group").isNotNull() & F.col("partition").isNotNull())
+        .groupBy("group")
+        .agg(F.min("partition").alias("partition"))
+    )
+
+
+def servings(coordinator: DataFrame) -> DataFrame:
+    """List, for every group, when which broker loaded or gave up its partition."""
+    kinds = F.create_map(
+        *(
+            F.lit(word)
+            for pair in (
+                ("loading", "loading"),
+                ("loaded", "loaded"),
+                ("unload_started", "unloaded"),
+            )
+            for word in pair
+        )
+    )
+    return (
+        coordinator.where(F.col("template").isin("loading", "loaded", "unload_started"))
+        .drop("group")
+        .join(partitions_of(coordinator), "partition")
+        .select("group", "at_ms", "broker", kinds[F.col("template")].alias("kind"))
+    )
+
+
+HINTS = {
+    "session_expired": "session_expired",
+    "pending_expired": "session_expired",
+    "stabilized": "join_phase_ended",
+    "empty": "join_phase_ended",
+    "static_added": "joined",
+    "dynamic_given_id": "joined",
+    "dynamic_added": "joined",
+    "pending_joins": "joined",
+    "static_replaced": "replaced",
+    "left": "left",
+    "pending_left": "left",
+    "assignment": "assigned",
+}
+"""Templates that mark an instant, and the oracle's name for what they mark."""
+
+
+def hints(coordinator: DataFrame) -> DataFrame:
+    """List the lines that mark the instant of a timer, or of acting on a request."""
+    pairs = (F.lit(word) for pair in HINTS.items() for word in pair)
+    expired_sync = (F.col("template") == "preparing") & (_reason_class() == "pending_sync")
+    kind = F.when(expired_sync, "sync_expired").otherwise(F.create_map(*pairs)[F.col("template")])
+    subject = F.when(F.col("template") == "static_replaced", F.col("instance")).otherwise(
+        F.col("member")
+    )
+    return coordinator.select(
+        "group",
+        "at_ms",
+        kind.alias("kind"),
+        F.coalesce(subject, F.lit("")).alias("subject"),
+        F.coalesce("generation", F.lit(-1)).alias("generation"),
+    ).where(F.col("kind").isNotNull() & F.col("group").isNotNull())
+
+
+def observed(coordinator: DataFrame) -> DataFrame:
+    """Build the observed timeline; `row` numbers a group's rebalances in an incarnation.
+
+    The end of a join phase that no "Preparing" line came before stands in a row of its own.
+    """
+    steps = ("preparing", "stabilized", "assignment", "empty")
+    lines = _with_incarnation(coordinator.where(F.col("template").isin(*steps)), coordinator)
+    in_order = Window.partitionBy("group", "incarnation").orderBy("at_ms", "line")
+    template = F.col("template")
+    begins = (template == "preparing") | (
+        template.isin("stabilized", "empty")
+        & ~F.lag("template", 1, "none").over(in_order).eqNullSafe("preparing")
+    )
+    placed = lines.withColumn("row", F.sum(begins.cast("int")).over(in_order))
+    rows = placed.groupBy("group", "incarnation", "row").agg(
+        F.first("broker").alias("broker"),
+        _of("preparing", F.col("generation")).alias("prepared_generation"),
+        _at("preparing").alias("started_ms"),
+        _of("preparing", _reason_class()).alias("reason"),
+        _of("preparing", _reason_member()).alias("member_id"),
+        F.coalesce(_at("stabilized"), _at("empty")).alias("joined_ms"),
+        F.coalesce(_of("stabilized", F.col("generation")), _of("empty", F.col("generation"))).alias(
+            "generation"
+        ),
+        F.coalesce(
+            _of("assignment", F.col("members")),
+            _of("stabilized", F.col("members")),
+            _of("empty", F.lit(0)),
+        ).alias("members"),
+        _of("assignment", F.col("static_members")).alias("static_members"),
+        _of("assignment", F.col("member")).alias("leader"),
+        _of("assignment", F.col("generation")).alias("assigned_generation"),
+        _at("assignment").alias("assigned_ms"),
+        F.coalesce(_of("assignment", F.lit("assigned")), _of("empty", F.lit("empty"))).alias(
+            "ended_as"
+        ),
+        _line("preparing").alias("started_line"),
+        F.coalesce(_line("stabilized"), _line("empty")).alias("joined_line"),
+        _line("assignment").alias("assigned_line"),
+    )
+    following = Window.partitionBy("group", "incarnation").orderBy("row")
+    next_start = F.lead("started_ms").over(following)
+    ended_as = F.coalesce(
+        "ended_as", F.when(next_start.isNotNull(), "superseded").otherwise("open")
+    )
+    ended_ms = F.coalesce(
+        "assigned_ms", F.when(F.col("ended_as") == "empty", F.col("joined_ms")), next_start
+    )
+    return rows.select(
+        "group",
+        "incarnation",
+        F.coalesce("prepared_generation", F.col("generation") - 1).alias("old_generation"),
+        "row",
+        "started_ms",
+        "reason",
+        "member_id",
+        "joined_ms",
+        "generation",
+        "members",
+        "static_members",
+        "leader",
+        "assigned_generation",
+        "assigned_ms",
+        ended_as.alias("ended_as"),
+        (ended_ms - F.coalesce("started_ms", "joined_ms")).alias("duration_ms"),
+        "broker",
+        "started_line",
+        "joined_line",
+        "assigned_line",
+    )
+
+
+def _with_incarnation(lines: DataFrame, coordinator: DataFrame) -> DataFrame:
+    """Give each line the number of the load it follows."""
+    loads = incarnations(coordinator).select(
+        "partition", F.col("at_ms").alias("loaded_ms"), F.col("incarnation").alias("number")
+    )
+    return (
+        lines.join(loads, "partition", "left")
+        .where(F.col("loaded_ms").isNull() | (F.col("loaded_ms") <= F.col("at_ms")))
+        .groupBy(*lines.columns)
+        .agg(F.coalesce(F.max("number"), F.lit(0)).alias("incarnation"))
+    )
+
+
+def _of(template: str, value: Column) -> Column:
+    return F.min(F.when(F.col("template") == template, value))
+
+
+def _at(template: str) -> Column:
+    return _of(template, F.col("at_ms"))
+
+
+def _line(template: str) -> Column:
+    return _of(template, F.col("line"))
+
+
+def _reason_class() -> Column:
+    """Class the text of a reason; text of no class keeps standing as it is."""
+    classes = [F.when(F.col("reason").rlike(regex), F.lit(name)) for name, regex in REASONS]
+    return F.coalesce(*classes, "reason")
+
+
+def _reason_member() -> Column:
+    members = [
+        F.when(F.col("reason").rlike(regex), F.regexp_extract("reason", regex, 1))
+        for _, regex in REASONS
+    ]
+    return F.coalesce(*members, F.lit(""))

@@ -1,0 +1,304 @@
+"""The verdict: pass, fail or unknown, with everything it rests on.
+
+verdict = comparison under the release's profile, and the experiment's `expect`, and every fault
+verified. fail beats unknown beats pass; an evidence gap never turns into a pass.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from reports import findings
+from reports.expectations import unmet
+from reports.findings import Finding
+from reports.grammar import GROUP_APIS, KIP_848_APIS
+from reports.run_folder import PHASES, RunFolder
+from reports.tables import Tables
+
+Json = dict[str, Any]
+SHOWN = 20
+"""How many rejected or missing lines a verdict quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A place where evidence is missing or unreadable."""
+
+    broker: str
+    file: str
+    line: int
+    at_ms: float
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What the driver needs of the tables: all of it small."""
+
+    observed: list[Json]
+    expected: list[Json]
+    comparison: list[Json]
+    violations: list[Json]
+    places: dict[str, Json]
+    bound: dict[str, dict[str, int]]
+    checks: dict[str, tuple[int, int]]
+    spans: dict[str, Json]
+    fates: dict[str, int]
+    gaps: list[Gap]
+
+
+def collect(tables: Tables) -> Collected:
+    """Bring the small results to the driver."""
+    violations = _rows(tables.violations)
+    wanted = [row["request"] for row in violations]
+    places = _rows(
+        tables.requests.where(F.col("id").isin(wanted)).drop("request", "response")
+    ) if wanted else []  # fmt: skip
+    bound: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in _rows(tables.bound.orderBy("group", "name")):
+        bound[row["group"]][row["name"]] = row["count"]
+    readable = tables.requests.where(F.col("readable") & F.col("api").isin(*GROUP_APIS))
+    spans = readable.groupBy("group").agg(
+        F.count("*").alias("requests"),
+        F.min("arrived_ms").alias("first_ms"),
+        F.max("answered_ms").alias("last_ms"),
+        F.max(F.get_json_object("request", "$.rebalanceTimeoutMs").cast("double")).alias("wait_ms"),
+        F.collect_set("broker").alias("brokers"),
+    )
+    explained = tables.checked.groupBy("group").agg(
+        F.sum(F.col("explained").cast("int")).alias("explained")
+    )
+    checks = spans.join(explained, "group", "left")
+    rows = _rows(checks)
+    rejected = tables.fates.where(F.col("fate") == "rejected").orderBy("broker", "line")
+    return Collected(
+        observed=_rows(tables.observed.orderBy("group", "started_ms")),
+        expected=_rows(tables.expected.orderBy("group", "started_ms")),
+        comparison=[_anchored(tables, row) for row in _rows(tables.comparison)],
+        violations=violations,
+        places={row["id"]: row for row in places},
+        bound=bound,
+        checks={row["group"]: (row["requests"], row["explained"] or 0) for row in rows},
+        spans={row["group"]: row for row in rows},
+        fates={row["fate"]: row["count"] for row in _rows(tables.fates.groupBy("fate").count())},
+        gaps=[_unreadable(row) for row in _rows(rejected.limit(1000))]
+        + [_missing(row) for row in _rows(tables.lost.orderBy("broker", "line").limit(1000))],
+    )
+
+
+def _rows(table: Any) -> list[Json]:
+    return [row.asDict(recursive=True) for row in table.collect()]
+
+
+def _anchored(tables: Tables, row: Json) -> Json:
+    """Give a rebalance that is missing a place: the last line before it should have been."""
+    if row["line"] is not None:
+        return row
+    lines = tables.transitions.where(
+        (F.col("group") == row["group"]) & (F.col("at_ms") <= row["expected_started_ms"])
+    )
+    last = lines.orderBy(F.desc("at_ms")).select("broker", "line").first()
+    return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
+
+
+def _unreadable(row: Json) -> Gap:
+    what = f"line not understood: {row['text'][:120]}"
+    return Gap(row["broker"], row["file"], row["line"], row["at_ms"] or 0.0, what)
+
+
+def _missing(row: Json) -> Gap:
+    file = f"brokers/{row['broker']}/group.log"
+    return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
+
+
+def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str | None) -> Json:
+    """Build `verdict.json`."""
+    gaps = _gaps_by_group(data)
+    found = findings.without_proof(
+        findings.collect(data.violations, data.places, data.comparison), gaps
+    )
+    counts = Counter(
+        (row["group"], run.phase_at(row["started_ms"]), row["reason"])
+        for row in data.observed
+        if row["started_ms"] is not None
+    )
+    short = unmet(run.experiment, counts)
+    doubts = _doubts(run, data, kip_848, profile, gaps)
+    proven = [finding for finding in found if finding.root is None and finding.proven]
+    if proven or (short and not gaps and not run.aborted):
+        verdict = "fail"
+    elif doubts or found or short:
+        verdict = "unknown"
+    else:
+        verdict = "pass"
+    environment = run.environment
+    groups = {name: _group(run, data, name) for name in _group_names(run, data)}
+    return {
+        "verdict": verdict,
+        "experiment": run.experiment.name,
+        "headline": _headline(run, groups),
+        "kafka_version": environment["kafka_version"],
+        "coordinator": environment["coordinator"],
+        "profile": profile,
+        "seed": environment["seed"],
+        "judge": run.experiment.judge,
+        "evidence_level": "requests",
+        "groups": groups,
+        "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
+        "faults": list(run.faults),
+        "findings": [_finding(number, finding) for number, finding in enumerate(found)],
+        "expectations_unmet": [
+            {
+                "group": item.group,
+                "phase": item.phase,
+                "expected": item.expected,
+                "observed": item.observed,
+            }
+            for item in short
+        ],
+        "unknown_because": doubts,
+        "departures": [],
+        "coverage": _coverage(data),
+        "repeat_command": environment["repeat_command"],
+    }
+
+
+def _group_names(run: RunFolder, data: Collected) -> list[str]:
+    return sorted({group.name for group in run.experiment.workload.groups} | set(data.checks))
+
+
+def _gaps_by_group(data: Collected) -> dict[str, float]:
+    """Give, for each group, the earliest time that a gap of its evidence may have touched.
+
+    A request that is missing may have waited as long as a rebalance lasts at the most.
+    """
+    first: dict[str, float] = {}
+    for group, span in data.spans.items():
+        touching = [
+            gap.at_ms
+            for gap in data.gaps
+            if gap.at_ms >= span["first_ms"] - (span["wait_ms"] or 0.0)
+        ]
+        if touching:
+            first[group] = min(touching) - (span["wait_ms"] or 0.0)
+    return first
+
+
+def _doubts(
+    run: RunFolder,
+    data: Collected,
+    kip_848: Sequence[str],
+    profile: str | None,
+    gaps: Mapping[str, float],
+) -> list[str]:
+    """List, in words, why a pass would claim too much."""
+    doubts = []
+    if profile is None:
+        doubts.append(
+            f"the oracle has no profile for Kafka {run.environment['kafka_version']}; it was "
+            "replayed under the newest one"
+        )
+    if run.experiment.judge == "kip-345":
+        doubts.append("judge: kip-345 needs a profile that this version does not have")
+    doubts += [
+        f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
+    ]
+    doubts += [
+        f"group {group.name}: no request of it in any broker's log"
+        for group in run.experiment.workload.groups
+        if group.name not in data.checks
+    ]
+    if gaps:
+        shown = [f"{gap.file}:{gap.line}: {gap.what}" for gap in data.gaps[:SHOWN]]
+        doubts += [f"evidence is missing: {words}" for words in shown]
+        if len(data.gaps) > SHOWN:
+            doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    doubts += [
+        f"fault {fault['name']} on {fault['target']} was not verified: "
+        f"{fault['witness'] or 'it was never carried out'}"
+        for fault in run.faults
+        if not fault["verified"]
+    ]
+    if len(run.faults) < run.planned:
+        doubts.append(f"{run.planned - len(run.faults)} of {run.planned} faults never began")
+    if not run.steady:
+        doubts.append("the steady state was not met before the first fault")
+    if run.aborted:
+        doubts.append("the run was aborted")
+    return doubts
+
+
+def _group(run: RunFolder, data: Collected, name: str) -> Json:
+    members = [member for member in run.experiment.members() if member.group == name]
+    checked, explained = data.checks.get(name, (0, 0))
+    rows = [row for row in data.observed if row["group"] == name]
+    return {
+        "members_static": sum(member.kind == "static" for member in members),
+        "members_dynamic": sum(member.kind == "dynamic" for member in members),
+        "rebalances_observed": _by_phase(run, rows),
+        "rebalances_expected": _by_phase(
+            run, [row for row in data.expected if row["group"] == name]
+        ),
+        "generations": sum(1 for row in rows if row["members"]),
+        "responses_checked": checked,
+        "responses_explained": explained,
+        "bound": data.bound.get(name, {}),
+    }
+
+
+def _by_phase(run: RunFolder, rows: Sequence[Json]) -> Json:
+    started = [run.phase_at(row["started_ms"]) for row in rows if row["started_ms"] is not None]
+    return {phase: started.count(phase) for phase in PHASES} | {"total": len(started)}
+
+
+def _headline(run: RunFolder, groups: Mapping[str, Json]) -> list[str]:
+    """Say KIP-345's promise as measured: rebalances per restart, one line a group."""
+    lines = []
+    for name, group in groups.items():
+        restarts = sum(1 for f in run.faults if f["group"] == name and f["healed"])
+        count = group["rebalances_observed"]["impact"]
+        kinds = [k for k in ("static", "dynamic") if group[f"members_{k}"]]
+        members = " and ".join(f"{group[f'members_{k}']} {k}" for k in kinds) or "unknown"
+        each = f", {count / restarts:.1f} per restart" if restarts and count else ""
+        lines.append(f"{name} ({members} members): {restarts} restarts, {count} rebalances{each}")
+    return lines
+
+
+def _finding(number: int, finding: Finding) -> Json:
+    return {
+        "number": number,
+        "kind": finding.kind,
+        "root": finding.root is None,
+        "follows_from": finding.root,
+        "proven": finding.proven,
+        "group": finding.group,
+        "at_ms": round(finding.at_ms, 3),
+        "expected": finding.expected,
+        "observed": finding.observed,
+        "log": {"broker": finding.broker, "file": finding.file, "line": finding.line},
+    }
+
+
+def _coverage(data: Collected) -> Json:
+    return {
+        "lines_read": sum(data.fates.values()),
+        **{fate: data.fates.get(fate, 0) for fate in ("used", "irrelevant", "rejected")},
+        "gaps": [
+            {"file": gap.file, "line": gap.line, "what": gap.what} for gap in data.gaps[:SHOWN]
+        ],
+    }
+
+
+def kip_848_groups(tables: Tables) -> list[str]:
+    """List the groups that use the other protocol."""
+    found = tables.requests.where(F.col("api").isin(*KIP_848_APIS)).select("group").distinct()
+    return sorted(row["group"] for row in found.collect())
+
+
+def to_json(verdict: Json) -> str:
+    """Write a verdict so that the same content is the same bytes."""
+    return json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,62 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scenarios import Experiment
+from scenarios import load as load_experiment
+from tests.chaos.fakes import BrokerLog, FakeLoad
+
+EXPERIMENT = """
+name: small
+cluster: {{brokers: 1, config: {{group.min.session.timeout.ms: 100}}}}
+workload:
+  topics: [{{name: orders, partitions: 8, replication_factor: 1}}]
+  groups:
+    - name: static
+      topics: [orders]
+      session_timeout: 300ms
+      heartbeat_interval: 50ms
+      max_poll_interval: 300ms
+      members: [{{kind: static, count: 4, instance_id: "static-{{n}}"}}]
+    - name: mixed
+      topics: [orders]
+      session_timeout: 300ms
+      heartbeat_interval: 50ms
+      max_poll_interval: 300ms
+      members: [{{kind: dynamic, count: 2}}, {{kind: static, count: 1, instance_id: lone}}]
+steady_state:
+  within: 500ms
+  probes:
+    - {{name: all are in, probe: group.members, group: static, tolerance: 4}}
+    - {{name: it is stable, probe: group.state, group: static, tolerance: Stable}}
+faults: {faults}
+phases: {{impact: {impact}, recovery: {recovery}}}
+"""
+
+Make = Callable[..., Experiment]
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Make:
+    """Makes an experiment of two groups with the faults given, as YAML."""
+
+    def make(*faults: str, impact: str = "50ms", recovery: str = "20ms") -> Experiment:
+        listed = "[" + ", ".join(faults) + "]"
+        file = tmp_path / "experiment.yaml"
+        file.write_text(EXPERIMENT.format(faults=listed, impact=impact, recovery=recovery))
+        return load_experiment(file)
+
+    return make
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> BrokerLog:
+    return BrokerLog(tmp_path / "group.log")
+
+
+@pytest.fixture
+def load(experiment: Make, log: BrokerLog) -> Iterator[FakeLoad]:
+    fake = FakeLoad(experiment().members(), log)
+    yield fake
+    fake.die()

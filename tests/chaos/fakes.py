@@ -1,0 +1,219 @@
+"""A broker's log as a broker writes it, and a load process that is only its control channel."""
+
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from chaos.clusters import BrokerInfo, Cluster
+from chaos.journal import now_ms
+from scenarios import MemberSpec
+
+TOKEN = "of this test"
+COORDINATOR = (
+    "group-coordinator-event-processor-0 INFO"
+    " [GroupCoordinator id=1 topic=__consumer_offsets partition=4] {}"
+    " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+)
+
+
+def until(condition: Callable[[], Any], within_s: float = 10) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, condition
+        time.sleep(0.005)
+
+
+def request_text(
+    client: str,
+    api: str,
+    *,
+    group: str = "static",
+    error: int | None = 0,
+    member_id: str = "",
+    total_ms: float = 0.25,
+) -> str:
+    """Return the message and logger of a request line, shaped like those of Kafka 4.3.0."""
+    response: dict[str, Any] = {"throttleTimeMs": 0}
+    if error is not None:
+        response["errorCode"] = error
+    if api == "JOIN_GROUP":
+        response["memberId"] = member_id
+    content = {
+        "isForwarded": False,
+        "requestHeader": {"correlationId": 2, "clientId": client, "requestApiKeyName": api},
+        "request": {"groupId": group, "memberId": "", "groupInstanceId": client},
+        "response": response,
+        "connection": "127.0.0.1:27161-127.0.0.1:42578-1-4",
+        "totalTimeMs": total_ms,
+        "clientInformation": {"softwareName": "a (strange) client", "softwareVersion": "1"},
+    }
+    body = json.dumps(content, separators=(",", ":"))
+    return (
+        f"data-plane-kafka-network-thread-1 DEBUG Completed request:{body} (kafka.request.logger)"
+    )
+
+
+class BrokerLog:
+    """Appends lines, at once and whole, as a broker's appender does."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines = 0
+        self._lock = threading.Lock()
+
+    def write(self, text: str, at_ms: int | None = None) -> int:
+        """Append a line and return its number."""
+        with self._lock, self.path.open("a") as file:
+            self.lines += 1
+            file.write(f"{self.lines} {at_ms or now_ms()} 2027010908490 {text}\n")
+            return self.lines
+
+    def request(self, client: str, api: str, at_ms: int | None = None, **fields: Any) -> int:
+        return self.write(request_text(client, api, **fields), at_ms)
+
+    def leader(
+        self, member_id: str, group: str = "static", generation: int = 1, at_ms: int | None = None
+    ) -> int:
+        text = (
+            f"Assignment received from leader {member_id} for group {group} for generation"
+            f" {generation}. The group has 4 members, 4 of which are static."
+        )
+        return self.write(COORDINATOR.format(text), at_ms)
+
+    def empty(self, group: str, generation: int, at_ms: int | None = None) -> int:
+        text = f"Group {group} with generation {generation} is now empty."
+        return self.write(COORDINATOR.format(text), at_ms)
+
+
+def cluster_of(*logs: Path) -> Cluster:
+    """Return what the controller wants of a cluster: brokers with logs."""
+    brokers = tuple(
+        BrokerInfo(number, 0, log, log.with_name("server.log"))
+        for number, log in enumerate(logs, 1)
+    )
+    return cast("Cluster", SimpleNamespace(brokers=brokers))
+
+
+class FakeLoad:
+    """Serves the control channel, and writes to a broker's log what its members would cause.
+
+    The first member of each group leads it. Members named in `deaf` go on when stopped, those in
+    `lost` do not join when started, those in `unassigned` join and get no assignment, those in
+    `refused` may not be started.
+    """
+
+    def __init__(self, members: Iterable[MemberSpec], log: BrokerLog) -> None:
+        self.log = log
+        self.orders: list[tuple[str, str, float]] = []
+        self.deaf: set[str] = set()
+        self.lost: set[str] = set()
+        self.unassigned: set[str] = set()
+        self.refused: set[str] = set()
+        self.joins: Counter[str] = Counter()
+        self._specs = {member.name: member for member in members}
+        self._state = dict.fromkeys(self._specs, "starting")
+        self._over = threading.Event()
+        self._one_at_a_time = threading.Lock()  # what was stopped does not beat once more
+        self._beat()
+        leaders = {member.group: member.name for member in reversed(self._specs.values())}
+        for group, name in leaders.items():
+            log.leader(self.member_id(name), group)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._connections: list[socket.socket] = []
+        self._threads = [
+            threading.Thread(target=self._accept),
+            threading.Thread(target=self._live),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def member_id(self, name: str) -> str:
+        return f"{name}-id{self.joins[name]}"
+
+    def order(self, do: str, name: str) -> float:
+        """Return when an order came in; it must be there, once."""
+        [at] = [at for done, whom, at in self.orders if (done, whom) == (do, name)]
+        return at
+
+    def ordered(self, do: str) -> list[str]:
+        return [name for done, name, _ in self.orders if done == do]
+
+    def is_up(self, name: str) -> bool:
+        return self._state[name] == "joined"
+
+    def die(self) -> None:
+        """End as a killed process does: nobody listens, every connection is gone."""
+        self._over.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _live(self) -> None:
+        while not self._over.wait(0.01):
+            self._beat()
+
+    def _beat(self) -> None:
+        for name in self._specs:
+            with self._one_at_a_time:
+                self._beat_of(name, self._state[name])
+
+    def _beat_of(self, name: str, state: str) -> None:
+        group = self._specs[name].group
+        if state == "joined":
+            self.log.request(name, "HEARTBEAT", group=group)
+        elif state == "starting" and name not in self.lost:
+            self.joins[name] += 1
+            self._state[name] = "joined"
+            self.log.request(name, "JOIN_GROUP", group=group, member_id=self.member_id(name))
+            error = 27 if name in self.unassigned else 0  # REBALANCE_IN_PROGRESS
+            self.log.request(name, "SYNC_GROUP", group=group, error=error)
+
+    def _accept(self) -> None:
+        while not self._over.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._connections.append(connection)
+            thread = threading.Thread(target=self._serve, args=(connection,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as lines, suppress(OSError):
+            if json.loads(lines.readline() or "{}") != {"token": TOKEN}:
+                return
+            while line := lines.readline():
+                request = json.loads(line)
+                reply = {"id": request["id"], **self._answer(request)}
+                connection.sendall(json.dumps(reply).encode() + b"\n")
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        name = request.get("member", "")
+        self.orders.append((request["do"], name, time.monotonic()))
+        match request["do"]:
+            case "members":
+                rows = [{"name": name, "state": state} for name, state in self._state.items()]
+                return {"ok": True, "result": rows}
+            case "stop" if name not in self.deaf:
+                with self._one_at_a_time:
+                    self._state[name] = "stopped"
+            case "start" if name in self.refused:
+                return {"ok": False, "error": f"no user runs member '{name}' now"}
+            case "start" if not self.is_up(name):
+                self._state[name] = "starting"
+        return {"ok": True, "result": None}

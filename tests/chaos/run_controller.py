@@ -1,0 +1,26 @@
+"""Runs a controller as the runner does, in a process of its own: PORT LOG EXPERIMENT JOURNAL."""
+
+import signal
+import sys
+from pathlib import Path
+
+from chaos.controller import Controller
+from chaos.journal import Journal
+from chaos.members import Members
+from chaos.plan import make_plan
+from scenarios import load
+from tests.chaos.fakes import TOKEN, cluster_of
+
+port, log, file, path = sys.argv[1:]
+experiment = load(Path(file))
+with Journal(Path(path)) as journal:
+    controller = Controller(
+        make_plan(experiment, 1),
+        experiment,
+        cluster_of(Path(log)),
+        Members(int(port), TOKEN),
+        journal,
+        progress=lambda line: print(line, flush=True),
+    )
+    signal.signal(signal.SIGINT, lambda *_: controller.abort("SIGINT"))
+    print(controller.run())

@@ -1,0 +1,394 @@
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.controller import Controller, Outcome
+from chaos.errors import ChaosError, LoadGoneError, TargetError
+from chaos.healing import heal
+from chaos.journal import Journal, open_faults, read
+from chaos.members import Members
+from chaos.plan import make_plan
+from scenarios import Experiment
+from tests.chaos.fakes import TOKEN, FakeLoad, cluster_of, until
+
+GOOD = Outcome(None, None, ())
+ONE = "{fault: member.restart, target: {names: [static-3]}, at: 10ms, down_for: 150ms}"
+LONG = "{fault: member.restart, target: {names: [static-3]}, at: 0s, down_for: 1m}"
+LEADER = "{fault: member.restart, target: {leader-member-of: static}, at: 0s, down_for: 150ms}"
+ALL = "{fault: member.restart, target: all, group: mixed, at: 0s, down_for: 150ms}"
+
+
+class Run:
+    """A controller of a small experiment, and what it left behind."""
+
+    def __init__(self, load: FakeLoad, path: Path) -> None:
+        self.load = load
+        self.log = load.log.path
+        self.path = path
+        self.progress: list[str] = []
+
+    def of(self, experiment: Experiment) -> Outcome:
+        with Journal(self.path) as journal:
+            self.controller = Controller(
+                make_plan(experiment, 1),
+                experiment,
+                cluster_of(self.log),
+                Members(self.load.port, TOKEN),
+                journal,
+                progress=self.progress.append,
+            )
+            return self.controller.run()
+
+    def meanwhile(self, experiment: Experiment, when: Callable[[], Any], do: Callable[[], Any]):
+        """Run, and do something as soon as a condition holds."""
+
+        def wait() -> None:
+            until(when)
+            do()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        try:
+            return self.of(experiment)
+        finally:
+            thread.join()
+
+    def entries(self, event: str) -> list[dict[str, Any]]:
+        return [dict(entry) for entry in read(self.path) if entry["event"] == event]
+
+    def events(self, fault_id: str) -> list[str]:
+        return [e["event"] for e in read(self.path) if e.get("fault_id") == fault_id]
+
+
+@pytest.fixture
+def run(load: FakeLoad, tmp_path: Path) -> Run:
+    return Run(load, tmp_path / "journal.jsonl")
+
+
+def test_a_restart_is_written_down_witnessed_and_healed(run, load, experiment):
+    assert run.of(experiment(ONE)) == GOOD
+    assert [entry["event"] for entry in read(run.path)] == [
+        *("phase", "intent", "injected", "healed", "verified", "phase")
+    ]
+    [intent] = run.entries("intent")
+    del intent["at_ms"]
+    assert intent == {
+        "event": "intent",
+        "fault_id": "f1.1",
+        "fault": "member.restart",
+        "kind": "recoverable",
+        "cause": None,
+        "target": "static-3",
+        "group": "static",
+        "args": {"down_for_ms": 150},
+        "undo": {"do": "start", "member": "static-3"},
+    }
+    [verified] = run.entries("verified")
+    assert verified["verified"] is True
+    place = r"\(group.log of broker 1, line [0-9]+\)"
+    assert re.fullmatch(
+        f"no request of static-3 for [1-9][0-9]{{2}} ms after HEARTBEAT {place}, then JOIN_GROUP"
+        f" answered NONE with member id static-3-id2 {place} and SYNC_GROUP answered NONE {place}",
+        verified["witness"],
+    )
+    assert load.order("start", "static-3") - load.order("stop", "static-3") >= 0.15
+    assert load.is_up("static-3")
+    assert [line.split(":")[0] for line in run.progress] == 3 * ["f1.1 member.restart static-3"]
+
+
+def test_the_intent_is_on_disk_before_the_member_is_stopped(run, load, experiment, monkeypatch):
+    seen = []
+    stop = Members.stop
+
+    def spying(self, member):
+        seen.extend(open_faults(read(run.path)))
+        stop(self, member)
+
+    monkeypatch.setattr(Members, "stop", spying)
+    run.of(experiment(ONE))
+    assert [entry["undo"] for entry in seen] == [{"do": "start", "member": "static-3"}]
+
+
+def test_a_bounce_takes_one_member_after_the_other_however_long_each_takes(run, load, experiment):
+    fault = "{fault: group.bounce, target: all, group: static, at: 0s, down_for: 150ms, every: 1ms}"
+    assert run.of(experiment(fault)) == GOOD
+    assert len(load.ordered("stop")) == 4
+    orders = [name for do, name, _ in load.orders if do in ("stop", "start")]
+    assert orders[::2] == orders[1::2]  # stop, start, stop, start, …
+    assert [entry["cause"] for entry in run.entries("intent")] == 4 * ["group.bounce"]
+    assert [entry["verified"] for entry in run.entries("verified")] == 4 * [True]
+
+
+def test_a_step_is_not_early(run, load, experiment):
+    fault = "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 1ms, every: 300ms}"
+    began = time.monotonic()
+    run.of(experiment(fault))
+    stops = [at - began for do, _, at in load.orders if do == "stop"]
+    assert stops[1] >= 0.3
+    assert stops[2] >= 0.6
+
+
+def test_different_faults_go_on_beside_each_other(run, load, experiment):
+    other = ONE.replace("static-3", "lone")
+    assert run.of(experiment(ONE, other)) == GOOD
+    assert load.order("stop", "lone") < load.order("start", "static-3")
+    assert load.order("stop", "static-3") < load.order("start", "lone")
+
+
+def test_one_step_hits_all_its_targets_at_the_same_time(run, load, experiment):
+    assert run.of(experiment(ALL)) == GOOD
+    assert [do for do, *_ in load.orders] == 3 * ["stop"] + 3 * ["start"]
+    ids = {entry["fault_id"]: entry["target"] for entry in run.entries("intent")}
+    assert ids == {"f1.1.1": "mixed-dynamic-0", "f1.1.2": "mixed-dynamic-1", "f1.1.3": "lone"}
+
+
+def test_the_leader_is_looked_up_when_the_fault_fires(run, load, experiment):
+    assert run.of(experiment(LEADER)) == GOOD
+    assert load.ordered("stop") == ["static-0"]
+    load.log.leader(load.member_id("static-2"), generation=2)
+    assert Run(load, run.path.with_name("second.jsonl")).of(experiment(LEADER)) == GOOD
+    assert load.ordered("stop") == ["static-0", "static-2"]
+
+
+def test_a_selector_without_a_match_fails_the_run_and_says_so(run, load, experiment):
+    load.log.empty("static", generation=2)
+    outcome = run.of(experiment(LEADER, ONE.replace("at: 10ms", "at: 1m")))
+    assert isinstance(outcome.error, TargetError)
+    assert "leader-member-of: static matches no member" in str(outcome.error)
+    assert run.entries("failed")[0]["error"] == str(outcome.error)
+    assert [entry["phase"] for entry in run.entries("phase")] == ["impact"]
+    assert load.orders == []
+
+
+def test_a_selector_without_a_match_is_passed_over_if_that_is_allowed(run, load, experiment):
+    load.log.empty("static", generation=2)
+    allowed = LEADER.replace("at: 0s", "at: 0s, allow_empty: true")
+    assert run.of(experiment(allowed, ONE)) == GOOD
+    assert load.ordered("stop") == ["static-3"]
+    assert any("leader-member-of: static matches nobody" in line for line in run.progress)
+
+
+def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monkeypatch):
+    monkeypatch.setattr("chaos.faults.member_restart.CONNECTING_MS", 0)
+    load.deaf.add("static-3")
+    assert run.of(experiment(ONE)) == GOOD
+    [verified] = run.entries("verified")
+    assert verified["verified"] is False
+    assert "less than two heartbeat intervals (100 ms)" in verified["witness"]
+
+
+def test_a_member_that_goes_on_long_after_its_stop_is_told(run, load, experiment, monkeypatch):
+    monkeypatch.setattr("chaos.faults.member_restart.CONNECTING_MS", 0)
+    load.deaf.add("static-3")
+    assert run.of(experiment(ONE.replace("150ms", "400ms"))) == GOOD
+    [verified] = run.entries("verified")
+    assert verified["verified"] is False
+    assert "static-3 sent HEARTBEAT " in verified["witness"]
+
+
+def test_a_stay_too_short_to_tell_is_not_verified(run, load, experiment):
+    assert run.of(experiment(ONE.replace("150ms", "30ms"))) == GOOD
+    assert run.entries("verified")[0]["verified"] is False
+
+
+def test_a_log_that_never_told_of_a_member_proves_nothing(run, load, experiment, monkeypatch):
+    monkeypatch.setattr("chaos.faults.member_restart.CONNECTING_MS", 0)
+    run.log = load.log.path.with_name("another.log")
+    assert run.of(experiment(ONE)) == GOOD
+    [verified] = run.entries("verified")
+    assert verified["verified"] is False
+    assert "no group.log ever told of static-3" in verified["witness"]
+
+
+@pytest.mark.parametrize("trouble", ["lost", "unassigned"])
+def test_a_member_that_is_not_let_in_is_not_verified(run, load, experiment, monkeypatch, trouble):
+    monkeypatch.setattr("chaos.faults.member_restart.CONNECTING_MS", 0)
+    getattr(load, trouble).add("static-3")
+    assert run.of(experiment(ONE)) == GOOD
+    [verified] = run.entries("verified")
+    assert verified["verified"] is False
+    assert "no JOIN_GROUP and SYNC_GROUP of it answered NONE within 300 ms" in verified["witness"]
+    assert run.entries("healed")[0]["healed"] is True  # it was started; the brokers said no
+
+
+def test_the_phases_last_as_long_as_the_experiment_says(run, experiment):
+    late = ONE.replace("at: 10ms", "at: 100ms")
+    began = time.monotonic()
+    assert run.of(experiment(late, impact="400ms", recovery="200ms")) == GOOD
+    assert time.monotonic() - began >= 0.7
+    impact, recovery = run.entries("phase")
+    assert (impact["phase"], recovery["phase"]) == ("impact", "recovery")
+    assert recovery["at_ms"] - impact["at_ms"] >= 499  # 400 ms from the first fault's start
+
+
+def test_the_impact_lasts_until_every_fault_is_through(run, experiment):
+    assert run.of(experiment(ONE, impact="1ms")) == GOOD
+    assert read(run.path)[-1]["phase"] == "recovery"
+    assert run.events("f1.1") == ["intent", "injected", "healed", "verified"]
+
+
+def test_a_plan_without_steps_just_passes_the_time(run, experiment):
+    assert run.of(experiment()) == GOOD
+    assert [entry["phase"] for entry in run.entries("phase")] == ["impact", "recovery"]
+
+
+def test_an_abort_heals_what_is_open_and_starts_nothing_new(run, load, experiment):
+    later = ONE.replace("at: 10ms", "at: 1m").replace("static-3", "static-1")
+    load.lost.add("static-3")  # so that nobody sees it come back before the wait is given up
+    outcome = run.meanwhile(
+        experiment(LONG, later),
+        lambda: run.path.exists() and run.entries("injected"),
+        lambda: run.controller.abort("SIGTERM"),
+    )
+    assert outcome == Outcome("SIGTERM", None, ())
+    assert load.ordered("stop") == load.ordered("start") == ["static-3"]
+    [aborted] = run.entries("aborted")
+    assert aborted["signal"] == "SIGTERM"
+    assert run.entries("healed")[0]["healed"] is True
+    [verified] = run.entries("verified")
+    assert (verified["verified"], "was not waited for" in verified["witness"]) == (False, True)
+    assert [entry["phase"] for entry in run.entries("phase")] == ["impact"]
+
+
+def test_an_abort_ends_a_recovery_and_one_before_the_start_ends_all(run, load, experiment):
+    outcome = run.meanwhile(
+        experiment(recovery="1m"),
+        lambda: run.path.exists() and len(run.entries("phase")) == 2,
+        lambda: run.controller.abort("SIGINT"),
+    )
+    assert outcome == Outcome("SIGINT", None, ())
+    second = Run(load, run.path.with_name("second.jsonl"))
+    with pytest.MonkeyPatch.context() as patch:
+        real = Controller.run
+        patch.setattr(Controller, "run", lambda self: self.abort("SIGINT") or real(self))
+        assert second.of(experiment(LONG)) == Outcome("SIGINT", None, ())
+    assert load.orders == []
+
+
+def test_what_cannot_be_healed_is_told(run, load, experiment):
+    load.refused.add("static-3")
+    outcome = run.of(experiment(ONE))
+    assert outcome.unhealed == ("f1.1",)
+    assert "refused 'start static-3'" in str(outcome.error)
+    [healed] = run.entries("healed")
+    assert (healed["healed"], healed["how"]) == (False, str(outcome.error))
+    assert [entry["fault_id"] for entry in open_faults(read(run.path))] == ["f1.1"]
+
+
+def test_a_fault_that_breaks_down_is_healed_and_surfaces(run, load, experiment, monkeypatch):
+    def broken(self):
+        raise RuntimeError("a bug in the fault")
+
+    monkeypatch.setattr("chaos.faults.MemberRestart.verify", broken)
+    outcome = run.of(experiment(ONE, LONG.replace("static-3", "lone")))
+    assert str(outcome.error) == "a bug in the fault"
+    assert outcome.unhealed == ()
+    assert sorted(load.ordered("start")) == ["lone", "static-3"]
+    assert "a bug in the fault" in [entry["error"] for entry in run.entries("failed")]
+
+
+@pytest.mark.parametrize("faults", [[], [LONG]])
+def test_the_end_of_the_load_process_ends_the_run(run, load, experiment, faults):
+    outcome = run.meanwhile(
+        experiment(*faults, impact="1m"),
+        lambda: run.path.exists() and run.entries("injected" if faults else "phase"),
+        load.die,
+    )
+    assert isinstance(outcome.error, LoadGoneError)
+    assert outcome.unhealed == ()
+    for healed in run.entries("healed"):
+        assert healed["healed"] is True
+        assert "the load process is gone" in healed["how"]
+
+
+def test_a_load_process_that_was_never_there_is_told(run, load, experiment):
+    load.die()
+    assert isinstance(run.of(experiment(ONE)).error, LoadGoneError)
+    assert read(run.path) == ()
+
+
+class Child:
+    """A controller in a process of its own, whose only fault lasts a minute."""
+
+    def __init__(self, load: FakeLoad, experiment: Experiment, path: Path) -> None:
+        file = path.with_name("long.yaml")
+        file.write_text(experiment.dump())
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.chaos.run_controller"),
+                *(str(load.port), str(load.log.path), str(file), str(path)),
+            ],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self, how: signal.Signals) -> str:
+        """Send a signal once the fault is injected, and return what was said."""
+        with self.process:
+            assert self.process.stdout is not None
+            assert self.process.stdout.readline() == "f1.1 member.restart static-3: injected\n"
+            self.process.send_signal(how)
+            return self.process.stdout.read()
+
+
+def test_ctrl_c_heals_at_once(load, experiment, tmp_path):
+    child = Child(load, experiment(LONG), tmp_path / "journal.jsonl")
+    said = child.end(signal.SIGINT)
+    assert said.splitlines()[-1] == "Outcome(aborted='SIGINT', error=None, unhealed=())"
+    assert child.process.returncode == 0
+    assert load.ordered("start") == ["static-3"]
+
+
+def test_after_a_kill_the_journal_alone_is_enough_to_heal(load, experiment, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    Child(load, experiment(LONG), path).end(signal.SIGKILL)
+    assert load.ordered("start") == []
+    [healed] = heal(path, Members(load.port, TOKEN))
+    assert healed == ("f1.1", True, "started over the control channel")
+    until(lambda: load.is_up("static-3"))
+    assert heal(path, Members(load.port, TOKEN)) == ()
+    assert load.ordered("start") == ["static-3"]
+
+
+def test_a_load_process_that_died_too_leaves_nothing_to_undo(load, experiment, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        for number in (1, 2):
+            undo = {"do": "start", "member": "static-3"}
+            journal.write("intent", fault_id=f"f1.{number}", kind="recoverable", undo=undo)
+        with pytest.raises(ChaosError, match="its run still goes on"):
+            heal(path, None)
+    results = heal(path, None)
+    assert [(result.fault_id, result.healed) for result in results] == [
+        ("f1.2", True),
+        ("f1.1", True),
+    ]
+    assert results[0].how == ("nothing to undo: the load process is gone, and its members with it")
+    assert open_faults(read(path)) == ()
+
+
+def test_what_healing_cannot_do_stays_open(load, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    load.refused.add("static-3")
+    with Journal(path) as journal:
+        for fault_id, undo in {
+            "f1.1": {"do": "start", "member": "static-3"},
+            "f2.1": {"do": "tc", "device": "eth0"},
+        }.items():
+            journal.write("intent", fault_id=fault_id, kind="recoverable", undo=undo)
+    unknown, refused = heal(path, Members(load.port, TOKEN))
+    assert (unknown.healed, "does not know how to undo" in unknown.how) == (False, True)
+    assert (refused.healed, "refused 'start static-3'" in refused.how) == (False, True)
+    assert len(open_faults(read(path))) == 2
+    with pytest.raises(ChaosError, match="cannot be read"):
+        heal(path.with_name("none.jsonl"), None)
+    assert not path.with_name("none.jsonl").exists()

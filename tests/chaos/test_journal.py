@@ -1,0 +1,123 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from chaos.errors import ChaosError
+from chaos.journal import Journal, now_ms, open_faults, read
+
+WRITER = """
+import sys
+from pathlib import Path
+from chaos.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+journal.write("intent", fault_id="f1.1", kind="recoverable", undo={"do": "start", "member": "m"})
+for number in range(1_000_000):
+    journal.write("injected", fault_id="f1.1", number=number, padding="x" * 2000)
+    print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.jsonl"
+
+
+def intent(fault_id: str, kind: str = "recoverable") -> dict[str, object]:
+    return {"fault_id": fault_id, "kind": kind, "undo": {"do": "start", "member": "m"}}
+
+
+def test_what_is_written_is_on_disk_at_once_and_in_order(path):
+    before_ms = now_ms()
+    with Journal(path) as journal:
+        journal.phase("impact")
+        journal.write("aborted", signal="SIGINT")
+        phase, aborted = read(path)
+    assert (phase["event"], phase["phase"]) == ("phase", "impact")
+    assert (aborted["event"], aborted["signal"]) == ("aborted", "SIGINT")
+    assert before_ms <= phase["at_ms"] <= aborted["at_ms"] <= now_ms()
+
+
+def test_every_line_is_synced_to_the_disk(path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(len(read(path))))
+    with Journal(path) as journal:
+        journal.phase("impact")
+        journal.phase("recovery")
+    assert synced == [1, 2]
+
+
+def test_threads_write_whole_lines_in_the_order_of_time(path):
+    with Journal(path) as journal:
+        threads = [
+            threading.Thread(
+                target=lambda n=n: [journal.write("x", n=n, pad="y" * 5000) for _ in range(20)]
+            )
+            for n in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    times = [entry["at_ms"] for entry in read(path)]
+    assert len(times) == 160
+    assert times == sorted(times)
+
+
+def test_a_cut_last_line_is_left_out_and_goes_when_the_journal_goes_on(path):
+    path.write_text('{"at_ms": 1, "event": "phase", "phase": "impact"}\n{"at_ms": 2, "eve')
+    assert [entry["at_ms"] for entry in read(path)] == [1]
+    with Journal(path) as journal:
+        journal.phase("recovery")
+    assert [entry["phase"] for entry in read(path)] == ["impact", "recovery"]
+
+
+def test_a_broken_line_that_is_not_the_last_is_an_error(path):
+    path.write_text('{"at_ms": 1}\n{"at_ms"\n{"at_ms": 3}\n')
+    with pytest.raises(ChaosError, match=r"journal.jsonl:2: no JSON"):
+        read(path)
+
+
+def test_no_journal_is_an_error(path):
+    with pytest.raises(ChaosError, match="cannot be read"):
+        read(path)
+    with pytest.raises(ChaosError, match="cannot be opened"):
+        Journal(path / "deeper")
+
+
+def test_the_journal_of_a_run_that_goes_on_is_not_for_others(path):
+    with Journal(path), pytest.raises(ChaosError, match="its run still goes on"):
+        Journal(path)
+    Journal(path).close()
+
+
+def test_a_journal_whose_writer_was_killed_tells_what_is_open(path):
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
+    ) as writer:
+        assert writer.stdout is not None
+        acknowledged = [int(writer.stdout.readline()) for _ in range(5)]
+        writer.send_signal(signal.SIGKILL)
+        acknowledged += [int(line) for line in writer.stdout.read().split("\n")[:-1]]
+    entries = read(path)
+    assert [entry["number"] for entry in entries[1:]][: len(acknowledged)] == acknowledged
+    assert [entry["fault_id"] for entry in open_faults(entries)] == ["f1.1"]
+    Journal(path).close()  # the dead writer holds nothing
+
+
+def test_only_what_can_be_undone_and_was_not_is_open(path):
+    with Journal(path) as journal:
+        for fault_id in ("f1.1", "f1.2", "f1.3"):
+            journal.write("intent", **intent(fault_id))
+        journal.write("intent", **intent("f2.1", kind="one-shot"))
+        journal.write("healed", fault_id="f1.1", healed=True, how="started")
+        journal.write("healed", fault_id="f1.2", healed=False, how="refused")
+    still_open = open_faults(read(path))
+    assert [entry["fault_id"] for entry in still_open] == ["f1.2", "f1.3"]
+    assert still_open[0]["undo"] == {"do": "start", "member": "m"}
+    assert json.loads(path.read_text().splitlines()[0])["event"] == "intent"

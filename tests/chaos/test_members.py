@@ -1,0 +1,64 @@
+import socket
+import threading
+
+import pytest
+
+from chaos.errors import ChaosError, LoadGoneError
+from chaos.members import Members
+from tests.chaos.fakes import TOKEN, FakeLoad
+
+
+@pytest.fixture
+def members(load: FakeLoad) -> Members:
+    return Members(load.port, TOKEN)
+
+
+def test_orders_reach_the_load_process(load, members):
+    members.stop("static-2")
+    assert {row["name"]: row["state"] for row in members.list()}["static-2"] == "stopped"
+    members.start("static-2")
+    members.quit()
+    assert [order[:2] for order in load.orders] == [
+        ("stop", "static-2"),
+        ("members", ""),
+        ("start", "static-2"),
+        ("quit", ""),
+    ]
+
+
+def test_a_refusal_is_told(load, members):
+    load.refused.add("lone")
+    with pytest.raises(ChaosError, match="refused 'start lone': no user runs member 'lone' now"):
+        members.start("lone")
+
+
+def test_a_wrong_token_and_a_process_that_is_gone_are_told(load, members):
+    with pytest.raises(LoadGoneError, match="or the token is not its"):
+        Members(load.port, "another").list()
+    load.die()
+    with pytest.raises(LoadGoneError, match=f"127.0.0.1:{load.port}"):
+        members.stop("lone")
+    with pytest.raises(LoadGoneError), members.watch(lambda _: None):
+        pass
+
+
+def test_a_load_process_that_hangs_is_told():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        members = Members(silent.getsockname()[1], TOKEN, timeout_s=0.05)
+        with pytest.raises(ChaosError, match=r"did not answer 'stop lone' within 0.05 s"):
+            members.stop("lone")
+
+
+def test_the_end_of_the_load_process_is_noticed_at_once(load, members):
+    ended = threading.Event()
+    with members.watch(lambda _: ended.set()):
+        assert not ended.is_set()
+        load.die()
+        assert ended.wait(5)
+
+
+def test_the_end_of_watching_is_not_the_end_of_the_load_process(members):
+    ended = threading.Event()
+    with members.watch(lambda _: ended.set()):
+        pass
+    assert not ended.is_set()

@@ -1,0 +1,58 @@
+import threading
+
+import pytest
+
+from chaos.errors import ChaosError
+from chaos.journal import Journal, read
+from chaos.steady import await_steady
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "journal.jsonl"
+
+
+def test_it_is_steady_once_all_probes_hold_together(experiment, path):
+    sizes, states = iter([3, 4, 4]), iter(["Stable", "PreparingRebalance", "Stable"])
+    probes = {"group.members": lambda _: next(sizes), "group.state": lambda _: next(states)}
+    with Journal(path) as journal:
+        steady = await_steady(experiment(), probes, journal, threading.Event())
+    assert steady.ok
+    assert [probe.observed for probe in steady.probes] == [4, "Stable"]
+    [entry] = read(path)
+    assert (entry["event"], entry["ok"]) == ("steady_state", True)
+    assert entry["probes"][0] == {
+        "name": "all are in",
+        "probe": "group.members",
+        "group": "static",
+        "tolerance": 4,
+        "observed": 4,
+    }
+
+
+def test_what_was_seen_last_is_told_when_time_is_up(experiment, path):
+    def no_state(group):
+        raise ChaosError(f"the coordinator of {group} is loading")
+
+    probes = {"group.members": lambda _: 4, "group.state": no_state}
+    with Journal(path) as journal:
+        steady = await_steady(experiment(), probes, journal, threading.Event())
+    assert not steady.ok
+    assert [str(probe) for probe in steady.probes] == [
+        "all are in: group.members of static is 4",
+        "it is stable: group.state of static is the coordinator of static is loading, not Stable",
+    ]
+    assert read(path)[0]["ok"] is False
+
+
+def test_an_abort_ends_the_wait(experiment, path):
+    abort = threading.Event()
+
+    def size(_):
+        abort.set()
+        return 3
+
+    probes = {"group.members": size, "group.state": lambda _: "Stable"}
+    patient = experiment().override(["steady_state.within=1m"])
+    with Journal(path) as journal:
+        assert not await_steady(patient, probes, journal, abort).ok

@@ -1,0 +1,54 @@
+import pytest
+
+from chaos.errors import TargetError
+from chaos.targets import in_words, resolve
+from scenarios import LeaderMemberOf, Names, Target
+
+LEADERS = {"mixed": "lone"}
+
+
+@pytest.mark.parametrize(
+    ("target", "group", "names"),
+    [
+        ("all", "mixed", ["mixed-dynamic-0", "mixed-dynamic-1", "lone"]),
+        ("static", "mixed", ["lone"]),
+        ("dynamic", "mixed", ["mixed-dynamic-0", "mixed-dynamic-1"]),
+        (Names(names=("static-3", "static-0")), None, ["static-0", "static-3"]),
+        (LeaderMemberOf.model_validate({"leader-member-of": "mixed"}), None, ["lone"]),
+    ],
+)
+def test_every_form_selects_members(experiment, target: Target, group, names):
+    found = resolve(target, group, experiment(), LEADERS.get, allow_empty=False)
+    assert [member.name for member in found] == names
+
+
+def test_a_kind_that_is_not_there_is_an_error_that_says_what_is(experiment):
+    with pytest.raises(TargetError) as error:
+        resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=False)
+    assert str(error.value) == (
+        "target dynamic of static matches no member; group static has static-0, static-1, static-2,"
+        " static-3: choose from these, or set allow_empty: true"
+    )
+
+
+def test_a_group_without_a_leader_is_an_error(experiment):
+    target = LeaderMemberOf.model_validate({"leader-member-of": "static"})
+    with pytest.raises(TargetError, match=r"leader-member-of: static .*no leader now.*static-3"):
+        resolve(target, None, experiment(), LEADERS.get, allow_empty=False)
+
+
+def test_nobody_is_all_right_if_the_file_says_so(experiment):
+    assert resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=True) == ()
+
+
+def test_an_unknown_name_is_an_error_even_beside_known_ones(experiment):
+    target = Names(names=("static-0", "statik-1"))
+    with pytest.raises(TargetError, match="no member is called statik-1; there are static-0, "):
+        resolve(target, None, experiment(), LEADERS.get, allow_empty=True)
+
+
+def test_targets_in_words():
+    assert in_words("all", "orders") == "all of orders"
+    assert in_words(Names(names=("a", "b")), None) == "a, b"
+    leader = LeaderMemberOf.model_validate({"leader-member-of": "orders"})
+    assert in_words(leader, None) == "leader-member-of: orders"

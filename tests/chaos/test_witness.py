@@ -1,0 +1,144 @@
+from pathlib import Path
+
+import pytest
+
+from chaos.witness import Witness
+from tests.chaos.fakes import BrokerLog, request_text
+
+T = 1795261540000
+
+
+@pytest.fixture
+def witness(log: BrokerLog) -> Witness:
+    return Witness({2: log.path})
+
+
+def test_the_latest_request_is_told_with_its_place(log, witness):
+    log.request("static-3", "HEARTBEAT", T)
+    line = log.request("static-3", "OFFSET_COMMIT", T + 500, error=None)
+    log.request("static-1", "HEARTBEAT", T + 900)
+    witness.poll()
+    last = witness.last_request("static-3")
+    assert (last.api, last.completed_ms, last.error_code) == ("OFFSET_COMMIT", T + 500, None)
+    assert last.place == f"group.log of broker 2, line {line}"
+    assert witness.silent_since("static-3", T + 501)
+    assert not witness.silent_since("static-3", T + 500)
+    assert witness.last_request("static-2") is None
+    assert witness.silent_since("static-2", 0)
+
+
+def test_a_held_back_answer_is_no_sign_of_life(log, witness):
+    log.request("static-3", "HEARTBEAT", T)
+    # The member was stopped at T + 10 while its JoinGroup, 2 s old, was waiting for the others.
+    log.request("static-3", "JOIN_GROUP", T + 1000, total_ms=1995.5, member_id="static-3-old")
+    witness.poll()
+    assert witness.silent_since("static-3", T + 10)
+    assert witness.joined_since("static-3", T + 10) is None
+    assert witness.joined_since("static-3", T - 1000).member_id == "static-3-old"
+
+
+def test_a_join_or_sync_counts_only_without_an_error(log, witness):
+    log.request("static-3", "JOIN_GROUP", T + 1, error=79, member_id="static-3-a")
+    log.request("static-3", "JOIN_GROUP", T + 2, error=82)
+    log.request("static-3", "SYNC_GROUP", T + 3, error=27)
+    witness.poll()
+    assert witness.joined_since("static-3", T) is None
+    assert witness.synced_since("static-3", T) is None
+    joined = log.request("static-3", "JOIN_GROUP", T + 4, member_id="static-3-a")
+    synced = log.request("static-3", "SYNC_GROUP", T + 5)
+    witness.poll()
+    assert witness.joined_since("static-3", T).line == joined
+    assert witness.joined_since("static-3", T).member_id == "static-3-a"
+    assert witness.synced_since("static-3", T).line == synced
+    assert witness.synced_since("static-3", T + 6) is None
+
+
+def test_a_growing_file_is_read_once_and_by_whole_lines(log, witness, monkeypatch):
+    witness.poll()  # not there yet
+    log.request("a", "HEARTBEAT", T)
+    witness.poll()
+    assert witness.last_request("a").line == 1
+    text = f"2 {T + 7} 20270 {request_text('a', 'HEARTBEAT')}\n"
+    with log.path.open("a") as file:
+        for part in (text[:40], text[40:-1]):
+            file.write(part)
+            file.flush()
+            witness.poll()
+            assert witness.last_request("a").completed_ms == T
+        file.write("\n")
+    witness.poll()
+    assert witness.last_request("a").completed_ms == T + 7
+    assert witness.last_request("a").line == 2
+
+    read = []
+    monkeypatch.setattr("chaos.witness._request", lambda *given: read.append(given))
+    witness.poll()
+    assert read == []
+
+
+def test_a_line_may_be_longer_than_what_is_read_at_once(log, witness, monkeypatch):
+    monkeypatch.setattr("chaos.witness._CHUNK", 64)
+    for number in range(3):
+        log.request("a", "HEARTBEAT", T + number)
+    witness.poll()
+    assert (witness.last_request("a").completed_ms, witness.last_request("a").line) == (T + 2, 3)
+
+
+def test_the_half_line_of_a_killed_broker_hides_no_later_one(log, witness):
+    text = f"1 {T} 20270 {request_text('a', 'HEARTBEAT')}"
+    log.path.write_text(text[:-60] + text + "\n" + "Completed request: no\n\xff\xfe\n")
+    log.request("a", "HEARTBEAT", T + 9)
+    witness.poll()
+    assert witness.last_request("a").completed_ms == T + 9
+
+
+def test_lines_may_stand_in_swapped_order(log, witness):
+    log.request("a", "SYNC_GROUP", T + 20)
+    log.request("a", "HEARTBEAT", T + 10)
+    witness.poll()
+    assert witness.last_request("a").api == "SYNC_GROUP"
+
+
+def test_the_leader_is_known_by_its_name(log, witness):
+    log.request("static-0", "JOIN_GROUP", T, member_id="static-0-x")
+    log.request("static-1", "JOIN_GROUP", T, member_id="static-1-y")
+    witness.poll()
+    assert witness.leader("static") is None
+    log.leader("static-1-y", at_ms=T + 5)
+    witness.poll()
+    assert witness.leader("static") == "static-1"
+    assert witness.leader("other") is None
+
+
+def test_a_static_leader_that_comes_back_still_leads(log, witness):
+    log.request("static-1", "JOIN_GROUP", T, member_id="static-1-old")
+    log.leader("static-1-old", at_ms=T + 5)
+    log.request("static-1", "JOIN_GROUP", T + 3000, member_id="static-1-new")
+    witness.poll()
+    assert witness.leader("static") == "static-1"
+
+
+def test_a_later_generation_has_its_own_leader_and_an_empty_group_none(log, witness):
+    log.request("d-0", "JOIN_GROUP", T, group="d", member_id="d-0-x")
+    log.request("d-1", "JOIN_GROUP", T, group="d", member_id="d-1-y")
+    log.leader("d-1-y", "d", generation=2, at_ms=T + 20)
+    log.leader("d-0-x", "d", generation=1, at_ms=T + 10)
+    witness.poll()
+    assert witness.leader("d") == "d-1"
+    log.empty("d", generation=3, at_ms=T + 30)
+    witness.poll()
+    assert witness.leader("d") is None
+
+
+def test_a_group_may_move_to_another_broker(tmp_path: Path):
+    one, two = BrokerLog(tmp_path / "1.log"), BrokerLog(tmp_path / "2.log")
+    witness = Witness({1: one.path, 2: two.path})
+    two.request("b", "JOIN_GROUP", T, member_id="b-1")
+    two.leader("b-1", generation=4, at_ms=T + 500)
+    one.request("a", "JOIN_GROUP", T - 900, member_id="a-1")
+    one.leader("a-1", generation=3, at_ms=T - 800)
+    one.request("a", "HEARTBEAT", T + 900)
+    two.request("a", "HEARTBEAT", T + 600)
+    witness.poll()
+    assert witness.leader("static") == "b"
+    assert witness.last_request("a").broker == 1

@@ -1,0 +1,41 @@
+"""One Spark session for all tests, and the recorded evidence they start from."""
+
+import gzip
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from reports import spark as spark_module
+from reports.analysis import analyse
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "kafka-4.3.0"
+Judge = Callable[[Path], dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Return a session that `analyse` finds open and leaves open."""
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    with spark_module.session("local[2]", 0, log) as session:
+        yield session
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Return a run folder of its own with the recorded evidence in it."""
+    folder = tmp_path / "run"
+    shutil.copytree(RECORDED, folder)
+    for packed in folder.glob("brokers/*/group.log.gz"):
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    return folder
+
+
+@pytest.fixture
+def judge(spark: SparkSession) -> Judge:
+    """Return what judges a run folder."""
+    return lambda folder: analyse(folder, lambda _: None)

@@ -1,0 +1,228 @@
+"""A made-up run for the page's tests: two groups, every member restarted in turn.
+
+Plain data in the form in which Spark hands it to the driver; the verdict is the real one of it.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports import verdict
+from reports.compare import BOTH
+from reports.run_folder import RunFolder
+from reports.scenes import Join, Scenes
+from reports.verdict import Collected
+
+Json = dict[str, Any]
+
+ZERO_MS = 1_790_000_000_000.0
+"""When formation began."""
+IMPACT_MS = ZERO_MS + 10_000
+RESTART_EVERY_MS = 5_000
+DOWN_MS = 2_500
+REBALANCE_MS = 900
+
+
+@dataclass
+class MadeUpRun:
+    """Parts to change before `finish`."""
+
+    folder: Path
+    size: int
+    environment: Json = field(default_factory=dict)
+    journal: list[Json] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+    last_ms: dict[tuple[str, str], float] = field(default_factory=dict)
+    comparison: list[Json] = field(default_factory=list)
+    violations: list[Json] = field(default_factory=list)
+    places: dict[str, Json] = field(default_factory=dict)
+    gaps: list[verdict.Gap] = field(default_factory=list)
+
+    @property
+    def recovery_ms(self) -> float:
+        return IMPACT_MS + 3_000 + self.size * RESTART_EVERY_MS
+
+    def finish(self) -> tuple[RunFolder, Json, Collected, Scenes]:
+        """Write the folder and judge the run: the arguments of `page.render`."""
+        names = ("environment.json", "plan.json", "experiment.yaml", "journal.jsonl")
+        plan = {"steps": [{} for entry in self.journal if entry["event"] == "intent"]}
+        journal = "".join(json.dumps(entry) + "\n" for entry in self.journal)
+        texts = (json.dumps(self.environment), json.dumps(plan), self._experiment(), journal)
+        self.folder.mkdir(exist_ok=True)
+        for name, text in zip(names, texts, strict=True):
+            (self.folder / name).write_text(text)
+        run = RunFolder(self.folder)
+        data = self._collected()
+        judged = verdict.judge(run, data, [], "4.3")
+        return run, judged, data, Scenes(("dynamic", "static"), tuple(self.joins), self.last_ms)
+
+    def _experiment(self) -> str:
+        group = "topics: [orders], session_timeout: 10s, heartbeat_interval: 700ms"
+        static = f'{{kind: static, count: {self.size}, instance_id: "static-{{n}}"}}'
+        dynamic = f"{{kind: dynamic, count: {self.size}}}"
+        low, high = 2 * self.size - 4, 2 * self.size + 2
+        return f"""
+name: made-up-bounce
+description: Restarts every member of a static and of a dynamic group in turn.
+workload:
+  topics: [{{name: orders, partitions: 8}}]
+  groups:
+    - {{name: static, {group}, members: [{static}]}}
+    - {{name: dynamic, {group}, members: [{dynamic}]}}
+faults:
+  - {{fault: group.bounce, target: all, group: static, at: 3s, down_for: 2s, every: 5s}}
+phases: {{impact: 20s, recovery: 5s}}
+expect:
+  - {{group: static, phase: impact, rebalances: 0}}
+  - {{group: dynamic, phase: impact, rebalances: {{min: {max(0, low)}, max: {high}}}}}
+"""
+
+    def _collected(self) -> Collected:
+        sides: dict[str, list[Json]] = {"observed": [], "expected": []}
+        for row in self.comparison:
+            for side, rows in sides.items():
+                if row[f"{side}_started_ms"] is not None:
+                    part = {name: row[f"{side}_{name}"] for name in BOTH}
+                    rows.append(part | {"group": row["group"], "duration_ms": REBALANCE_MS})
+        span = {
+            "first_ms": ZERO_MS + 3_000,
+            "last_ms": self.recovery_ms + 5_000,
+            "wait_ms": 30_000.0,
+        }
+        wrong = len(self.violations)
+        return Collected(
+            observed=sides["observed"],
+            expected=sides["expected"],
+            comparison=self.comparison,
+            violations=self.violations,
+            places=self.places,
+            bound={g: {"member_id": 8, "record_write": 9} for g in ("static", "dynamic")},
+            checks={"static": (400, 400), "dynamic": (500, 500 - wrong)},
+            spans={"static": span, "dynamic": span},
+            fates={"used": 1000, "irrelevant": 200, "rejected": len(self.gaps)},
+            gaps=self.gaps,
+        )
+
+    # what may go wrong
+
+    def add_violation(self, request: str, at_ms: float, group: str, client: str) -> None:
+        """Let an answer be one that nothing explains."""
+        self.violations.append({
+            "group": group, "request": request, "at_ms": at_ms, "until_ms": at_ms + 2_000,
+            "rule": "answer", "searched": True,
+            "expected": "error_code=0; generation=3", "observed": "error_code=25; generation=-1",
+        })  # fmt: skip
+        self.places[request] = {
+            "id": request, "api": "HEARTBEAT", "client_id": client, "arrived_ms": at_ms - 2,
+            "broker": "2", "file": "brokers/2/group.log", "line": 777,
+        }  # fmt: skip
+
+    def lose(self, at: int, side: str) -> None:
+        """Take one side's rebalance out of the comparison."""
+        row = self.comparison[at]
+        row.update({f"{side}_{name}": None for name in BOTH})
+        row[f"{side}_old_generation"] = None
+        row["outcome"] = "missing" if side == "observed" else "unexpected"
+
+
+def made_up(folder: Path, size: int = 8) -> MadeUpRun:
+    """Make a run up in which everything is as it has to be."""
+    made = MadeUpRun(folder, size)
+    made.environment = {
+        "kafka_version": "4.3.0",
+        "coordinator": "java",
+        "seed": 42,
+        "broker_config": {},
+        "repeat_command": "groupquake run made-up-bounce --seed 42",
+    }
+    made.journal = [
+        {"at_ms": ZERO_MS, "event": "phase", "phase": "formation"},
+        {"at_ms": IMPACT_MS - 1, "event": "steady_state", "ok": True, "probes": []},
+        {"at_ms": IMPACT_MS, "event": "phase", "phase": "impact"},
+    ]
+    _form(made)
+    for number in range(size):
+        at_ms = IMPACT_MS + 3_000 + number * RESTART_EVERY_MS
+        _restart_static(made, number, at_ms)
+        _restart_dynamic(made, number, at_ms + 300)
+    made.journal += [
+        {"at_ms": made.recovery_ms, "event": "phase", "phase": "recovery"},
+        {"at_ms": made.recovery_ms + 5_000, "event": "phase", "phase": "teardown"},
+        {"at_ms": made.recovery_ms + 6_000, "event": "phase", "phase": "end"},
+    ]
+    return made
+
+
+def _form(made: MadeUpRun) -> None:
+    for group, name in (("static", "static-{}"), ("dynamic", "dynamic-dynamic-{}")):
+        for number in range(made.size):
+            _join(made, group, name.format(number), 0, 1, ZERO_MS + 5_000)
+        _rebalance(made, group, "new_member", f"{name.format(0)}-id0", ZERO_MS + 3_000, made.size)
+
+
+def _restart_static(made: MadeUpRun, number: int, at_ms: float) -> None:
+    name = f"static-{number}"
+    made.last_ms["static", f"{name}-id0"] = at_ms - 200
+    _join(made, "static", name, 1, 1, at_ms + DOWN_MS + 80)
+    _fault(made, "static", name, at_ms)
+
+
+def _restart_dynamic(made: MadeUpRun, number: int, at_ms: float) -> None:
+    name = f"dynamic-dynamic-{number}"
+    made.last_ms["dynamic", f"{name}-id0"] = at_ms
+    _fault(made, "dynamic", name, at_ms)
+    steps = (("leave", 0, at_ms, made.size - 1), ("new_member", 1, at_ms + DOWN_MS, made.size))
+    for reason, life, start_ms, members in steps:
+        _rebalance(made, "dynamic", reason, f"{name}-id{life}", start_ms, members)
+        for other in range(made.size):
+            if other != number or reason == "new_member":
+                lives = 1 if other < number or (other == number and life) else 0
+                generation = made.comparison[-1]["observed_generation"]
+                client = f"dynamic-dynamic-{other}"
+                _join(made, "dynamic", client, lives, generation, start_ms + REBALANCE_MS)
+
+
+def _join(
+    made: MadeUpRun, group: str, client: str, life: int, generation: int, at_ms: float
+) -> None:
+    made.joins.append(Join(group, client, f"{client}-id{life}", generation, at_ms))
+    made.last_ms[group, f"{client}-id{life}"] = made.recovery_ms + 5_000
+
+
+def _rebalance(
+    made: MadeUpRun, group: str, reason: str, member_id: str, at_ms: float, members: int
+) -> None:
+    old = sum(1 for row in made.comparison if row["group"] == group)
+    side = {
+        "started_ms": at_ms,
+        "reason": reason,
+        "member_id": member_id,
+        "joined_ms": at_ms + REBALANCE_MS - 5,
+        "generation": old + 1,
+        "members": members,
+        "static_members": members if group == "static" else 0,
+        "leader": member_id,
+        "assigned_ms": at_ms + REBALANCE_MS,
+        "ended_as": "assigned",
+        "old_generation": old,
+    }
+    made.comparison.append({
+        "group": group, "incarnation": 1, "old_generation": old, "outcome": "match",
+        "off_by_ms": 0.0, "broker": "1", "line": 10 * old + 7,
+        **{f"observed_{name}": value for name, value in side.items()},
+        **{f"expected_{name}": value for name, value in side.items()},
+    })  # fmt: skip
+
+
+def _fault(made: MadeUpRun, group: str, target: str, at_ms: float) -> None:
+    fault_id = f"{group}.{target}"
+    made.journal += [
+        {"at_ms": at_ms - 1, "event": "intent", "fault_id": fault_id, "fault": "member.restart",
+         "cause": "group.bounce", "target": target, "group": group, "args": {}, "undo": {}},
+        {"at_ms": at_ms, "event": "injected", "fault_id": fault_id},
+        {"at_ms": at_ms + DOWN_MS, "event": "healed", "fault_id": fault_id, "healed": True,
+         "how": "started again"},
+        {"at_ms": at_ms + DOWN_MS + 100, "event": "verified", "fault_id": fault_id,
+         "verified": True, "witness": f"broker 1 heard nothing of {target} for {DOWN_MS} ms"},
+    ]  # fmt: skip

@@ -1,0 +1,211 @@
+"""The page says what happened, says it to anybody, and loads nothing."""
+
+import re
+
+import pytest
+
+from reports import page
+from reports.scenes import Join, Scenes
+from reports.verdict import Collected, Gap, judge
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
+from tests.reports.reading import Page
+
+HOSTILE = '</script><img src="//evil.example/x"><script>alert(1)</script><b>'
+
+
+def read(made):
+    return Page(page.render(*made.finish()))
+
+
+@pytest.fixture(scope="module")
+def passed(tmp_path_factory):
+    return read(made_up(tmp_path_factory.mktemp("pass")))
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory):
+    made = made_up(tmp_path_factory.mktemp("fail"))
+    made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
+    made.add_violation("2:778", IMPACT_MS + 10_500, "dynamic", "dynamic-dynamic-4")
+    made.lose(9, "observed")
+    made.lose(12, "expected")
+    made.comparison[14].update(observed_members=5, outcome="wrong_members")
+    made.comparison[15].update(outcome="late", off_by_ms=712.0)
+    return read(made)
+
+
+def test_a_pass_says_what_restarts_cost_each_group(passed):
+    assert "✓ PASS made-up-bounce Every rebalance that happened was due" in passed.text
+    assert "static 8 static members 8 restarts → 0 rebalances 0 due by the protocol" in passed.text
+    assert "8 restarts → 16 rebalances 2.0 per restart 16 due by the protocol" in passed.text
+    assert "12 to 18 allowed by the experiment · rebalancing 14.4 of 43.0 s" in passed.text
+    assert "Kafka 4.3.0 coordinator java judged by release 4.3 seed 42" in passed.text
+    assert "2026-09-21 14:13:20.000 UTC" in passed.text
+
+
+def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):
+    assert "Findings None: every answer and every rebalance" in passed.text
+    assert "No gaps: each log runs from its broker's start to its end" in passed.text
+    assert "Why a pass would claim too much" not in passed.text
+    assert "groupquake run made-up-bounce --seed 42" in passed.text
+
+
+def test_tables_hold_the_counts(passed):
+    assert "static 1 0 0 0 1 dynamic 1 16 0 0 17" in passed.text
+    assert "static 400 400 0 dynamic 500 500 0" in passed.text
+    assert "new member ids 8 8 a broker makes up the id" in passed.text
+    assert "read used irrelevant rejected 1200 1000 200 0" in passed.text
+    assert "member.restart (group.bounce) static-3 static +28.000 +30.500 ✓ broker 1" in passed.text
+
+
+def test_comparison_stands_observed_beside_expected(passed, failed):
+    row = "leave 1 → 2 7 dynamic-dynamic-0 0.900"
+    assert f"+13.300 {row} +13.300 {row} match" in passed.text
+    assert "no such rebalance +30.800 new_member 8 → 9 8 dynamic-dynamic-3 0.900 missing" in (
+        failed.text
+    )
+    assert "no such rebalance not due" in failed.text
+    assert "wrong members" in failed.text
+    assert "too late +0.712" in failed.text
+    wrong = [a["class"] for tag, a in failed.elements if tag == "td" and "wrong " in str(a)]
+    assert [words.split()[1] for words in wrong] == ["members"] * 2 + ["started"] * 2
+
+
+def test_a_fail_leads_to_its_findings(failed):
+    assert "✗ FAIL made-up-bounce What the brokers did is not what had to happen." in failed.text
+    assert "5 findings" in failed.text
+    assert "HEARTBEAT of dynamic-dynamic-3: error_code=25; generation=-1" in failed.text
+    assert (
+        "wrong answer in group dynamic , +19.000 s (14:13:39.000 UTC), brokers/2/group.log:777"
+        in (failed.text)
+    )
+    marked = {
+        target
+        for trace in failed.figure["data"]
+        for target in trace.get("customdata", [])
+    }  # fmt: skip
+    linked = {a["href"][1:] for tag, a in failed.elements if tag == "a"} - {"findings"}
+    assert linked < marked
+    assert marked == {name for name in failed.ids if name.startswith("finding-")}
+
+
+def test_consequences_are_folded_below_their_root(failed):
+    folded = [tag for tag in failed.tags if tag == "details"]
+    assert len(folded) == 1
+    assert "1 consequence : would not have happened without it" in failed.text.replace(
+        "consequence:", "consequence :"
+    )
+    root, consequence = failed.ids.index("finding-0"), failed.ids.index("finding-1")
+    assert consequence == root + 1
+    assert failed.source.index("<details>") < failed.source.index('id="finding-1"')
+    assert failed.source.index('id="finding-1"') < failed.source.index("</details>")
+
+
+def test_an_unknown_says_why(tmp_path):
+    made = made_up(tmp_path)
+    made.gaps.append(Gap("2", "brokers/2/group.log", 431, IMPACT_MS, "3 lines missing"))
+    for entry in made.journal:
+        if entry["event"] == "verified" and entry["fault_id"] == "static.static-3":
+            entry.update(verified=False, witness="broker 1 still heard it")
+    unknown = read(made)
+    assert "? UNKNOWN made-up-bounce No proof either way" in unknown.text
+    assert "evidence is missing: brokers/2/group.log:431: 3 lines missing" in unknown.text
+    assert "not verified: broker 1 still heard it" in unknown.text
+    assert "brokers/2/group.log:431 3 lines missing" in unknown.text
+
+
+def test_an_unmet_expectation_alone_is_told_apart_from_wrong_brokers(tmp_path):
+    made = made_up(tmp_path)
+    del made.comparison[6:]
+    text = read(made).text
+    assert "FAIL made-up-bounce The brokers kept to the protocol" in text
+    assert "1 expectation of the experiment not met" in text
+    assert "dynamic, impact: expected 12..18 rebalances, observed 4" in text
+
+
+def test_a_run_without_evidence_still_gives_a_page(tmp_path):
+    run, *_ = made_up(tmp_path).finish()
+    data = Collected([], [], [], [], {}, {}, {}, {}, {}, [])
+    empty = Page(page.render(run, judge(run, data, [], None), data, Scenes((), (), {})))
+    assert "PASS" not in empty.text
+    assert "group static: no request of it in any broker's log" in empty.text
+
+
+def test_hostile_names_stay_text(tmp_path):
+    made = made_up(tmp_path)
+    made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", HOSTILE)
+    made.joins.append(Join("dynamic", HOSTILE, HOSTILE, 3, IMPACT_MS + 9_000))
+    made.environment.update(repeat_command=HOSTILE, coordinator=HOSTILE)
+    made.comparison[3].update(
+        observed_reason=HOSTILE, observed_leader=HOSTILE, observed_member_id=HOSTILE
+    )
+    made.journal[3].update(target=HOSTILE, fault=HOSTILE)
+    hostile = read(made)
+    assert "img" not in hostile.tags
+    assert hostile.tags.count("script") == 2
+    assert f"coordinator {HOSTILE}" in hostile.text
+    # plotly knows tags of its own
+    drawn = [trace["hovertext"] for trace in hostile.figure["data"]]
+    assert "&lt;b&gt;" in str(drawn)
+    assert "<img" not in str(hostile.figure)
+    assert not re.search(r"<(?!/?(b|br)>)", str(hostile.figure))
+
+
+def test_the_browser_has_nothing_to_load(failed):
+    loading = ("src", "href", "srcset", "poster", "action", "data", "background", "style")
+    for tag, attributes in failed.elements:
+        for name in loading:
+            value = attributes.get(name) or "#"
+            assert value.startswith("#") or value == "data:,", (tag, name, value)
+    style = failed.source[failed.source.index("<style>") : failed.source.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert failed.tags.count("script") == 2
+    assert failed.source.count("plotly.js v") == 1
+
+
+def test_same_input_same_bytes(tmp_path):
+    arguments = made_up(tmp_path).finish()
+    assert page.render(*arguments) == page.render(*arguments)
+
+
+def test_tables_and_figure_are_named_for_those_who_cannot_see_them(failed):
+    assert failed.tags.count("caption") == failed.tags.count("table") == 6
+    (chart,) = [
+        attributes for _, attributes in failed.elements if attributes.get("id") == "timeline"
+    ]
+    assert chart["role"] == "img"
+    assert chart["aria-label"]
+
+
+def test_large_groups_get_lanes_for_those_with_faults_first(tmp_path):
+    made = made_up(tmp_path, size=50)
+    made.journal = [
+        entry
+        for entry in made.journal
+        if "fault_id" not in entry or entry["fault_id"].endswith("-49")
+    ]
+    large = read(made)
+    lanes = large.figure["layout"]["yaxis"]["ticktext"]
+    assert lanes[:3] == ["<b>observed</b>", "<b>expected</b>", "static-0"]
+    assert lanes[-1] == "static-49"
+    assert len(lanes) == 2 + 40
+    assert "50 static members, 40 of them drawn" in str(large.figure["layout"]["annotations"])
+
+
+def test_long_comparisons_keep_what_differs(tmp_path):
+    made = made_up(tmp_path, size=50)
+    made.comparison = [dict(row) for row in made.comparison for _ in range(5)]
+    made.comparison[-1].update(observed_members=1, outcome="wrong_members")
+    long = read(made)
+    rows = [a for tag, a in long.elements if tag == "tr" and a.get("class") in ("match", "differs")]
+    assert len(rows) == 400
+    assert rows[-1]["class"] == "differs"
+    assert f"{len(made.comparison) - 400} more rows in tables/comparison" in long.text
+
+
+def test_times_count_from_the_start_of_formation(passed):
+    assert passed.figure["layout"]["xaxis"]["range"] == [0, 59.0]
+    begun = [shape["x0"] for shape in passed.figure["layout"]["shapes"] if shape["type"] == "line"]
+    assert begun == [0.0, 10.0, 53.0, 58.0]
+    assert ZERO_MS == 1_790_000_000_000.0
