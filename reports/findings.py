@@ -89,15 +89,15 @@ _LONE = ("missing", "unexpected")
 def _told(row: Row, side: str) -> str:
     """Say one side of a row in words."""
     if row[f"{side}_started_ms"] is None:
-        what = "no line that a rebalance began"
-        joined = row[f"{side}_joined_ms"]
-        return what if joined is None else f"{what}, though its join phase ended"
-    words = [
-        f"rebalance from generation {row[f'{side}_old_generation']} ({row[f'{side}_reason']})",
-        f"to generation {row[f'{side}_generation']}",
-        f"{row[f'{side}_members']} members",
-        f"ended as {row[f'{side}_ended_as']}",
-    ]
+        if row[f"{side}_joined_ms"] is None:
+            return "no rebalance"
+        return "a join phase that ended, but no line that a rebalance began"
+    words = [f"rebalance from generation {row[f'{side}_old_generation']} ({row[f'{side}_reason']})"]
+    if row[f"{side}_generation"] is not None:
+        words.append(f"to generation {row[f'{side}_generation']}")
+        words.append(f"{row[f'{side}_members']} members")
+    if row[f"{side}_ended_as"] != "unsure":
+        words.append(f"ended as {row[f'{side}_ended_as']}")
     if row[f"{side}_leader"]:
         words.append(f"led by {row[f'{side}_leader']}")
     if row["outcome"] in ("early", "late") and side == "observed":

@@ -128,7 +128,7 @@ class _Page:
         """Measure KIP-345's promise for a group: what restarts cost it in the impact phase."""
         about = self.verdict["groups"][group]
         rebalances = about["rebalances_observed"]["impact"]
-        restarts = sum(1 for f in self.verdict["faults"] if f["group"] == group and f["healed"])
+        restarts = self.verdict["groups"][group]["restarts"]
         began = dict(self.run.phases)
         took_ms = [
             row["duration_ms"] or 0.0

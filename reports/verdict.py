@@ -129,7 +129,9 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     short = unmet(run.experiment, counts)
     doubts = _doubts(run, data, kip_848, profile, gaps)
     proven = [finding for finding in found if finding.root is None and finding.proven]
-    if proven or (short and not gaps and not run.aborted):
+    # a count proves something only where the evidence is whole
+    counted = [item for item in short if item.group in data.checks and not run.aborted]
+    if proven or (counted and not gaps):
         verdict = "fail"
     elif doubts or found or short:
         verdict = "unknown"
@@ -140,7 +142,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
-        "headline": _headline(run, groups),
+        "headline": _headline(groups),
         "kafka_version": environment["kafka_version"],
         "coordinator": environment["coordinator"],
         "profile": profile,
@@ -150,7 +152,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
-        "findings": [_finding(number, finding) for number, finding in enumerate(found)],
+        "findings": [_finding(number, finding) for number, finding in enumerate(found, 1)],
         "expectations_unmet": [
             {
                 "group": item.group,
@@ -168,7 +170,9 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
 
 
 def _group_names(run: RunFolder, data: Collected) -> list[str]:
-    return sorted({group.name for group in run.experiment.workload.groups} | set(data.checks))
+    """List the experiment's groups in its order, then any others in the evidence."""
+    known = [group.name for group in run.experiment.workload.groups]
+    return known + sorted(set(data.checks) - set(known))
 
 
 def _gaps_by_group(data: Collected) -> dict[str, float]:
@@ -239,6 +243,7 @@ def _group(run: RunFolder, data: Collected, name: str) -> Json:
     return {
         "members_static": sum(member.kind == "static" for member in members),
         "members_dynamic": sum(member.kind == "dynamic" for member in members),
+        "restarts": sum(fault["group"] == name and fault["healed"] for fault in run.faults),
         "rebalances_observed": _by_phase(run, rows),
         "rebalances_expected": _by_phase(
             run, [row for row in data.expected if row["group"] == name]
@@ -255,17 +260,21 @@ def _by_phase(run: RunFolder, rows: Sequence[Json]) -> Json:
     return {phase: started.count(phase) for phase in PHASES} | {"total": len(started)}
 
 
-def _headline(run: RunFolder, groups: Mapping[str, Json]) -> list[str]:
+def _headline(groups: Mapping[str, Json]) -> list[str]:
     """Say KIP-345's promise as measured: rebalances per restart, one line a group."""
     lines = []
     for name, group in groups.items():
-        restarts = sum(1 for f in run.faults if f["group"] == name and f["healed"])
-        count = group["rebalances_observed"]["impact"]
-        kinds = [k for k in ("static", "dynamic") if group[f"members_{k}"]]
-        members = " and ".join(f"{group[f'members_{k}']} {k}" for k in kinds) or "unknown"
+        restarts, count = group["restarts"], group["rebalances_observed"]["impact"]
+        kinds = [kind for kind in ("static", "dynamic") if group[f"members_{kind}"]]
+        members = " and ".join(f"{group[f'members_{kind}']} {kind}" for kind in kinds) or "unknown"
         each = f", {count / restarts:.1f} per restart" if restarts and count else ""
-        lines.append(f"{name} ({members} members): {restarts} restarts, {count} rebalances{each}")
+        told = f"{_counted(restarts, 'restart')}, {_counted(count, 'rebalance')}{each}"
+        lines.append(f"{name} ({members} members): {told}")
     return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _finding(number: int, finding: Finding) -> Json:
@@ -273,7 +282,7 @@ def _finding(number: int, finding: Finding) -> Json:
         "number": number,
         "kind": finding.kind,
         "root": finding.root is None,
-        "follows_from": finding.root,
+        "follows_from": None if finding.root is None else finding.root + 1,
         "proven": finding.proven,
         "group": finding.group,
         "at_ms": round(finding.at_ms, 3),

@@ -32,10 +32,10 @@ def test_a_pass_is_green(made):
     assert (verdict, suite.get("name"), marked) == ("pass", "made-up-bounce", {})
     assert counts(suite) == [6, 0, 0]
     assert [case.get("name") for case in suite] == [
-        "comparison dynamic",
         "comparison static",
-        "expectations dynamic",
+        "comparison dynamic",
         "expectations static",
+        "expectations dynamic",
         "faults verified",
         "evidence complete",
     ]

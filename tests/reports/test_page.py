@@ -95,10 +95,10 @@ def test_consequences_are_folded_below_their_root(failed):
     assert "1 consequence : would not have happened without it" in failed.text.replace(
         "consequence:", "consequence :"
     )
-    root, consequence = failed.ids.index("finding-0"), failed.ids.index("finding-1")
+    root, consequence = failed.ids.index("finding-1"), failed.ids.index("finding-2")
     assert consequence == root + 1
-    assert failed.source.index("<details>") < failed.source.index('id="finding-1"')
-    assert failed.source.index('id="finding-1"') < failed.source.index("</details>")
+    assert failed.source.index("<details>") < failed.source.index('id="finding-2"')
+    assert failed.source.index('id="finding-2"') < failed.source.index("</details>")
 
 
 def test_an_unknown_says_why(tmp_path):
