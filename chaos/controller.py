@@ -168,6 +168,7 @@ class Controller:
         if not faults:
             whom = targets.in_words(step.target, step.group)
             self._progress(f"{step.id} {step.fault}: {whom} matches nobody, as allowed")
+            self._journal.write("skipped", fault_id=step.id, why=f"{whom} matches nobody")
             return
         ids = [step.id] if len(faults) == 1 else [f"{step.id}.{i + 1}" for i in range(len(faults))]
         with ThreadPoolExecutor(len(faults)) as pool:

@@ -23,7 +23,7 @@ def analyse(
     known = profile_for(environment["kafka_version"])
     settings = Settings.from_properties(environment["broker_config"])
     profile = (known or kafka_4_3()).with_settings(settings)
-    _ = run.experiment, run.journal, run.planned  # unreadable parts are told before Spark starts
+    _ = run.experiment, run.faults, run.never_began  # unreadable parts are told before Spark starts
     lines = capture(folder, folder / tables.LINES)
     progress(f"starting Spark for {lines} log lines")
     with session(master, lines, folder / "spark.log") as spark:

@@ -100,12 +100,27 @@ class RunFolder:
         return tuple(faults.values())
 
     @cached_property
-    def planned(self) -> int:
-        """How many faults the plan holds."""
+    def never_began(self) -> tuple[str, ...]:
+        """The plan's steps that the journal knows nothing of; hitting many, a step has sub-ids."""
         try:
-            return len(json.loads(self._file("plan.json").read_text())["steps"])
+            steps = [
+                step["id"] for step in json.loads(self._file("plan.json").read_text())["steps"]
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise EvidenceError(f"{self.path}/plan.json: not a plan; it was altered") from error
+        began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
+        return tuple(
+            step for step in steps if not any(f"{id_}.".startswith(f"{step}.") for id_ in began)
+        )
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What went wrong with faults, in words."""
+        return tuple(
+            f"fault {entry['fault_id']}: {entry['error']}"
+            for entry in self.journal
+            if entry["event"] == "failed"
+        )
 
     @property
     def aborted(self) -> bool:

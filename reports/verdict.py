@@ -227,8 +227,8 @@ def _doubts(
         for fault in run.faults
         if not fault["verified"]
     ]
-    if len(run.faults) < run.planned:
-        doubts.append(f"{run.planned - len(run.faults)} of {run.planned} faults never began")
+    doubts += [f"fault {step} never began" for step in run.never_began]
+    doubts += run.failures
     if not run.steady:
         doubts.append("the steady state was not met before the first fault")
     if run.aborted:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scenarios.durations import format_ms
 from scenarios.members import members_of
-from scenarios.model import GroupMembersProbe, LeaderMemberOf, Names, StaticMembers
+from scenarios.model import Fault, GroupMembersProbe, LeaderMemberOf, Names, StaticMembers
 from scenarios.problems import Path, Problem, nearest, shown
 
 if TYPE_CHECKING:
@@ -138,6 +138,25 @@ def _faults(experiment: "Experiment") -> Iterator[Problem]:
                     )
         if fault.group is not None and not isinstance(fault.target, str):
             yield Problem((*path, "group"), "this target says itself whom it means; remove group")
+        yield from _too_short(experiment, fault, path)
+
+
+def _too_short(experiment: "Experiment", fault: Fault, path: Path) -> Iterator[Problem]:
+    """A member's silence shows only once it has missed heartbeats."""
+    for group in experiment.workload.groups:
+        aimed_at = {fault.group}
+        if isinstance(fault.target, LeaderMemberOf):
+            aimed_at = {fault.target.group}
+        elif isinstance(fault.target, Names):
+            named = set(fault.target.names)
+            aimed_at = {m.group for m in experiment.members() if m.name in named}
+        least_ms = 2 * group.heartbeat_interval_ms
+        if group.name in aimed_at and fault.down_for_ms < least_ms:
+            yield Problem(
+                (*path, "down_for"),
+                f"{format_ms(fault.down_for_ms)} is below two heartbeat intervals of group "
+                f"'{group.name}', too short to be witnessed; write {format_ms(least_ms)} or more",
+            )
 
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:

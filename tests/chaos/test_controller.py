@@ -128,7 +128,9 @@ def test_a_bounce_takes_one_member_after_the_other_however_long_each_takes(run, 
 
 
 def test_a_step_is_not_early(run, load, experiment):
-    fault = "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 1ms, every: 300ms}"
+    fault = (
+        "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 100ms, every: 300ms}"
+    )
     began = time.monotonic()
     run.of(experiment(fault))
     stops = [at - began for do, _, at in load.orders if do == "stop"]
@@ -195,7 +197,10 @@ def test_a_member_that_goes_on_long_after_its_stop_is_told(run, load, experiment
 
 
 def test_a_stay_too_short_to_tell_is_not_verified(run, load, experiment):
-    assert run.of(experiment(ONE.replace("150ms", "30ms"))) == GOOD
+    # experiment files cannot ask for this; a plan from elsewhere could
+    made = experiment(ONE)
+    short = made.faults[0].model_copy(update={"down_for_ms": 30})
+    assert run.of(made.model_copy(update={"faults": (short,)})) == GOOD
     assert run.entries("verified")[0]["verified"] is False
 
 

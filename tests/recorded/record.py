@@ -226,7 +226,8 @@ def main(target: Path) -> None:
             kept.parent.mkdir(parents=True)
             kept.write_bytes(gzip.compress(broker.group_log.read_bytes(), 9, mtime=0))
     (target / "experiment.yaml").write_text(EXPERIMENT)
-    (target / "plan.json").write_text('{"steps": [{}, {}, {}, {}, {}]}\n')
+    steps = [{"id": f"f{number}"} for number in range(1, 6)]
+    (target / "plan.json").write_text(json.dumps({"steps": steps}) + "\n")
     environment = {
         "kafka_version": "4.3.0",
         "coordinator": "java",

@@ -46,7 +46,8 @@ class MadeUpRun:
     def finish(self) -> tuple[RunFolder, Json, Collected, Scenes]:
         """Write the folder and judge the run: the arguments of `page.render`."""
         names = ("environment.json", "plan.json", "experiment.yaml", "journal.jsonl")
-        plan = {"steps": [{} for entry in self.journal if entry["event"] == "intent"]}
+        intents = [entry for entry in self.journal if entry["event"] == "intent"]
+        plan = {"steps": [{"id": entry["fault_id"]} for entry in intents]}
         journal = "".join(json.dumps(entry) + "\n" for entry in self.journal)
         texts = (json.dumps(self.environment), json.dumps(plan), self._experiment(), journal)
         self.folder.mkdir(exist_ok=True)

@@ -34,7 +34,8 @@ def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> Non
       members: [{kind: static, count: 1, instance_id: x}]
 """
     clash = "is already the name of a member"
-    lines = problems(small.replace("steady_state:", f"{second}steady_state:"))
+    away = small.replace("down_for: 2s", "down_for: 6s")
+    lines = problems(away.replace("steady_state:", f"{second}steady_state:"))
     assert [line.partition(" of group")[0] for line in lines] == [
         f"20: workload.groups.1.members.1.instance_id: 'teller-0' {clash}",
         f"23: workload.groups.2.members.0.instance_id: 'audit-dynamic-0' {clash}",
