@@ -42,6 +42,19 @@ def resolve(name: str, kafka: str | None, settings: Sequence[str]) -> Experiment
     return experiment.override(changes) if changes else experiment
 
 
+def _ports(text: str | None) -> tuple[int, ...] | None:
+    """Read a comma-separated list of ports."""
+    if text is None:
+        return None
+    try:
+        ports = tuple(int(port) for port in text.split(","))
+    except ValueError:
+        ports = ()
+    if not ports or not all(0 < port < 65536 for port in ports):
+        raise click.BadParameter(f"'{text}' is no list of ports; write 9092,9093,9094")
+    return ports
+
+
 _experiment = click.argument("name", metavar="NAME|FILE")
 _kafka = click.option("--kafka", metavar="VERSION", help="Kafka release, such as 4.3.0.")
 _set = click.option(
@@ -66,6 +79,12 @@ _master = click.option(
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Take the jars of this Kafka distribution instead of Maven's.",
 )
+@click.option(
+    "--ports",
+    metavar="P,P,…",
+    callback=lambda _, __, value: _ports(value),
+    help="Client ports of the brokers on 127.0.0.1. [free ones]",
+)
 @click.option("--keep", is_flag=True, help="Leave the cluster up at the end, until Ctrl-C.")
 @click.option(
     "--runs",
@@ -81,6 +100,7 @@ def run(
     seed: int | None,
     master: str,
     kafka_home: Path | None,
+    ports: tuple[int, ...] | None,
     *,
     keep: bool,
     runs: Path,
@@ -97,10 +117,12 @@ def run(
     folder = folders.create(runs, experiment, chosen)
     options = [f"--kafka={kafka}"] if kafka else []
     options += [f"--kafka-home={kafka_home}"] if kafka_home else []
+    options += [f"--ports={','.join(map(str, ports))}"] if ports else []
     options += [f"--set={setting}" for setting in settings]
     folders.describe(folder, experiment, plan, chosen, folders.command_of(name, chosen, options))
     console.progress(f"run folder {folder}")
-    outcome = Runner(experiment, plan, folder, kafka_home, keep, console.progress).run()
+    runner = Runner(experiment, plan, folder, kafka_home, ports, keep, console.progress)
+    outcome = runner.run()
     if outcome.unhealed:
         raise ChaosError(f"NOT HEALED: {', '.join(outcome.unhealed)}; see {folder}/journal.jsonl")
     if outcome.aborted:

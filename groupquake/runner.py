@@ -34,6 +34,7 @@ class Runner:
     plan: Plan
     folder: Path
     kafka_home: Path | None
+    ports: tuple[int, ...] | None
     keep: bool
     progress: Callable[[str], None]
     controller: Controller | None = None
@@ -67,6 +68,7 @@ class Runner:
             cluster.config,
             progress=self.progress,
             kafka_home=self.kafka_home,
+            ports=self.ports,
         )
 
     def _load(self, cluster: Cluster, journal: Journal) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Any
 from reports.errors import EvidenceError
 from scenarios import Experiment, ScenarioError, load
 
+ENVIRONMENT = ("kafka_version", "coordinator", "seed", "broker_config", "repeat_command")
 PHASES = ("formation", "impact", "recovery", "teardown")
 
 
@@ -29,28 +30,28 @@ class RunFolder:
     @cached_property
     def environment(self) -> dict[str, Any]:
         """Seed, versions, broker settings, git state, the command that repeats the run."""
-        file = self._file("environment.json")
-        try:
-            content = json.loads(file.read_text())
-        except ValueError as error:
-            raise EvidenceError(f"{file}: no JSON ({error}); the run was cut off early") from error
-        if not isinstance(content, dict) or "kafka_version" not in content:
-            raise EvidenceError(f"{file}: names no kafka_version; this is no groupquake run")
+        content = self._json("environment.json")
+        missing = [name for name in ENVIRONMENT if name not in content]
+        if missing:
+            raise EvidenceError(
+                f"{self.path}/environment.json: names no {missing[0]}; the run was cut off"
+            )
         return content
 
     @cached_property
     def journal(self) -> tuple[dict[str, Any], ...]:
         """The fault journal's entries; a last line cut off by a crash is left out."""
-        file = self._file("journal.jsonl")
+        name = "journal.jsonl"
         entries: list[dict[str, Any]] = []
-        lines = file.read_text().splitlines()
+        lines = self._text(name).splitlines()
         for number, line in enumerate(lines, 1):
             try:
-                entries.append(json.loads(line))
-            except ValueError as error:
+                entry = json.loads(line)
+                entries.append({"at_ms": entry["at_ms"], "event": entry["event"], **entry})
+            except (ValueError, KeyError, TypeError) as error:
                 if number < len(lines):
                     raise EvidenceError(
-                        f"{file}:{number}: no JSON; the journal was altered"
+                        f"{self.path}/{name}:{number}: no journal entry; the journal was altered"
                     ) from error
         return tuple(entries)
 
@@ -132,6 +133,24 @@ class RunFolder:
         """Whether the steady state was met before the first fault."""
         states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
         return bool(states) and states[0]
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            content = json.loads(self._text(name))
+        except ValueError as error:
+            raise EvidenceError(
+                f"{self.path}/{name}: no JSON ({error}); the run was cut off or altered"
+            ) from error
+        if not isinstance(content, dict):
+            raise EvidenceError(f"{self.path}/{name}: no JSON object; it was altered")
+        return content
+
+    def _text(self, name: str) -> str:
+        file = self._file(name)
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise EvidenceError(f"{file}: cannot be read ({error}); check the file") from error
 
     def _file(self, name: str) -> Path:
         file = self.path / name

@@ -1,0 +1,106 @@
+"""The command line as a user meets it: in a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SMALL = """\
+name: small
+description: Two static and two dynamic members; one of each restarts.
+cluster:
+  brokers: 1
+  config: {group.initial.rebalance.delay.ms: 300}
+workload:
+  topics: [{name: orders, partitions: 4}]
+  producers: [{topic: orders, rate: 20}]
+  groups:
+    - name: static
+      topics: [orders]
+      session_timeout: 8s
+      heartbeat_interval: 400ms
+      max_poll_interval: 10s
+      commit_interval: 500ms
+      members: [{kind: static, count: 2, instance_id: "clerk-{n}"}]
+    - name: dynamic
+      topics: [orders]
+      session_timeout: 8s
+      heartbeat_interval: 400ms
+      max_poll_interval: 10s
+      commit_interval: 500ms
+      members: [{kind: dynamic, count: 2}]
+steady_state:
+  within: 30s
+  probes:
+    - {name: all static in, probe: group.members, group: static, tolerance: 2}
+    - {name: static settled, probe: group.state, group: static, tolerance: Stable}
+    - {name: all dynamic in, probe: group.members, group: dynamic, tolerance: 2}
+    - {name: dynamic settled, probe: group.state, group: dynamic, tolerance: Stable}
+faults:
+  - {fault: member.restart, target: {leader-member-of: static}, at: 500ms, down_for: 1s}
+  - {fault: group.bounce, target: all, group: dynamic, at: 500ms, down_for: 1s, every: 3s}
+phases: {impact: 7s, recovery: 1s}
+expect:
+  - {group: static, phase: impact, rebalances: 0}
+  - {group: dynamic, phase: impact, rebalances: {min: 3, max: 4}}
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command line that ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return the file of a small experiment."""
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    return file
+
+
+def arguments(*words: object) -> list[str]:
+    return [sys.executable, "-m", "groupquake", *map(str, words)]
+
+
+@pytest.fixture
+def groupquake(tmp_path: Path) -> Command:
+    """Run a command line in an empty folder."""
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> Done:
+        done = subprocess.run(
+            arguments(*words),
+            cwd=tmp_path,
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+def running(mark: str) -> Sequence[str]:
+    """List the command lines of processes that hold a text."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if mark in line and int(folder.name) != os.getpid():
+            found.append(line.replace("\0", " "))
+    return found

@@ -1,0 +1,129 @@
+"""Bad input: one clear line, the documented exit code, nothing left running."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.groupquake.conftest import Command, Done, running
+
+
+def complaint(done: Done, code: int) -> str:
+    """Return the one line of a refusal."""
+    assert done.code == code, done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    return done.err.strip().splitlines()[-1]
+
+
+def test_an_unknown_command(groupquake: Command) -> None:
+    assert "No such command 'rum'" in complaint(groupquake("rum"), 64)
+
+
+def test_an_unknown_experiment(groupquake: Command) -> None:
+    line = complaint(groupquake("run", "rolling-bonce"), 64)
+    assert "rolling-bounce" in line
+
+
+def test_a_broken_file(groupquake: Command, small: Path) -> None:
+    small.write_text(small.read_text().replace("count: 2, instance", "cuont: 2, instance"))
+    line = complaint(groupquake("run", small), 64)
+    assert f"{small}:16:" in line
+    assert "did you mean 'count'?" in line
+
+
+def test_an_empty_target(groupquake: Command, small: Path) -> None:
+    text = small.read_text().replace(
+        "target: all, group: dynamic", "target: static, group: dynamic"
+    )
+    small.write_text(text)
+    line = complaint(groupquake("run", small), 64)
+    assert "group 'dynamic' has no static members" in line
+
+
+def test_a_bad_setting(groupquake: Command, small: Path) -> None:
+    line = complaint(groupquake("run", small, "--set", "cluster.brokers=nine"), 64)
+    assert "cluster.brokers" in line
+
+
+@pytest.mark.parametrize("ports", ["nine", "0", "9092,99999"])
+def test_bad_ports(ports: str, groupquake: Command, small: Path) -> None:
+    assert "no list of ports" in complaint(groupquake("run", small, "--ports", ports), 64)
+
+
+def test_no_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
+    done = groupquake("run", small, env={"JAVA_HOME": str(tmp_path / "nowhere")})
+    assert "Java" in complaint(done, 3)
+
+
+def test_an_old_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    line = complaint(groupquake("run", small, env={"JAVA_HOME": str(tmp_path / "jdk")}), 3)
+    assert "Java 11" in line
+    assert "17" in line
+
+
+def test_a_port_in_use(groupquake: Command, small: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = complaint(groupquake("run", small, "--ports", port), 3)
+    assert f"port {port} on 127.0.0.1 is in use" in line
+
+
+def test_a_release_that_does_not_exist(groupquake: Command, small: Path) -> None:
+    line = complaint(groupquake("run", small, "--kafka", "4.99.0"), 3)
+    assert "4.99.0" in line
+
+
+@pytest.mark.cluster
+def test_a_broker_that_does_not_start(groupquake: Command, small: Path, tmp_path: Path) -> None:
+    done = groupquake("run", small, "--set", "cluster.config.process.roles=nonsense")
+    assert "nonsense" in complaint(done, 3)
+    assert running(str(tmp_path)) == []
+
+
+@pytest.mark.cluster
+def test_a_steady_state_that_never_comes(groupquake: Command, small: Path, tmp_path: Path) -> None:
+    text = small.read_text().replace("within: 30s", "within: 1s")
+    small.write_text(text.replace("tolerance: Stable", "tolerance: Dead"))
+    line = complaint(groupquake("run", small), 3)
+    assert "steady state not met" in line
+    assert "not Dead" in line
+    assert running(str(tmp_path)) == []
+
+
+def test_no_run_folder(groupquake: Command, tmp_path: Path) -> None:
+    line = complaint(groupquake("report", tmp_path / "nowhere"), 64)
+    assert "no such run folder" in line
+
+
+def test_a_folder_that_is_no_run(groupquake: Command, tmp_path: Path) -> None:
+    assert "not the folder of a run" in complaint(groupquake("report", tmp_path), 64)
+
+
+def test_a_run_folder_that_cannot_be_read(groupquake: Command, tmp_path: Path, small: Path) -> None:
+    (tmp_path / "environment.json").write_text("{")
+    assert "environment.json: no JSON" in complaint(groupquake("report", tmp_path), 64)
+    (tmp_path / "environment.json").write_text(json.dumps({"kafka_version": "4.3.0"}))
+    assert "environment.json" in complaint(groupquake("report", tmp_path), 64)
+
+
+def test_validate(groupquake: Command, small: Path) -> None:
+    done = groupquake("validate", small, "demo")
+    assert done.code == 0
+    assert f"{small}: valid (4 members, 3 faults)" in done.out
+    schema = groupquake("validate", "--schema")
+    assert json.loads(schema.out)["properties"]["workload"]
+    assert complaint(groupquake("validate"), 64)
+
+
+def test_the_same_seed_gives_the_same_plan(groupquake: Command) -> None:
+    first, again, other = (
+        groupquake("plan", "rolling-bounce", "--seed", seed, "--json").out for seed in (7, 7, 8)
+    )
+    assert first == again
+    assert json.loads(first)["steps"] != json.loads(other)["steps"]
