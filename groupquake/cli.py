@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from chaos.clusters import ClusterError
+from chaos.clusters.java import find_java
 from chaos.errors import ChaosError
 from chaos.healing import heal as heal_journal
 from chaos.plan import make_plan
@@ -134,6 +135,7 @@ def run(
 
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder and print what came out."""
+    find_java()  # Spark needs one too, and tells of it in forty lines
     verdict = analyse(folder, console.progress, master)
     console.result(summary(verdict, folder))
     return OF_VERDICT[verdict["verdict"]]

@@ -57,6 +57,11 @@ def test_no_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
     assert "Java" in complaint(done, 3)
 
 
+def test_no_java_for_a_report(groupquake: Command, tmp_path: Path) -> None:
+    done = groupquake("report", tmp_path, env={"JAVA_HOME": str(tmp_path / "nowhere")})
+    assert "Java" in complaint(done, 3)
+
+
 def test_an_old_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
