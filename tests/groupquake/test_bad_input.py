@@ -94,10 +94,10 @@ def test_a_broker_that_does_not_start(groupquake: Command, small: Path, tmp_path
 @pytest.mark.cluster
 def test_a_steady_state_that_never_comes(groupquake: Command, small: Path, tmp_path: Path) -> None:
     text = small.read_text().replace("within: 30s", "within: 1s")
-    small.write_text(text.replace("tolerance: Stable", "tolerance: Dead"))
+    small.write_text(text.replace("tolerance: Stable", "tolerance: CompletingRebalance"))
     line = complaint(groupquake("run", small), 3)
     assert "steady state not met" in line
-    assert "not Dead" in line
+    assert "not CompletingRebalance" in line
     assert running(str(tmp_path)) == []
 
 
