@@ -89,11 +89,15 @@ class Controller:
     def run(self) -> Outcome:
         """Work the plan, and return once it is done or ended, with all healed that can be."""
         try:
-            with self._members.watch(self._news.put):
+            with self._members.watch(self._load_is_gone):
                 self._work()
         except ChaosError as error:
             self._error = self._error or error
         return Outcome(self._aborted, self._error, tuple(sorted(self._open)))
+
+    def _load_is_gone(self, error: Exception) -> None:
+        self._journal.write("failed", fault_id=None, error=str(error))
+        self._news.put(error)
 
     def _work(self) -> None:
         phases = self._experiment.phases

@@ -11,20 +11,23 @@ from typing import Any
 import click
 
 from chaos.clusters import ClusterError
+from chaos.clusters.guard import end_left_over
 from chaos.clusters.java import find_java
 from chaos.errors import ChaosError
 from chaos.healing import heal as heal_journal
 from chaos.plan import make_plan
 from groupquake import __version__, folders
 from groupquake.console import Console
-from groupquake.exits import OF_VERDICT, AbortedError, Exit, NotSteadyError
+from groupquake.exits import OF_VERDICT, AbortedError, Exit, NotHealedError, NotSteadyError
 from groupquake.runner import Runner
+from groupquake.signals import ENDING, Signals
 from groupquake.summary import summary
 from reports import EvidenceError
 from reports.analysis import analyse
 from scenarios import Experiment, ScenarioError, json_schema, load, named, names
 
 BIG_SEED = 2**31
+SIGNALS = Signals()
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -112,20 +115,24 @@ def run(
     """
     console = Console()
     experiment = resolve(name, kafka, settings)
+    if ports and len(set(ports)) != experiment.cluster.brokers:
+        raise click.UsageError(f"give --ports {experiment.cluster.brokers} different ports")
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     plan = make_plan(experiment, chosen)
     console.progress(plan.describe())
     folder = folders.create(runs, experiment, chosen)
     options = [f"--kafka={kafka}"] if kafka else []
-    options += [f"--kafka-home={kafka_home}"] if kafka_home else []
+    options += [f"--kafka-home={kafka_home.resolve()}"] if kafka_home else []
     options += [f"--ports={','.join(map(str, ports))}"] if ports else []
     options += [f"--set={setting}" for setting in settings]
     folders.describe(folder, experiment, plan, chosen, folders.command_of(name, chosen, options))
     console.progress(f"run folder {folder}")
-    runner = Runner(experiment, plan, folder, kafka_home, ports, keep, console.progress)
+    runner = Runner(experiment, plan, folder, kafka_home, ports, keep, console.progress, SIGNALS)
     outcome = runner.run()
     if outcome.unhealed:
-        raise ChaosError(f"NOT HEALED: {', '.join(outcome.unhealed)}; see {folder}/journal.jsonl")
+        raise NotHealedError(
+            f"NOT HEALED: {', '.join(outcome.unhealed)}; see {folder}/journal.jsonl"
+        )
     if outcome.aborted:
         raise AbortedError(outcome.aborted)
     if outcome.error is not None:
@@ -157,13 +164,13 @@ def report(folders_given: tuple[Path, ...], master: str) -> Exit:
 @_experiment
 @_kafka
 @_set
-@_seed
+@click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def plan(
-    name: str, kafka: str | None, settings: tuple[str, ...], seed: int | None, *, as_json: bool
+    name: str, kafka: str | None, settings: tuple[str, ...], seed: int, *, as_json: bool
 ) -> Exit:
     """Print the schedule of an experiment and a seed; touches nothing."""
-    made = make_plan(resolve(name, kafka, settings), seed or 0)
+    made = make_plan(resolve(name, kafka, settings), seed)
     Console.result(json.dumps(made.as_dict(), indent=2) if as_json else made.describe())
     return Exit.PASS
 
@@ -203,10 +210,13 @@ def list_experiments(*, as_json: bool) -> Exit:
 def heal(folder: Path) -> Exit:
     """Undo, from the journal alone, what a run that was killed left broken."""
     results = heal_journal(folder / "journal.jsonl", None)
+    ended = end_left_over(folder / "brokers")
     for result in results:
         state = "healed" if result.healed else "NOT healed"
         Console.result(f"{result.fault_id}: {state}: {result.how}")
-    if not results:
+    if ended:
+        Console.result(f"ended brokers that were left: {', '.join(map(str, ended))}")
+    if not results and not ended:
         Console.result("nothing to heal")
     return Exit.PASS if all(result.healed for result in results) else Exit.NOT_HEALED
 
@@ -216,24 +226,26 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (EvidenceError, Exit.USAGE),
     (ClusterError, Exit.NOT_STEADY),
     (NotSteadyError, Exit.NOT_STEADY),
-    (ChaosError, Exit.NOT_HEALED),
+    (NotHealedError, Exit.NOT_HEALED),
+    (ChaosError, Exit.USAGE),
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with one of `Exit`."""
-    sys.exit(int(_code_of(arguments)))
+    code = _code_of(arguments)
+    for number in ENDING:  # nothing is left to end but the interpreter
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(int(code))
 
 
 def _code_of(arguments: Sequence[str] | None) -> Exit:
+    SIGNALS.install()
     try:
         result: Any = cli.main(arguments, prog_name="groupquake", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return Exit.USAGE
-    except (click.Abort, KeyboardInterrupt):
-        _complain(f"{signal.SIGINT.name}: stopped")
-        return Exit.ABORTED
     except AbortedError as error:
         _complain(f"{error}: stopped, everything healed; the evidence so far is kept")
         return Exit.ABORTED

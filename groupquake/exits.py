@@ -23,5 +23,9 @@ class NotSteadyError(Exception):
     """Cluster, load or steady state did not come up, so nothing was broken and nothing proven."""
 
 
+class NotHealedError(Exception):
+    """Something is still broken; the message says what."""
+
+
 class AbortedError(Exception):
     """A signal ended the run; `str()` names it."""

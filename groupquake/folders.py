@@ -1,5 +1,6 @@
 """The run folder: made before anything starts, so that whatever happens is on disk."""
 
+import itertools
 import json
 import os
 import platform
@@ -11,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from click import UsageError
+
 from chaos.plan import Plan
 from groupquake import __version__
 from scenarios import Experiment
@@ -20,20 +23,29 @@ def create(runs: Path, experiment: Experiment, seed: int) -> Path:
     """Make a new, empty run folder and let `latest` point to it."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     stem = f"{now}-{experiment.name}-{experiment.cluster.version}-{seed}"
-    runs.mkdir(parents=True, exist_ok=True)
-    folder = runs / stem
-    number = 1
-    while True:
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        folder = _unused(runs, stem)
+        link = runs / f".latest-{os.getpid()}"
+        link.symlink_to(folder.name)
+        link.replace(runs / "latest")
+    except OSError as error:
+        raise UsageError(
+            f"{runs}: no run folder can be made there ({error.strerror}); give another with --runs"
+        ) from error
+    return folder
+
+
+def _unused(runs: Path, stem: str) -> Path:
+    """Make a folder; two runs may begin in the same second."""
+    for number in itertools.count(1):
+        folder = runs / (stem if number == 1 else f"{stem}-{number}")
         try:
             folder.mkdir()
-            break
-        except FileExistsError:  # two runs began in the same second
-            number += 1
-            folder = runs / f"{stem}-{number}"
-    link = runs / f".latest-{os.getpid()}"
-    link.symlink_to(folder.name)
-    link.replace(runs / "latest")
-    return folder
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("counting has no end")
 
 
 def describe(

@@ -10,6 +10,7 @@ from groupquake.exits import NotSteadyError
 from scenarios import Experiment
 
 TIMEOUT_S = 30.0
+PROBE_S = 5.0
 
 
 class KafkaAdmin:
@@ -28,9 +29,9 @@ class KafkaAdmin:
         for name, future in self._client.create_topics(topics).items():
             try:
                 future.result(TIMEOUT_S)
-            except KafkaException as error:
+            except (KafkaException, TimeoutError) as error:
                 raise NotSteadyError(
-                    f"topic {name} could not be created: {error.args[0].str()}; see server.log"
+                    f"topic {name} could not be created: {_told(error)}; see brokers/*/server.log"
                 ) from error
 
     def probes(self) -> Mapping[str, Callable[[str], int | str]]:
@@ -47,9 +48,14 @@ class KafkaAdmin:
     def _describe(self, group: str):
         """Describe a group; the client library has no types."""
         try:
-            return self._client.describe_consumer_groups([group])[group].result(TIMEOUT_S)
-        except KafkaException as error:
-            raise ChaosError(f"cannot be described: {error.args[0].str()}") from error
+            return self._client.describe_consumer_groups([group])[group].result(PROBE_S)
+        except (KafkaException, TimeoutError) as error:
+            raise ChaosError(f"cannot be described: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """Say what went wrong; a time-out has no words of its own."""
+    return error.args[0].str() if isinstance(error, KafkaException) else "no broker answers"
 
 
 _STATES = {

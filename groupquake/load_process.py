@@ -17,6 +17,7 @@ from pathlib import Path
 from chaos.errors import ChaosError
 from chaos.members import Members
 from groupquake.exits import NotSteadyError
+from scenarios import Experiment
 
 START_S = 60.0
 END_S = 30.0
@@ -31,8 +32,9 @@ The runner starts the load from its main thread, so the parent's end is the runn
 
 
 @contextmanager
-def running(folder: Path, bootstrap: str) -> Iterator[Members]:
+def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Members]:
     """Run the load inside the block; yields the way to its members. Raises NotSteadyError."""
+    folder = folder.resolve()
     token = secrets.token_hex(16)
     control_file = folder / "control.json"
     log = folder / "locust.log"
@@ -42,6 +44,8 @@ def running(folder: Path, bootstrap: str) -> Iterator[Members]:
     command = [
         sys.executable, "-c", TETHER, "-m", "locust", "-f", spec.origin, "--headless",
         "--only-summary",
+        "--users", str(len(experiment.members()) + len(experiment.workload.producers)),
+        "--spawn-rate", "20",
         "--bootstrap", bootstrap,
         "--experiment", str(folder / "experiment.yaml"),
         "--history", str(folder / "history.jsonl"),
@@ -50,7 +54,8 @@ def running(folder: Path, bootstrap: str) -> Iterator[Members]:
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
-            env={**os.environ, "GROUPQUAKE_CONTROL_TOKEN": token},
+            cwd=folder,  # no locust.conf and no package of a user's folder gets into the load
+            env=_environment(Path(spec.origin).parents[1], token),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -64,6 +69,13 @@ def running(folder: Path, bootstrap: str) -> Iterator[Members]:
         process.kill()
         process.wait()
         control_file.unlink(missing_ok=True)
+
+
+def _environment(root: Path, token: str) -> dict[str, str]:
+    """Pass ours on, but for what would configure Locust; our packages come first."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LOCUST_")}
+    paths = [str(root), *filter(None, [kept.get("PYTHONPATH")])]
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "GROUPQUAKE_CONTROL_TOKEN": token}
 
 
 def _await_port(process: subprocess.Popen[bytes], control_file: Path, log: Path) -> int:

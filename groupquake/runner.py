@@ -1,16 +1,15 @@
-"""One run: cluster, load, steady state, chaos, teardown; then the analysis of what it left behind.
+"""One run: cluster, load, steady state, chaos, teardown; what is left behind is the evidence.
 
 Everything started is inside a context manager, and a signal becomes an exception (or, while faults
 are open, an order to the controller): whichever way a run ends, nothing stays broken or running.
 """
 
-import signal
+import secrets
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from chaos.clusters import Cluster
 from chaos.clusters.process import ProcessCluster
@@ -21,12 +20,11 @@ from chaos.steady import await_steady
 from groupquake import load_process
 from groupquake.exits import AbortedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
+from groupquake.signals import Signals
 from scenarios import Experiment
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Runner:
     """Carries one experiment out, inside one run folder."""
 
@@ -37,7 +35,7 @@ class Runner:
     ports: tuple[int, ...] | None
     keep: bool
     progress: Callable[[str], None]
-    controller: Controller | None = None
+    signals: Signals
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -45,11 +43,11 @@ class Runner:
         Raises ClusterError or NotSteadyError if it never got as far as the first fault, and
         AbortedError if a signal came before it.
         """
-        with self._signals(), closing(Journal(self.folder / "journal.jsonl")) as journal:
+        with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
                 with self._cluster() as cluster:
                     outcome = self._load(cluster, journal)
-                    if self.keep:
+                    if self.keep and outcome.aborted is None and outcome.error is None:
                         self._wait(cluster)
             except AbortedError as error:
                 journal.write("aborted", signal=str(error))
@@ -61,7 +59,8 @@ class Runner:
     def _cluster(self) -> ProcessCluster:
         cluster = self.experiment.cluster
         return ProcessCluster(
-            self.folder.name,
+            # the mark by which its processes are known: another run's folder may have this name
+            f"{self.folder.name}-{secrets.token_hex(4)}",
             self.folder / "brokers",
             cluster.version,
             cluster.brokers,
@@ -76,9 +75,8 @@ class Runner:
         admin = KafkaAdmin(cluster.bootstrap)
         admin.create_topics(self.experiment)
         journal.phase("formation")
-        count = len(self.experiment.members())
-        self.progress(f"starting {count} members in Locust")
-        with load_process.running(self.folder, cluster.bootstrap) as members:
+        self.progress(f"starting {len(self.experiment.members())} members in Locust")
+        with load_process.running(self.folder, cluster.bootstrap, self.experiment) as members:
             steady = await_steady(self.experiment, admin.probes(), journal, threading.Event())
             if not steady.ok:
                 missed = "; ".join(str(probe) for probe in steady.probes if not probe.holds)
@@ -87,14 +85,15 @@ class Runner:
             controller = Controller(
                 self.plan, self.experiment, cluster, members, journal, progress=self.progress
             )
-            self.controller = controller
-            try:
+            with self.signals.ordering(lambda name: self._abort(controller, name)):
                 outcome = controller.run()
-            finally:
-                self.controller = None
             journal.phase("teardown")
             self.progress("closing the members")
         return outcome
+
+    def _abort(self, controller: Controller, name: str) -> None:
+        self.progress(f"{name}: healing and stopping")
+        controller.abort(name)
 
     def _wait(self, cluster: Cluster) -> None:
         """Leave the cluster up for a look, until a signal ends it."""
@@ -103,26 +102,3 @@ class Runner:
             threading.Event().wait()
         except AbortedError:
             self.progress("stopping the cluster")
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Turn SIGINT and SIGTERM into a clean end; further ones change nothing."""
-        seen: list[int] = []
-
-        def handle(number: int, _: FrameType | None) -> None:
-            if seen and self.controller is None and not self.keep:
-                return
-            seen.append(number)
-            name = signal.Signals(number).name
-            if self.controller is not None:
-                self.progress(f"{name}: healing and stopping")
-                self.controller.abort(name)
-            else:
-                raise AbortedError(name)
-
-        before = {number: signal.signal(number, handle) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)

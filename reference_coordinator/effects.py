@@ -67,9 +67,10 @@ class LeaveAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CommitAnswer:
-    """OffsetCommit's response: one error for all partitions."""
+    """OffsetCommit's response: one error for all partitions that were asked for."""
 
     error: int
+    every_partition_alike: bool = True
 
 
 Response = JoinAnswer | SyncAnswer | HeartbeatAnswer | LeaveAnswer | CommitAnswer

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.profiles import Settings, kafka_4_3, profile_for
+from reference_coordinator.profiles import kafka_4_3, profile_for
 from reports import junit, page, tables, verdict
 from reports.capture import capture
 from reports.run_folder import RunFolder
@@ -21,9 +21,10 @@ def analyse(
     run = RunFolder(folder)
     environment = run.environment
     known = profile_for(environment["kafka_version"])
-    settings = Settings.from_properties(environment["broker_config"])
-    profile = (known or kafka_4_3()).with_settings(settings)
+    profile = (known or kafka_4_3()).with_settings(run.settings)
     _ = run.experiment, run.faults, run.never_began  # unreadable parts are told before Spark starts
+    for made in ("verdict.json", "junit.xml", "report.html"):
+        (folder / made).unlink(missing_ok=True)  # the tables they speak of are made anew
     lines = capture(folder, folder / tables.LINES)
     progress(f"starting Spark for {lines} log lines")
     with session(master, lines, folder / "spark.log") as spark:

@@ -13,13 +13,18 @@ EARLY_MS = 10.0
 """Reading error of a reconstructed instant."""
 LATE_MS = 500.0
 """How late a coordinator may act on what is due; the oracle's own bound for timers."""
+OF_ONE_MEMBER = (
+    "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
+    "session_expired",
+)  # fmt: skip
+"""Reasons that one member gives, by its id."""
 PAIR_MS = 1_000.0
 """How far apart left-overs may lie and still be the same rebalance."""
 
 KEY = ("group", "incarnation", "old_generation")
 BOTH = (
     "old_generation", "started_ms", "reason", "member_id", "joined_ms", "generation", "members",
-    "static_members", "leader", "assigned_ms", "ended_as",
+    "assigned_members", "static_members", "leader", "assigned_ms", "ended_as",
 )  # fmt: skip
 
 
@@ -79,6 +84,8 @@ def _row(pairs: DataFrame) -> DataFrame:
 def _outcome() -> Column:
     o, e = (lambda n: F.col(f"o.{n}")), (lambda n: F.col(f"e.{n}"))
     unlike = lambda name: ~o(name).eqNullSafe(e(name))
+    # a batch of leavers is named as a whole, an assignment that failed by its leader
+    other_member = unlike("member_id") & e("reason").isin(*OF_ONE_MEMBER)
     unsure = e("ended_as") == "unsure"  # the replay lost the group here: the root stands elsewhere
     other_generation = (
         unlike("generation")
@@ -88,12 +95,16 @@ def _outcome() -> Column:
     )
     return (
         F.when(o("group").isNull() | (o("started_ms").isNull() & e("group").isNotNull()), "missing")
-        .when(e("group").isNull(), "unexpected")
-        .when(unlike("reason"), "wrong_reason")
+        .when(e("group").isNull() | (o("assignments") > 1), "unexpected")
+        .when(unlike("reason") | other_member, "wrong_reason")
         .when(unsure, "match")
         .when(other_generation, "wrong_generation")
         .when(
-            unlike("members") | unlike("static_members") | unlike("leader") | unlike("ended_as"),
+            unlike("members")
+            | unlike("assigned_members")
+            | unlike("static_members")
+            | unlike("leader")
+            | unlike("ended_as"),
             "wrong_members",
         )
         .when(_off_by() < 0, "early")
@@ -113,7 +124,12 @@ def _place(outcome: Column) -> Column:
     )
     return (
         F.when(outcome == "wrong_generation", F.coalesce(generation, joined, started))
-        .when(outcome == "wrong_members", F.coalesce(assigned, joined, started))
+        .when(
+            outcome == "wrong_members",
+            F.when(~o("members").eqNullSafe(e("members")), joined).otherwise(
+                F.coalesce(assigned, joined, started)
+            ),
+        )
         .otherwise(F.coalesce(started, joined))
     )
 
@@ -122,10 +138,11 @@ def _off_by() -> Column:
     """By how much the rebalance began, or its join phase ended, outside what was due; in ms."""
     started, earliest, latest = (F.col(n) for n in ("o.started_ms", "e.earliest_ms", "e.latest_ms"))
     joined = F.col("o.joined_ms") - F.col("e.joined_ms")
+    assigned = F.col("o.assigned_ms") - F.col("e.assigned_ms")
     return (
         F.when(started < earliest - EARLY_MS, started - earliest)
-        .when(started > latest + LATE_MS, started - latest)
-        .when(joined < -(EARLY_MS + LATE_MS), joined)
-        .when(joined > LATE_MS, joined)
+        .when(started > latest + EARLY_MS, started - latest)
+        .when(F.abs(joined) > LATE_MS, joined)
+        .when(F.abs(assigned) > LATE_MS, assigned)
         .otherwise(F.lit(0.0))
     )

@@ -37,11 +37,15 @@ class Finding:
 
 
 def collect(
-    violations: Sequence[Row], requests: Mapping[str, Row], comparison: Sequence[Row]
+    violations: Sequence[Row],
+    requests: Mapping[str, Row],
+    comparison: Sequence[Row],
+    member_lines: Sequence[Row],
 ) -> list[Finding]:
-    """Put answers that nothing explains and rebalances that do not match into one list."""
+    """Put unexplained answers, rebalances and lines that do not match into one list."""
     found = [_from_violation(row, requests[row["request"]]) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
+    found += [_from_line(row) for row in member_lines]
     return _rooted(sorted(found, key=lambda f: (f.group, f.at_ms, f.line)))
 
 
@@ -77,6 +81,24 @@ def _from_comparison(row: Row) -> Finding:
         until_ms=max(at_ms, row["observed_joined_ms"] or 0.0, row["expected_joined_ms"] or 0.0),
         expected=_told(row, "expected"),
         observed=_told(row, "observed"),
+        broker=broker,
+        file=f"brokers/{broker}/group.log" if broker else "",
+        line=row["line"] or 0,
+    )
+
+
+def _from_line(row: Row) -> Finding:
+    broker = row["broker"] or ""
+    at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
+    line = f"line {row['kind']} of {row['subject']}, number {row['nth']}"
+    return Finding(
+        kind=row["outcome"],
+        group=row["group"],
+        at_ms=at_ms,
+        from_ms=at_ms,
+        until_ms=at_ms,
+        expected="no such line" if row["due_ms"] is None else line,
+        observed="no such line" if row["at_ms"] is None else line,
         broker=broker,
         file=f"brokers/{broker}/group.log" if broker else "",
         line=row["line"] or 0,

@@ -23,7 +23,9 @@ REQUEST_LOGGER = "kafka.request.logger"
 COMPLETED = "Completed request:"
 
 BODY = """
-    requestHeader STRUCT<requestApiKeyName: STRING, requestApiVersion: INT, clientId: STRING>,
+    requestHeader STRUCT<
+        requestApiKeyName: STRING, requestApiVersion: INT, clientId: STRING, correlationId: INT
+    >,
     request STRING, response STRING, connection STRING,
     totalTimeMs DOUBLE, requestQueueTimeMs DOUBLE, localTimeMs DOUBLE, remoteTimeMs DOUBLE,
     responseQueueTimeMs DOUBLE, sendTimeMs DOUBLE
@@ -31,15 +33,18 @@ BODY = """
 
 EARLY_MS = 5.0
 """How far a reconstructed arrival may lie too late: the line is written after the clock is read."""
-ENQUEUE_MS = 50.0
-"""How long an event may wait for the coordinator's thread (4.x: one thread a partition)."""
+TURN_MS = 1_000.0
+"""How long a request that may be parked can wait for its turn on a busy machine."""
+MAY_PARK = ("JOIN_GROUP", "SYNC_GROUP")
+CLOCK_MS = 50.0
+"""How far a printed time may be off the nano clock's; more is no time of this broker."""
 
 
 def read_envelopes(lines: DataFrame) -> DataFrame:
     """Split each line into its parts, and put all brokers on fine UTC time.
 
-    The nano clock is exact but starts anywhere: its offset to UTC is the largest seen in a broker's
-    life, since the printed milliseconds are cut off, never rounded up.
+    The nano clock is exact but starts anywhere: its offset to UTC is the median seen in a broker's
+    life, which no single line can move; printed milliseconds are cut off, half of one on average.
     """
     part = lambda index: F.regexp_extract("text", ENVELOPE, index)
     split = lines.select(
@@ -60,7 +65,8 @@ def read_envelopes(lines: DataFrame) -> DataFrame:
     whole_life = Window.partitionBy("broker", "life").rowsBetween(
         Window.unboundedPreceding, Window.unboundedFollowing
     )
-    offset = F.max(F.col("logged_ms") - F.col("nanos") / 1e6).over(whole_life)
+    apart = F.col("logged_ms") - F.col("nanos") / 1e6
+    offset = F.percentile_approx(apart, F.lit(0.5), F.lit(10_000)).over(whole_life) + 0.5
     last_known = F.last("logged_ms", ignorenulls=True).over(by_line)
     return lives.select(
         "broker",
@@ -69,6 +75,7 @@ def read_envelopes(lines: DataFrame) -> DataFrame:
         "life",
         "text",
         "sn",
+        "logged_ms",
         F.coalesce(F.col("nanos") / 1e6 + offset, last_known.cast("double")).alias("at_ms"),
         "level",
         "body",
@@ -90,6 +97,8 @@ def read_requests(envelopes: DataFrame) -> DataFrame:
         F.col("json.requestHeader.requestApiKeyName").alias("api"),
         F.col("json.requestHeader.requestApiVersion").alias("api_version"),
         F.col("json.requestHeader.clientId").alias("client_id"),
+        F.col("json.requestHeader.correlationId").alias("correlation_id"),
+        "life",
         F.col("json.connection").alias("connection"),
         F.col("json.request").alias("request"),
         F.col("json.response").alias("response"),
@@ -103,7 +112,9 @@ def read_requests(envelopes: DataFrame) -> DataFrame:
     taken = F.col("arrived_ms") + F.col("requestQueue")
     done = taken + F.col("local")
     answered = done + F.col("remote")
-    return times.select(
+    turn = F.when(F.col("api").isin(*MAY_PARK), done + TURN_MS)
+    again = Window.partitionBy("broker", "life", "connection", "correlation_id").orderBy("line")
+    return times.withColumn("nth", F.row_number().over(again)).select(
         F.concat_ws(":", "broker", "line").alias("id"),
         "broker",
         "file",
@@ -113,10 +124,11 @@ def read_requests(envelopes: DataFrame) -> DataFrame:
         "api_version",
         "client_id",
         "connection",
+        F.col("correlation_id").alias("serial"),
         "arrived_ms",
         (taken - EARLY_MS).alias("earliest_ms"),
         (taken + F.col("local") / 2).alias("at_ms"),
-        F.least(answered, done + ENQUEUE_MS).alias("latest_ms"),
+        F.least(answered, turn).alias("latest_ms"),
         answered.alias("answered_ms"),
         F.col("at_ms").alias("logged_ms"),
         F.get_json_object("response", "$.errorCode").cast("int").alias("error_code"),
@@ -127,18 +139,25 @@ def read_requests(envelopes: DataFrame) -> DataFrame:
 
 
 def _readable() -> Column:
-    """Tell a whole request line: every part there, and the parts of its time adding up."""
+    """Tell a whole request line: every part there, once, and its time the sum of its parts."""
     parts = sum(
         (F.col(n) for n in ("requestQueue", "local", "remote", "responseQueue", "send")), F.lit(0.0)
     )
-    needed = ("group", "api", "api_version", "client_id", "connection", "request", "response")
+    needed = (
+        "group", "api", "api_version", "client_id", "correlation_id", "connection",
+        "request", "response",
+    )  # fmt: skip
+    result = F.coalesce(
+        F.get_json_object("response", "$.errorCode"), F.get_json_object("response", "$.topics")
+    )
     whole = reduce(lambda a, b: a & b, (F.col(name).isNotNull() for name in needed))
     return F.coalesce(
         whole
         & F.col("api").isin(*GROUP_APIS, *KIP_848_APIS)
         & (F.abs(F.col("total") - parts) < 1.0)
         & F.get_json_object("request", "$").isNotNull()
-        & F.get_json_object("response", "$").isNotNull(),
+        & result.isNotNull()
+        & (F.col("nth") == 1),  # a client numbers its requests: the same twice is one too many
         F.lit(False),
     )
 
@@ -149,7 +168,7 @@ def read_coordinator(envelopes: DataFrame) -> DataFrame:
     lines = (
         envelopes.where(F.col("logger").startswith("org.apache.kafka.coordinator."))
         .where(~F.col("logger").isin(*IRRELEVANT_LOGGERS))
-        .withColumn("message", part(3))
+        .withColumn("message", F.when(part(1) == F.col("broker"), part(3)).otherwise(""))
         .withColumn("shard", part(2).try_cast("int"))
     )
     matched = lines.withColumn("template", _template())
@@ -254,7 +273,14 @@ def lost_lines(envelopes: DataFrame, coordinator: DataFrame) -> DataFrame:
         .join(ended, ["broker", "life"], "left_anti")
         .select("broker", "life", "at_ms", "line", F.lit("the log's end is missing").alias("what"))
     )
-    return holes.union(first).union(last)
+    off = numbered.where(F.abs(F.col("logged_ms") - F.col("at_ms")) > CLOCK_MS).select(
+        "broker",
+        "life",
+        "at_ms",
+        "line",
+        F.lit("the time it shows is not its broker's").alias("what"),
+    )
+    return holes.union(first).union(last).union(off)
 
 
 assert TEMPLATES[[t.name for t in TEMPLATES].index(FIRST_LINE)].regex == r"^Starting up\.$"

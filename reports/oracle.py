@@ -32,8 +32,9 @@ OUTPUT = "group STRING, kind STRING, payload STRING"
 ROW = """
     incarnation INT, old_generation INT, started_ms DOUBLE, earliest_ms DOUBLE, latest_ms DOUBLE,
     reason STRING, member_id STRING, joined_ms DOUBLE, generation INT, members INT, leader STRING,
-    assigned_ms DOUBLE, static_members INT, ended_as STRING, ended_ms DOUBLE
+    assigned_ms DOUBLE, assigned_members INT, static_members INT, ended_as STRING, ended_ms DOUBLE
 """
+SAID = "line STRING, subject STRING, at_ms DOUBLE, earliest_ms DOUBLE, latest_ms DOUBLE"
 CHECKED = "request STRING, explained BOOLEAN"
 VIOLATION = """
     at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING, observed STRING,
@@ -45,7 +46,7 @@ def evidence_rows(requests: DataFrame, hints: DataFrame, servings: DataFrame) ->
     """Put everything the oracle may see of a group into one sorted table."""
     request_fields = (
         "id", "broker", "api", "api_version", "client_id", "connection",
-        "earliest_ms", "at_ms", "latest_ms", "answered_ms", "request", "response",
+        "earliest_ms", "at_ms", "latest_ms", "answered_ms", "request", "response", "serial",
     )  # fmt: skip
     asked = requests.where(F.col("readable") & F.col("api").isin(*GROUP_APIS))
     return (
@@ -123,6 +124,7 @@ def _output(group: str, result: Replay) -> pa.RecordBatch:
         ("row", result.rows),
         ("checked", result.checked),
         ("violation", result.violations),
+        ("said", result.said),
     ):
         kinds += [kind] * len(items)
         payloads += [json.dumps(_finite(asdict(item))) for item in items]

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from reference_coordinator.profiles import Settings
 from reports.errors import EvidenceError
 from scenarios import Experiment, ScenarioError, load
 
@@ -36,7 +37,21 @@ class RunFolder:
             raise EvidenceError(
                 f"{self.path}/environment.json: names no {missing[0]}; the run was cut off"
             )
+        if not isinstance(content["broker_config"], dict) or not isinstance(
+            content["kafka_version"], str
+        ):
+            raise EvidenceError(f"{self.path}/environment.json: kafka_version or broker_config off")
         return content
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The broker settings that the protocol depends on."""
+        try:
+            return Settings.from_properties(self.environment["broker_config"])
+        except (TypeError, ValueError) as error:
+            raise EvidenceError(
+                f"{self.path}/environment.json: broker_config: {error}; it was altered"
+            ) from error
 
     @cached_property
     def journal(self) -> tuple[dict[str, Any], ...]:
@@ -75,6 +90,14 @@ class RunFolder:
     @cached_property
     def faults(self) -> tuple[dict[str, Any], ...]:
         """The faults, each with what became of it, in the order they were meant to happen."""
+        try:
+            return self._faults()
+        except KeyError as error:
+            raise EvidenceError(
+                f"{self.path}/journal.jsonl: an entry has no {error}; the journal was altered"
+            ) from error
+
+    def _faults(self) -> tuple[dict[str, Any], ...]:
         faults: dict[str, dict[str, Any]] = {}
         for entry in self.journal:
             fault = faults.get(entry.get("fault_id", ""))
@@ -118,7 +141,7 @@ class RunFolder:
     def failures(self) -> tuple[str, ...]:
         """What went wrong with faults, in words."""
         return tuple(
-            f"fault {entry['fault_id']}: {entry['error']}"
+            f"fault {entry['fault_id']}: {entry['error']}" if entry["fault_id"] else entry["error"]
             for entry in self.journal
             if entry["event"] == "failed"
         )

@@ -1,9 +1,12 @@
 """The Spark session: local by default, any master by choice."""
 
+import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -41,7 +44,8 @@ def session(master: str, lines: int, log: Path) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        spark.stop()
+        with suppress(Exception):  # a Ctrl-C ends the JVM too: then there is nothing to stop
+            spark.stop()
 
 
 def _build(master: str, lines: int) -> SparkSession:
@@ -54,7 +58,11 @@ def _build(master: str, lines: int) -> SparkSession:
     builder = SparkSession.builder.master(master).appName("groupquake")
     for name, value in options.items():
         builder = builder.config(name, value)
+    interrupted = signal.getsignal(signal.SIGINT)
     spark = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own in the place
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs an abort as pages of traceback
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 

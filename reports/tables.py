@@ -8,14 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.profiles import Profile
-from reports import compare, ingest, oracle, timeline
+from reports import compare, ingest, member_lines, oracle, timeline
 
 Progress = Callable[[str], None]
-
-REQUEST_COLUMNS = (
-    "id", "group", "broker", "file", "line", "api", "api_version", "client_id", "connection",
-    "arrived_ms", "answered_ms", "error_code", "readable", "request", "response",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +25,7 @@ class Tables:
     checked: DataFrame
     violations: DataFrame
     bound: DataFrame
+    member_lines: DataFrame
     fates: DataFrame
     lost: DataFrame
 
@@ -43,9 +39,9 @@ def build(spark: SparkSession, folder: Path, profile: Profile, progress: Progres
     store = _Store(spark, folder / "tables")
     progress("reading the lines")
     envelopes = ingest.read_envelopes(spark.read.parquet(str(folder / LINES))).cache()
-    requests = store("requests_timed", ingest.read_requests(envelopes))
+    requests = store("requests", ingest.read_requests(envelopes))
     lines = store("transitions", ingest.read_coordinator(envelopes))
-    fates = store("fates", ingest.account(envelopes, requests, lines))
+    fates = store("coverage", ingest.account(envelopes, requests, lines))
     lost = store("lost", ingest.lost_lines(envelopes, lines))
     observed = store("observed", timeline.observed(lines))
     progress("replaying every request through the reference coordinator")
@@ -62,6 +58,9 @@ def build(spark: SparkSession, folder: Path, profile: Profile, progress: Progres
         checked=oracle.typed(output, "checked", oracle.CHECKED),
         violations=oracle.typed(output, "violation", oracle.VIOLATION),
         bound=oracle.typed(output, "bound", "name STRING, count INT"),
+        member_lines=store(
+            "member_lines", member_lines.compare(lines, oracle.typed(output, "said", oracle.SAID))
+        ),
         fates=fates,
         lost=lost,
     )
@@ -85,6 +84,7 @@ def _expected(output: DataFrame) -> DataFrame:
         never("joined_ms"),
         never("generation"),
         never("members"),
+        never("assigned_members"),
         never("static_members"),
         F.when(F.col("leader") != "", F.col("leader")).alias("leader"),
         never("assigned_ms"),

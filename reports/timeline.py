@@ -57,7 +57,7 @@ HINTS = {
     "static_added": "joined",
     "dynamic_given_id": "joined",
     "dynamic_added": "joined",
-    "pending_joins": "joined",
+    "pending_joins": "pending_joined",
     "static_replaced": "replaced",
     "left": "left",
     "pending_left": "left",
@@ -107,11 +107,8 @@ def observed(coordinator: DataFrame) -> DataFrame:
         F.coalesce(_of("stabilized", F.col("generation")), _of("empty", F.col("generation"))).alias(
             "generation"
         ),
-        F.coalesce(
-            _of("assignment", F.col("members")),
-            _of("stabilized", F.col("members")),
-            _of("empty", F.lit(0)),
-        ).alias("members"),
+        F.coalesce(_of("stabilized", F.col("members")), _of("empty", F.lit(0))).alias("members"),
+        _of("assignment", F.col("members")).alias("assigned_members"),
         _of("assignment", F.col("static_members")).alias("static_members"),
         _of("assignment", F.col("member")).alias("leader"),
         _of("assignment", F.col("generation")).alias("assigned_generation"),
@@ -122,6 +119,7 @@ def observed(coordinator: DataFrame) -> DataFrame:
         _line("preparing").alias("started_line"),
         F.coalesce(_line("stabilized"), _line("empty")).alias("joined_line"),
         _line("assignment").alias("assigned_line"),
+        F.count(F.when(template == "assignment", 1)).alias("assignments"),
     )
     following = Window.partitionBy("group", "incarnation").orderBy("row")
     next_start = F.lead("started_ms").over(following)
@@ -142,9 +140,11 @@ def observed(coordinator: DataFrame) -> DataFrame:
         "joined_ms",
         "generation",
         "members",
+        "assigned_members",
         "static_members",
         "leader",
         "assigned_generation",
+        "assignments",
         "assigned_ms",
         ended_as.alias("ended_as"),
         (ended_ms - F.coalesce("started_ms", "joined_ms")).alias("duration_ms"),
@@ -162,9 +162,12 @@ def _with_incarnation(lines: DataFrame, coordinator: DataFrame) -> DataFrame:
     )
     return (
         lines.join(loads, "partition", "left")
-        .where(F.col("loaded_ms").isNull() | (F.col("loaded_ms") <= F.col("at_ms")))
         .groupBy(*lines.columns)
-        .agg(F.coalesce(F.max("number"), F.lit(0)).alias("incarnation"))
+        .agg(
+            F.coalesce(
+                F.max(F.when(F.col("loaded_ms") <= F.col("at_ms"), F.col("number"))), F.lit(0)
+            ).alias("incarnation")
+        )
     )
 
 

@@ -42,12 +42,15 @@ class Collected:
     observed: list[Json]
     expected: list[Json]
     comparison: list[Json]
+    member_lines: list[Json]
     violations: list[Json]
     places: dict[str, Json]
     bound: dict[str, dict[str, int]]
     checks: dict[str, tuple[int, int]]
     spans: dict[str, Json]
     fates: dict[str, int]
+    brokers: list[str]
+    partitions: dict[str, int]
     gaps: list[Gap]
 
 
@@ -78,13 +81,25 @@ def collect(tables: Tables) -> Collected:
     return Collected(
         observed=_rows(tables.observed.orderBy("group", "started_ms")),
         expected=_rows(tables.expected.orderBy("group", "started_ms")),
-        comparison=[_anchored(tables, row) for row in _rows(tables.comparison)],
+        comparison=[
+            _anchored(tables, row, "expected_started_ms") for row in _rows(tables.comparison)
+        ],
+        member_lines=[_anchored(tables, row, "due_ms") for row in _rows(tables.member_lines)],
         violations=violations,
         places={row["id"]: row for row in places},
         bound=bound,
         checks={row["group"]: (row["requests"], row["explained"] or 0) for row in rows},
         spans={row["group"]: row for row in rows},
         fates={row["fate"]: row["count"] for row in _rows(tables.fates.groupBy("fate").count())},
+        brokers=[row["broker"] for row in _rows(tables.fates.select("broker").distinct())],
+        partitions={
+            row["group"]: row["count"]
+            for row in _rows(
+                tables.transitions.where(F.col("group").isNotNull())
+                .groupBy("group")
+                .agg(F.countDistinct("partition").alias("count"))
+            )
+        },
         gaps=[_unreadable(row) for row in _rows(rejected.limit(1000))]
         + [_missing(row) for row in _rows(tables.lost.orderBy("broker", "line").limit(1000))],
     )
@@ -94,12 +109,12 @@ def _rows(table: Any) -> list[Json]:
     return [row.asDict(recursive=True) for row in table.collect()]
 
 
-def _anchored(tables: Tables, row: Json) -> Json:
-    """Give a rebalance that is missing a place: the last line before it should have been."""
+def _anchored(tables: Tables, row: Json, due: str) -> Json:
+    """Give what is missing a place: the last line before it should have been."""
     if row["line"] is not None:
         return row
     lines = tables.transitions.where(
-        (F.col("group") == row["group"]) & (F.col("at_ms") <= row["expected_started_ms"])
+        (F.col("group") == row["group"]) & (F.col("at_ms") <= row[due])
     )
     last = lines.orderBy(F.desc("at_ms")).select("broker", "line").first()
     return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
@@ -119,7 +134,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     """Build `verdict.json`."""
     gaps = _gaps_by_group(data)
     found = findings.without_proof(
-        findings.collect(data.violations, data.places, data.comparison), gaps
+        findings.collect(data.violations, data.places, data.comparison, data.member_lines), gaps
     )
     counts = Counter(
         (row["group"], run.phase_at(row["started_ms"]), row["reason"])
@@ -221,6 +236,16 @@ def _doubts(
         doubts += [f"evidence is missing: {words}" for words in shown]
         if len(data.gaps) > SHOWN:
             doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    doubts += [
+        f"evidence is missing: brokers/{broker}/group.log"
+        for broker in range(1, run.experiment.cluster.brokers + 1)
+        if str(broker) not in data.brokers
+    ]
+    doubts += [
+        f"group {group}: lines of {count} offsets partitions"
+        for group, count in data.partitions.items()
+        if count > 1
+    ]
     doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "
         f"{fault['witness'] or 'it was never carried out'}"

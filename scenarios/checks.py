@@ -18,12 +18,26 @@ MIN_SESSION_MS = 6_000
 
 def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     """Yield every problem between the parts of an experiment whose parts are each valid."""
+    yield from _cluster(experiment)
     yield from _topics(experiment)
     yield from _groups(experiment)
     yield from _members(experiment)
     yield from _probes(experiment)
     yield from _faults(experiment)
     yield from _expectations(experiment)
+
+
+RESERVED = (
+    "node.id", "broker.id", "process.roles", "listeners", "advertised.listeners", "log.dir",
+    "log.dirs", "metadata.log.dir",
+)  # fmt: skip
+"""Broker properties that a cluster sets itself, beside all of `controller.`."""
+
+
+def _cluster(experiment: "Experiment") -> Iterator[Problem]:
+    for name in experiment.cluster.config:
+        if name in RESERVED or name.startswith("controller."):
+            yield Problem(("cluster", "config", name), "is the cluster's own to set; remove it")
 
 
 def _topics(experiment: "Experiment") -> Iterator[Problem]:

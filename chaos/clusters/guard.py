@@ -5,6 +5,7 @@ ends, and chaos may start brokers from threads that do. So one small process of 
 waits for the end of a pipe that only the runner holds, and then kills whatever carries the mark.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -30,6 +31,15 @@ def kill_marked(run_id: str) -> tuple[int, ...]:
         except (OSError, UnicodeDecodeError):
             continue  # ended meanwhile, or not ours to read
     return tuple(killed)
+
+
+def end_left_over(folder: Path) -> tuple[int, ...]:
+    """End what still runs of the cluster in a folder, by the mark it wrote down; return the ids."""
+    try:
+        run_id = json.loads((folder / "processes.json").read_text())["run_id"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return ()  # it never came to start a broker
+    return kill_marked(run_id)
 
 
 def stand_by(run_id: str) -> subprocess.Popen[bytes]:

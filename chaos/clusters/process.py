@@ -128,6 +128,11 @@ class ProcessCluster:
             distribution = jars.from_maven(self._version)
         else:
             distribution = jars.from_home(self._kafka_home)
+            if distribution.version != self._version:
+                raise ClusterError(
+                    f"{self._kafka_home} is Kafka {distribution.version}, but {self._version} is"
+                    f" asked for; add --kafka {distribution.version}"
+                )
         self._jvm = (
             str(java),
             guard.mark(self._run_id),

@@ -14,7 +14,7 @@ from reference_coordinator.replay.evidence import (
     Tolerance,
 )
 from reference_coordinator.replay.replay import replay
-from reference_coordinator.replay.result import Checked, Replay, Row, Violation
+from reference_coordinator.replay.result import Checked, Replay, Row, Said, Violation
 
 __all__ = [
     "Checked",
@@ -24,6 +24,7 @@ __all__ = [
     "Observed",
     "Replay",
     "Row",
+    "Said",
     "Serving",
     "Tolerance",
     "Violation",

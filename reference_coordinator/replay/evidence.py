@@ -29,6 +29,8 @@ class Observed:
     answered_ms: float
     request: Mapping[str, Any]
     response: Mapping[str, Any]
+    serial: int = 0
+    """Its place on its connection (the correlation id): a broker serves them one by one."""
 
 
 class HintKind(StrEnum):
@@ -38,6 +40,7 @@ class HintKind(StrEnum):
     JOIN_PHASE_ENDED = "join_phase_ended"
     SYNC_EXPIRED = "sync_expired"
     JOINED = "joined"
+    PENDING_JOINED = "pending_joined"
     REPLACED = "replaced"
     LEFT = "left"
     ASSIGNED = "assigned"

@@ -45,7 +45,8 @@ class Hints:
     def of_request(self, seen: Observed) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
         for kind, about in _subjects(seen):
-            at_ms = self._inside((kind, about), seen.earliest_ms, seen.latest_ms)
+            # the line itself says how long the request had to wait for its turn
+            at_ms = self._inside((kind, about), seen.earliest_ms, seen.answered_ms)
             if at_ms is not None:
                 return at_ms
         return None
@@ -61,9 +62,10 @@ def _subjects(seen: Observed) -> Sequence[tuple[HintKind, str]]:
     """List the lines that a request may have left."""
     body = seen.request
     if seen.api == "JOIN_GROUP":
-        given = seen.response.get("memberId") or ""
+        if body.get("memberId"):
+            return ((HintKind.PENDING_JOINED, body["memberId"]),)
         return (
-            (HintKind.JOINED, body.get("memberId") or given),
+            (HintKind.JOINED, seen.response.get("memberId") or ""),
             (HintKind.REPLACED, body.get("groupInstanceId") or ""),
         )
     if seen.api == "LEAVE_GROUP":
@@ -74,9 +76,24 @@ def _subjects(seen: Observed) -> Sequence[tuple[HintKind, str]]:
 
 
 def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
-    """Put every request at its likeliest instant, in order."""
-    placed = (
-        seen if (at_ms := hints.of_request(seen)) is None else replace(seen, at_ms=at_ms)
-        for seen in requests
-    )
+    """Put every request at its likeliest instant, in order.
+
+    Times are reconstructed, so they may cross on a connection; its requests never do.
+    """
+    placed: list[Observed] = []
+    last: dict[str, Observed] = {}
+    for seen in sorted(requests, key=lambda seen: (seen.connection, seen.serial)):
+        at_ms = hints.of_request(seen)
+        item = seen
+        if at_ms is not None:
+            item = replace(seen, at_ms=at_ms, latest_ms=max(seen.latest_ms, at_ms))
+        if (before := last.get(seen.connection)) is not None and before.serial < seen.serial:
+            item = replace(
+                item,
+                earliest_ms=max(item.earliest_ms, before.earliest_ms),
+                at_ms=max(item.at_ms, before.at_ms),
+                latest_ms=max(item.latest_ms, before.latest_ms),
+            )
+        last[seen.connection] = item
+        placed.append(item)
     return sorted(placed, key=lambda seen: seen.at_ms)

@@ -15,7 +15,7 @@ from reference_coordinator.profiles import Profile
 from reference_coordinator.replay.adoption import from_census, is_census
 from reference_coordinator.replay.evidence import Evidence, Observed, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
-from reference_coordinator.replay.result import Checked, Replay, Row, Violation
+from reference_coordinator.replay.result import Checked, Replay, Row, Said, Violation
 from reference_coordinator.replay.search import Search, candidates_of, explain, stretches
 from reference_coordinator.replay.world import Candidate, Mismatch, World
 from reference_coordinator.state import Group, Service
@@ -34,6 +34,7 @@ class Replayer:
     checked: list[Checked] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
     bound: Counter[str] = field(default_factory=Counter)
     hints: Hints = field(init=False)
 
@@ -64,7 +65,11 @@ class Replayer:
         world.close("open")
         self._commit(Search(world))
         return Replay(
-            tuple(self.rows), tuple(self.checked), tuple(self.violations), dict(self.bound)
+            tuple(self.rows),
+            tuple(self.checked),
+            tuple(self.violations),
+            tuple(self.said),
+            dict(self.bound),
         )
 
     def _end(self) -> list[Candidate]:
@@ -82,34 +87,42 @@ class Replayer:
         assert world is not None
         self.checked += [Checked(request, True) for request in world.answered]
         self.rows += world.rows
+        self.said += world.said
         self.bound += world.bound
         self.bound["order"] += search.reordered
-        return replace(world, rows=[], answered=[], bound=Counter())
+        return replace(world, rows=[], said=[], answered=[], bound=Counter())
 
     def _diverge(
         self, world: World, parts: list[list[Candidate]], index: int, failed: Search
     ) -> tuple[int, World]:
         """Go on after a stretch without explanation."""
-        mark = len(self.checked), len(self.rows), len(self.violations), Counter(self.bound)
-        start_ms = parts[index][0].earliest_ms
+        kept = len(self.checked), len(self.rows), len(self.violations), len(self.said)
+        bound = Counter(self.bound)
+        if failed.mismatch is None:
+            failed.mismatch = self._unexplained(parts[index][0])
+        at_ms = failed.mismatch.at_ms
         census = next(
             (
                 seen
                 for seen in sorted(self.evidence.requests, key=lambda r: r.answered_ms)
-                if is_census(seen) and seen.answered_ms > self._place(failed, start_ms)
+                if is_census(seen) and seen.answered_ms > at_ms
             ),
             None,
         )
-        went = self._excuse(world, parts, index, failed, census)
-        if went is not None:
-            return went
-        del self.checked[mark[0] :], self.rows[mark[1] :], self.violations[mark[2] :]
-        self.bound = mark[3]
+        if failed.exhausted:
+            went = self._excuse(world, parts, index, failed, census)
+            if went is not None:
+                return went
+            del self.checked[kept[0] :], self.rows[kept[1] :], self.violations[kept[2] :]
+            del self.said[kept[3] :]
+            self.bound = bound
         return self._resume(world, parts, index, failed, census)
 
-    @staticmethod
-    def _place(failed: Search, start_ms: float) -> float:
-        return failed.mismatch.at_ms if failed.mismatch else start_ms
+    def _unexplained(self, first: Candidate) -> Mismatch:
+        """Name what could not even be tried."""
+        requests = self.evidence.requests
+        seen = first.cause if isinstance(first.cause, Observed) else requests[-1]
+        return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
 
     def _excuse(
         self,

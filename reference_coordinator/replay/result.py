@@ -48,9 +48,21 @@ class Row:
     members: int = -1
     leader: str = ""
     assigned_ms: float = -1.0
+    assigned_members: int = -1
     static_members: int = -1
     ended_as: str = "open"
     ended_ms: float = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line that the coordinator must have printed of a member, and when; see `said`."""
+
+    line: str
+    subject: str
+    at_ms: float
+    earliest_ms: float
+    latest_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +72,5 @@ class Replay:
     rows: tuple[Row, ...]
     checked: tuple[Checked, ...]
     violations: tuple[Violation, ...]
+    said: tuple[Said, ...] = ()
     bound: Mapping[str, int] = field(default_factory=dict)

@@ -52,7 +52,8 @@ def explain(world: World, stretch: Sequence[Candidate], hints: Hints, excuse: st
             if levels:
                 levels[-1].first = False
             continue
-        if search.steps >= world.tolerance.search:
+        # what goes straight on costs nothing: the budget is for trying other orders
+        if search.steps >= len(stretch) + world.tolerance.search:
             search.exhausted = False
             return search
         search.steps += 1
@@ -102,15 +103,33 @@ def _level(world: World, left: tuple[Candidate, ...], hints: Hints) -> Level:
                 continue
             taken.add(candidate.cause.connection)
         options.append(candidate)
+    options.sort(key=lambda c: not _led_from_here(world, c))
     return Level(world, left, iter(options))
+
+
+def _led_from_here(world: World, candidate: Candidate) -> bool:
+    """Tell a join that, by its answer, made an empty group its own.
+
+    The first to join leads. Whether it came first among joins that overlap shows only when the
+    join phase ends, too late for a search; so that order is tried first.
+    """
+    seen = candidate.cause
+    return (
+        isinstance(seen, Observed)
+        and seen.api == "JOIN_GROUP"
+        and not world.group.members
+        and bool(seen.response.get("leader"))
+        and seen.response.get("leader") == seen.response.get("memberId")
+    )
 
 
 def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     tolerance = world.tolerance
     found = [
-        Candidate(world.now_ms, seen.answered_ms, seen.answered_ms + tolerance.early, request)
+        Candidate(world.now_ms, due, due + tolerance.early, request)
         for request, seen in world.writes.items()
+        if (due := max(seen.answered_ms, world.now_ms))
     ]
     if world.soonest_ms - tolerance.early > until_ms:
         return found

@@ -4,7 +4,8 @@ Bodies are those of the request log from 2.8 on (KAFKA-10525): camelCase schema 
 base64, error codes as numbers, only the fields of the request's version.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -101,6 +102,8 @@ def _leaving(body: Body) -> tuple[tuple[str, str | None], ...]:
 
 def answer_of(seen: Observed) -> Response:
     """Turn an observed response into the oracle's form of it; codes stay numbers."""
+    if seen.api == "OFFSET_COMMIT":
+        return _commit_answer(seen.request, seen.response)
     return _ANSWERS[seen.api](seen.response)
 
 
@@ -113,10 +116,16 @@ def _join_answer(body: Body) -> JoinAnswer:
         protocol=body.get("protocolName") or None,
         leader=body.get("leader") or "",
         skip_assignment=bool(body.get("skipAssignment")),
-        members=frozenset(
-            (m["memberId"], m.get("groupInstanceId"), m["metadata"])
-            for m in body.get("members") or ()
-        ),
+        members=_members(body.get("members") or ()),
+    )
+
+
+def _members(told: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
+    """Collect a leader's members; one that stands twice is told apart from one that does not."""
+    times = Counter((m["memberId"], m.get("groupInstanceId"), m["metadata"]) for m in told)
+    return frozenset(
+        member if count == 1 else (f"{member[0]} ({count} times)", *member[1:])
+        for member, count in times.items()
     )
 
 
@@ -139,9 +148,19 @@ def _leave_answer(body: Body) -> LeaveAnswer:
     )
 
 
-def _commit_answer(body: Body) -> CommitAnswer:
-    codes = [p["errorCode"] for t in body.get("topics") or () for p in t["partitions"]]
-    return CommitAnswer(error=next((code for code in codes if code != 0), 0))
+def _commit_answer(request: Body, response: Body) -> CommitAnswer:
+    """Sum an OffsetCommit up: the coordinator's own errors are the same for every partition."""
+    asked = {(t["name"], p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
+    codes = {
+        (topic["name"], part["partitionIndex"]): part["errorCode"]
+        for topic in response["topics"]
+        for part in topic["partitions"]
+    }
+    alike = len(set(codes.values())) <= 1
+    return CommitAnswer(
+        error=next((code for code in codes.values() if code != 0), 0),
+        every_partition_alike=alike and codes.keys() == asked,
+    )
 
 
 _ANSWERS: dict[str, Callable[[Body], Response]] = {
@@ -149,7 +168,6 @@ _ANSWERS: dict[str, Callable[[Body], Response]] = {
     "SYNC_GROUP": _sync_answer,
     "HEARTBEAT": lambda body: HeartbeatAnswer(body["errorCode"]),
     "LEAVE_GROUP": _leave_answer,
-    "OFFSET_COMMIT": _commit_answer,
 }
 
 

@@ -31,7 +31,8 @@ from reference_coordinator.profiles import Profile
 from reference_coordinator.records import GroupRecord
 from reference_coordinator.replay.adoption import rename
 from reference_coordinator.replay.evidence import Observed, Serving, Tolerance
-from reference_coordinator.replay.result import Row
+from reference_coordinator.replay.result import Row, Said
+from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import answer_of, as_sent, differences, event_of
 from reference_coordinator.state import Group, Service, State
 from reference_coordinator.step import step
@@ -77,6 +78,7 @@ class World:
     incarnation: int = 0
     row: Row | None = None
     rows: list[Row] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     bound: Counter[str] = field(default_factory=Counter)
     excused: Mismatch | None = None
@@ -89,6 +91,7 @@ class World:
             writes=dict(self.writes),
             parked=dict(self.parked),
             rows=list(self.rows),
+            said=list(self.said),
             answered=list(self.answered),
             bound=Counter(self.bound),
         )
@@ -127,7 +130,12 @@ class World:
         return self._step(event, candidate, excuse)
 
     def _step(self, event: Event, candidate: Candidate, excuse: str) -> Mismatch | None:
-        self.group, effects = step(self.group, event, self.profile)
+        before = self.group
+        self.group, effects = step(before, event, self.profile)
+        self.said += [
+            Said(line, subject, self.now_ms, candidate.earliest_ms, candidate.latest_ms)
+            for line, subject in said(before, self.group, event)
+        ]
         mismatch = None
         for effect in effects:
             mismatch = self._absorb(effect, candidate, excuse) or mismatch
@@ -156,8 +164,8 @@ class World:
                         self.row,
                         leader=effect.leader,
                         assigned_ms=self.now_ms,
+                        assigned_members=effect.members,
                         static_members=effect.static_members,
-                        members=effect.members,
                         ended_as="assigned",
                         ended_ms=self.now_ms,
                     )

@@ -1,12 +1,15 @@
 """Bad input: one clear line, the documented exit code, nothing left running."""
 
 import json
+import shutil
 import socket
 from pathlib import Path
 
 import pytest
 
 from tests.groupquake.conftest import Command, Done, running
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "kafka-4.3.0"
 
 
 def complaint(done: Done, code: int) -> str:
@@ -84,9 +87,23 @@ def test_a_release_that_does_not_exist(groupquake: Command, small: Path) -> None
     assert "4.99.0" in line
 
 
+def test_a_property_of_the_cluster_s_own(groupquake: Command, small: Path) -> None:
+    line = complaint(groupquake("run", small, "--set", "cluster.config.log.dirs=/x"), 64)
+    assert "log.dirs: is the cluster's own to set" in line
+
+
+def test_too_few_ports(groupquake: Command, small: Path) -> None:
+    line = complaint(groupquake("run", small, "--ports", "19092,19093"), 64)
+    assert "1 different ports" in line
+
+
+def test_no_room_for_run_folders(groupquake: Command, small: Path) -> None:
+    assert "give another with --runs" in groupquake("run", small, "--runs", "/proc/x").err
+
+
 @pytest.mark.cluster
 def test_a_broker_that_does_not_start(groupquake: Command, small: Path, tmp_path: Path) -> None:
-    done = groupquake("run", small, "--set", "cluster.config.process.roles=nonsense")
+    done = groupquake("run", small, "--set", "cluster.config.num.io.threads=nonsense")
     assert "nonsense" in complaint(done, 3)
     assert running(str(tmp_path)) == []
 
@@ -115,6 +132,13 @@ def test_a_run_folder_that_cannot_be_read(groupquake: Command, tmp_path: Path, s
     assert "environment.json: no JSON" in complaint(groupquake("report", tmp_path), 64)
     (tmp_path / "environment.json").write_text(json.dumps({"kafka_version": "4.3.0"}))
     assert "environment.json" in complaint(groupquake("report", tmp_path), 64)
+
+
+@pytest.mark.parametrize("file", ["plan.json", "journal.jsonl", "experiment.yaml"])
+def test_a_run_folder_with_a_piece_altered(file: str, groupquake: Command, tmp_path: Path) -> None:
+    shutil.copytree(RECORDED, tmp_path / "run")
+    (tmp_path / "run" / file).write_text('{"event": "intent", "at_ms": 1}\n')
+    assert file in complaint(groupquake("report", tmp_path / "run"), 64)
 
 
 def test_validate(groupquake: Command, small: Path) -> None:

@@ -76,6 +76,21 @@ def test_a_signal_during_a_fault_heals_and_ends(
     assert running(str(tmp_path)) == []
 
 
+def test_a_signal_during_the_analysis(small: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        arguments("run", small), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        while b"reading the lines" not in (line := process.stderr.readline()):
+            assert line, "the run ended without an analysis"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err.decode()
+    assert b"Traceback" not in err
+    assert not (tmp_path / "runs" / "latest" / "verdict.json").exists()
+    assert running(str(tmp_path)) == []
+
+
 def test_nothing_outlives_a_killed_runner(groupquake: Command, small: Path, tmp_path: Path) -> None:
     small.write_text(small.read_text().replace("down_for: 1s}", "down_for: 1m}"))
     with subprocess.Popen(

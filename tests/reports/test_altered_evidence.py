@@ -119,6 +119,60 @@ def test_a_changed_heartbeat_s_answer(group: str, recorded: Path, judge: Judge) 
     assert the_root(judge(recorded)) == ("wrong_answer", *at(log, line))
 
 
+def test_a_changed_count_of_members(recorded: Path, judge: Judge) -> None:
+    log = Log.of(recorded, "static")
+    index = log.find("Stabilized group static generation 3 with 3 members")
+    line = log.change(index, "with 3 members", "with 4 members")
+    log.save()
+    assert the_root(judge(recorded)) == ("wrong_members", *at(log, line))
+
+
+def test_a_rebalance_blamed_on_another_member(recorded: Path, judge: Judge) -> None:
+    log = Log.of(recorded, "static")
+    index = log.find("Preparing to rebalance group static", "removing member static-3")
+    line = log.change(index, "removing member static-3", "removing member static-1")
+    log.save()
+    assert the_root(judge(recorded)) == ("wrong_reason", *at(log, line))
+
+
+def test_a_removed_line_about_a_member(recorded: Path, judge: Judge) -> None:
+    log = Log.of(recorded, "static")
+    index = log.find("Replacing previously mapped member static-0")
+    del log.lines[index]
+    log.save()
+    kind, file, _ = the_root(judge(recorded))
+    assert (kind, file) == ("missing_line", at(log, 0)[0])
+
+
+def test_an_added_line_about_a_member(recorded: Path, judge: Judge) -> None:
+    log = Log.of(recorded, "dynamic")
+    index = log.find("[Group dynamic] Member dynamic-dynamic-1")
+    line = log.insert_after(index, lambda same: same)
+    log.save()
+    assert the_root(judge(recorded)) == ("unexpected_line", *at(log, line))
+
+
+def test_a_request_that_stands_twice(recorded: Path, judge: Judge) -> None:
+    log = Log.of(recorded, "static")
+    log.insert_after(log.find('"groupId":"static"', "HEARTBEAT", nth=30), lambda same: same)
+    log.save()
+    verdict = judge(recorded)
+    assert verdict["verdict"] == "unknown"
+    assert verdict["coverage"]["rejected"] == 1
+
+
+def test_a_whole_log_that_is_gone(recorded: Path, judge: Judge) -> None:
+    idle = next(
+        log for log in recorded.glob("brokers/*/group.log") if '"groupId"' not in log.read_text()
+    )
+    idle.unlink()
+    verdict = judge(recorded)
+    assert verdict["verdict"] == "unknown"
+    assert (
+        f"evidence is missing: brokers/{idle.parent.name}/group.log" in verdict["unknown_because"]
+    )
+
+
 @pytest.mark.parametrize(
     "said",
     [

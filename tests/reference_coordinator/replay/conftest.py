@@ -1,0 +1,167 @@
+"""A tiny course of events, written down as the request log of one broker would have it.
+
+Two static members, `a` (the leader) and `b`, form generation 1 and send heartbeats; a test changes
+one thing and looks at what the replay makes of it. Times are ms after the start.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reference_coordinator.profiles import Settings, kafka_4_3
+from reference_coordinator.replay import Evidence, Hint, Observed, Replay, Serving, Tolerance
+from reference_coordinator.replay import replay as run_replay
+
+START = 1_000_000.0
+PROFILE = kafka_4_3().with_settings(
+    Settings(initial_rebalance_delay_ms=500, min_session_timeout_ms=1_000)
+)
+SESSION_MS, REBALANCE_MS = 3_000, 8_000
+IDS = {name: f"{name}-0000" for name in "abc"}
+SHARES = {name: f"share-{name}" for name in "abc"}
+Body = dict[str, Any]
+
+
+@dataclass
+class Story:
+    """What was asked and answered, in the order it is told."""
+
+    requests: list[Observed] = field(default_factory=list)
+    hints: list[Hint] = field(default_factory=list)
+    servings: list[Serving] = field(default_factory=list)
+
+    def ask(
+        self,
+        api: str,
+        who: str,
+        at: float,
+        request: Body,
+        response: Body,
+        *,
+        answered: float | None = None,
+        before: float = 5.0,
+        broker: str = "1",
+    ) -> str:
+        """Write down one request; returns its id."""
+        done = START + (at + 1.0 if answered is None else answered)
+        seen = Observed(
+            id=f"{api}:{who}:{at:g}",
+            broker=broker,
+            api=api,
+            api_version=5 if api == "JOIN_GROUP" else 3,
+            client_id=who,
+            connection=f"{who}@{broker}",
+            earliest_ms=START + at - before,
+            at_ms=START + at,
+            latest_ms=min(done, START + at + 50.0),
+            answered_ms=done,
+            request={"groupId": "g", "memberId": IDS[who], "groupInstanceId": who, **request},
+            response={"throttleTimeMs": 0, "errorCode": 0, **response},
+        )
+        self.requests.append(seen)
+        return seen.id
+
+    def join(
+        self,
+        who: str,
+        at: float,
+        answered: float,
+        *,
+        generation: int = 1,
+        known: str = "",
+        members: str = "",
+        error: int = 0,
+        broker: str = "1",
+    ) -> str:
+        """A JoinGroup of a static member; `members` are whom the leader is told of."""
+        fine = error == 0
+        request = {
+            "memberId": known,
+            "sessionTimeoutMs": SESSION_MS,
+            "rebalanceTimeoutMs": REBALANCE_MS,
+            "protocolType": "consumer",
+            "protocols": [{"name": "range", "metadata": "bQ=="}],
+        }
+        response = {
+            "errorCode": error,
+            "generationId": generation if fine else -1,
+            "protocolName": "range" if fine else "",
+            "leader": IDS["a"] if fine else "",
+            "memberId": IDS[who] if fine else "",
+            "members": [
+                {"memberId": IDS[name], "groupInstanceId": name, "metadata": "bQ=="}
+                for name in members
+            ],
+        }
+        return self.ask("JOIN_GROUP", who, at, request, response, answered=answered, broker=broker)
+
+    def sync(
+        self, who: str, at: float, answered: float, *, generation: int = 1, gives: str = ""
+    ) -> str:
+        """A SyncGroup; the leader `gives` its members their shares."""
+        shares = [{"memberId": IDS[n], "assignment": SHARES[n]} for n in gives]
+        request = {"generationId": generation, "assignments": shares}
+        response = {"assignment": SHARES[who]}
+        return self.ask("SYNC_GROUP", who, at, request, response, answered=answered)
+
+    def heartbeat(self, who: str, at: float, error: int = 0, **where: Any) -> str:
+        """A Heartbeat in generation 1."""
+        return self.ask("HEARTBEAT", who, at, {"generationId": 1}, {"errorCode": error}, **where)
+
+    def leave(self, who: str, at: float, **where: Any) -> str:
+        """A LeaveGroup of one member by its instance id."""
+        named = {"memberId": IDS[who], "groupInstanceId": who}
+        response = {"members": [{**named, "errorCode": 0}]}
+        return self.ask("LEAVE_GROUP", who, at, {"members": [named]}, response, **where)
+
+    def heartbeats(self, who: str, first: float, last: float, error: int = 0) -> None:
+        """Heartbeats every 500 ms."""
+        for index in range(int((last - first) // 500) + 1):
+            self.heartbeat(who, first + 500 * index, error)
+
+    def change(self, request: str, **response: Any) -> None:
+        """Alter an answer that was written down."""
+        place = next(i for i, seen in enumerate(self.requests) if seen.id == request)
+        seen = self.requests[place]
+        self.requests[place] = replace(seen, response={**seen.response, **response})
+
+    def replay(self, tolerance: Tolerance | None = None) -> Replay:
+        """Replay what was written down."""
+        ordered = sorted(self.requests, key=lambda seen: seen.at_ms)
+        hints = sorted(self.hints, key=lambda hint: hint.at_ms)
+        evidence = Evidence("g", tuple(ordered), tuple(hints), tuple(self.servings))
+        return run_replay(evidence, PROFILE, tolerance)
+
+
+def stable() -> Story:
+    """Two members in generation 1, stable from 1018 ms on."""
+    story = Story()
+    story.join("a", 0, 1_001, members="ab")
+    story.join("b", 20, 1_001)
+    story.sync("b", 1_010, 1_018)
+    story.sync("a", 1_015, 1_018, gives="ab")
+    return story
+
+
+def rejoin(story: Story, at: float, generation: int, *, first: str = "a", then: str = "b") -> None:
+    """Both members come again, with their ids, and get another generation."""
+    for who, when in ((first, at), (then, at + 40)):
+        story.join(
+            who,
+            when,
+            at + 42,
+            generation=generation,
+            known=IDS[who],
+            members="ab" if who == "a" else "",
+        )
+    story.sync("b", at + 60, at + 68, generation=generation)
+    story.sync("a", at + 65, at + 68, generation=generation, gives="ab")
+
+
+def wrong(outcome: Replay) -> list[str]:
+    """Return the requests whose answers stand as violations."""
+    return [violation.request for violation in outcome.violations]
+
+
+def unexplained(outcome: Replay) -> list[str]:
+    """Return the requests whose answers nothing explains."""
+    return [checked.request for checked in outcome.checked if not checked.explained]

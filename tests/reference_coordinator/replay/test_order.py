@@ -1,0 +1,83 @@
+"""The order of overlapping requests: the likely one first, then any that the windows allow."""
+
+import pytest
+
+from reference_coordinator.replay import Hint, HintKind, Tolerance
+from reference_coordinator.replay.search import candidates_of, stretches
+from tests.reference_coordinator.replay.conftest import IDS, START, Story, stable, wrong
+
+
+def overlap(leaves_from: float, *, who: str = "a", told: int = 27) -> Story:
+    """A heartbeat that was told of b's leave, though it was likely there before it."""
+    story = stable()
+    story.heartbeat(who, 3_000, told, answered=3_040, before=20)
+    story.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
+    return story
+
+
+def test_another_order_is_found_by_search() -> None:
+    outcome = overlap(2_990).replay()
+    assert outcome.violations == ()
+    assert outcome.bound["order"] == 1
+    assert outcome.rows[-1].reason == "leave"
+
+
+def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
+    story = stable()
+    early = story.heartbeat("a", 3_000, 27, answered=3_001)
+    story.leave("b", 3_020)
+    outcome = story.replay()
+    assert wrong(outcome) == [early]
+    assert outcome.violations[0].searched
+
+
+def test_one_connection_keeps_its_order() -> None:
+    # "unknown member": what b would be told on any other connection, after its leave
+    assert wrong(overlap(2_990, who="b", told=25).replay()) == ["HEARTBEAT:b:3000"]
+
+
+def test_a_hint_gives_the_order_without_a_search() -> None:
+    story = overlap(2_990)
+    story.hints = [Hint(START + 2_995, HintKind.LEFT, IDS["b"])]
+    outcome = story.replay()
+    assert outcome.violations == ()
+    assert outcome.bound["order"] == 0
+
+
+def test_a_hint_that_misleads_is_overruled() -> None:
+    story = overlap(2_990)
+    story.hints = [Hint(START + 3_039, HintKind.LEFT, IDS["b"])]
+    outcome = story.replay()
+    assert outcome.violations == ()
+    assert outcome.bound["order"] == 1
+
+
+@pytest.mark.parametrize(("budget", "searched"), [(8, False), (5_000, True)])
+def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
+    story = stable()
+    for at in range(3_000, 3_005):
+        story.heartbeat("a", at, answered=at + 0.5, before=20)
+    story.leave("b", 3_010, answered=3_041, before=30)
+    story.change("HEARTBEAT:a:3004", errorCode=82)
+    outcome = story.replay(Tolerance(search=budget))
+    assert wrong(outcome)[0] == "HEARTBEAT:a:3004"
+    assert outcome.violations[0].searched is searched
+
+
+def test_what_goes_straight_on_spends_no_budget() -> None:
+    story = stable()
+    for index in range(40):
+        story.heartbeat("ab"[index % 2], 1_500 + index / 2)
+    assert story.replay(Tolerance(search=20)).violations == ()
+
+
+def test_stretches_end_where_no_window_reaches_across() -> None:
+    story = Story()
+    for at in (0.0, 3.0, 20.0, 24.0, 40.0):
+        story.heartbeat("a", at)
+    parts = stretches(candidates_of(story.requests, (), 10.0))
+    assert [[c.at_ms - START for c in part] for part in parts] == [
+        [0.0, 3.0],
+        [20.0, 24.0],
+        [40.0],
+    ]

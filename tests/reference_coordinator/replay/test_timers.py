@@ -1,0 +1,112 @@
+"""The oracle's own timers against what the broker did; hints pick instants inside windows."""
+
+import pytest
+
+from reference_coordinator.events import Timer, TimerKind
+from reference_coordinator.replay import Hint, HintKind, Tolerance
+from reference_coordinator.replay.hints import Hints, hinted
+from tests.reference_coordinator.replay.conftest import IDS, START, Story, stable, wrong
+
+DUE = 5_010.0
+"""When b's session ends: 3000 ms after its last heartbeat."""
+
+
+def silence(told_at: float | None) -> Story:
+    """b falls silent at 2010; a is told to come again from `told_at` on."""
+    story = stable()
+    story.heartbeats("b", 1_510, 2_010)
+    for at in range(1_500, 7_100, 100):
+        story.heartbeat("a", at, 27 if told_at is not None and at >= told_at else 0)
+    return story
+
+
+def test_a_session_ends_at_its_time() -> None:
+    outcome = silence(5_100).replay()
+    assert outcome.violations == ()
+    row = outcome.rows[-1]
+    assert (row.reason, row.member_id) == ("session_expired", IDS["b"])
+    assert row.started_ms == pytest.approx(START + DUE)
+
+
+@pytest.mark.parametrize("told_at", [4_000, 4_900])
+def test_a_session_that_ends_early_is_found(told_at: int) -> None:
+    outcome = silence(told_at).replay()
+    assert wrong(outcome)[0] == f"HEARTBEAT:a:{told_at}"
+
+
+def test_a_session_may_end_late_by_the_slack() -> None:
+    assert silence(5_400).replay().violations == ()
+
+
+def test_a_session_that_ends_later_than_the_slack_is_found() -> None:
+    assert wrong(silence(5_700).replay())
+
+
+def test_a_session_that_never_ends_is_found() -> None:
+    outcome = silence(None).replay()
+    assert wrong(outcome) == ["HEARTBEAT:a:5600"]  # the first after the slack
+    assert outcome.violations[0].expected == "error=REBALANCE_IN_PROGRESS"
+
+
+def test_the_slack_is_a_constant_of_the_replay() -> None:
+    assert wrong(silence(5_400).replay(Tolerance(timer=100.0)))
+
+
+def test_a_hint_picks_the_instant_inside_the_window() -> None:
+    story = silence(5_100)
+    story.hints = [Hint(START + 5_030, HintKind.SESSION_EXPIRED, IDS["b"])]
+    outcome = story.replay()
+    assert outcome.rows[-1].started_ms == START + 5_030
+    assert outcome.bound["timer_instant"] == 1
+
+
+@pytest.mark.parametrize("at", [4_000, 4_990, 5_600])
+def test_a_hint_outside_the_window_moves_nothing(at: int) -> None:
+    story = silence(5_100)
+    story.hints = [Hint(START + at, HintKind.SESSION_EXPIRED, IDS["b"])]
+    outcome = story.replay()
+    assert outcome.rows[-1].started_ms == pytest.approx(START + DUE)
+    assert outcome.bound.get("timer_instant", 0) == 0
+
+
+def test_a_hint_does_not_excuse_an_early_end() -> None:
+    story = silence(4_000)
+    story.hints = [Hint(START + 3_950, HintKind.SESSION_EXPIRED, IDS["b"])]
+    assert wrong(story.replay())[0] == "HEARTBEAT:a:4000"
+
+
+def test_hints_of_a_timer_are_its_own() -> None:
+    hints = Hints.of(
+        [
+            Hint(10.0, HintKind.SESSION_EXPIRED, "x"),
+            Hint(20.0, HintKind.SESSION_EXPIRED, "y"),
+            Hint(30.0, HintKind.JOIN_PHASE_ENDED, generation=4),
+        ]
+    )
+    session, join = Timer(TimerKind.SESSION, "y"), Timer(TimerKind.JOIN)
+    assert hints.of_timer(session, 1, 0.0, 50.0) == 20.0
+    assert hints.of_timer(session, 1, 20.5, 50.0) is None
+    assert hints.of_timer(session, 1, 0.0, 19.5) is None
+    assert hints.of_timer(join, 4, 0.0, 50.0) == 30.0
+    assert hints.of_timer(join, 5, 0.0, 50.0) is None
+
+
+def test_hints_of_requests_stay_inside_their_windows() -> None:
+    story = stable()
+    inside, outside = START + 17, START + 70_000
+    hints = Hints.of(
+        [
+            Hint(inside, HintKind.JOINED, IDS["b"]),
+            Hint(outside, HintKind.JOINED, IDS["a"]),
+        ]
+    )
+    placed = {seen.client_id: seen.at_ms for seen in hinted(story.requests[:2], hints)}
+    assert placed == {"a": START, "b": inside}
+
+
+def test_a_line_later_than_the_answers_it_let_go_is_no_crash() -> None:
+    story = stable()
+    story.heartbeats("a", 1_500, 2_500)
+    story.hints = [Hint(START + 1_100, HintKind.JOIN_PHASE_ENDED, generation=1)]
+    outcome = story.replay()
+    assert len(outcome.checked) == len(story.requests)
