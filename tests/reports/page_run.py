@@ -102,6 +102,9 @@ expect:
             checks={"static": (400, 400), "dynamic": (500, 500 - wrong)},
             spans={"static": span, "dynamic": span},
             fates={"used": 1000, "irrelevant": 200, "rejected": len(self.gaps)},
+            member_lines=[],
+            brokers=["1", "2", "3"],
+            partitions={"static": 1, "dynamic": 1},
             gaps=self.gaps,
         )
 
