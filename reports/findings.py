@@ -46,7 +46,7 @@ def collect(
     found = [_from_violation(row, requests[row["request"]]) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
-    return _rooted(sorted(found, key=lambda f: (f.group, f.at_ms, f.line)))
+    return _rooted(sorted(found, key=_in_log_order))
 
 
 def _from_violation(row: Row, request: Row) -> Finding:
@@ -87,6 +87,12 @@ def _from_comparison(row: Row) -> Finding:
     )
 
 
+def _in_log_order(finding: Finding) -> tuple[str, float, int]:
+    """Order by time; a rebalance goes before the line about a member that announced it."""
+    about_a_member = finding.kind.endswith("_line")
+    return finding.group, finding.at_ms + SAME_MOMENT_MS * about_a_member, finding.line
+
+
 def _from_line(row: Row) -> Finding:
     broker = row["broker"] or ""
     at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
@@ -104,6 +110,9 @@ def _from_line(row: Row) -> Finding:
         line=row["line"] or 0,
     )
 
+
+SAME_MOMENT_MS = 5.0
+"""Lines that one event left lie within so much."""
 
 _LONE = ("missing", "unexpected")
 

@@ -18,7 +18,7 @@ LONG_MS = 100_000
 
 
 def test_static_member_follower_fail_to_rejoin_before_rebalance_timeout():
-    """Case 25: at the rebalance timeout the silent follower is still one of three."""
+    """At the rebalance timeout the silent follower is still one of three."""
     play = Playbook()
     leader, follower = statics(play, "L", "F", session_ms=LONG_MS)
     newcomer = play.join(instance="N", session_ms=LONG_MS)
@@ -34,7 +34,7 @@ def test_static_member_follower_fail_to_rejoin_before_rebalance_timeout():
 
 @pytest.mark.parametrize("picked", ["F-1", "N-1"])
 def test_static_member_leader_fail_to_rejoin_before_rebalance_timeout(picked):
-    """Case 26: the silent leader stays a member; either of those who came may lead."""
+    """The silent leader stays a member; either of those who came may lead."""
     play = Playbook()
     leader, follower = statics(play, "L", "F", session_ms=LONG_MS)
     newcomer = play.join(instance="N", session_ms=LONG_MS)
@@ -74,7 +74,7 @@ def stuck(play: Playbook) -> str:
 
 
 def test_group_stuck_in_rebalance_timeout_due_to_nonjoined_static_member():
-    """Case 27: the dynamic leader is dropped, and nobody is there to start generation 3."""
+    """The dynamic leader is dropped, and nobody is there to start generation 3."""
     play = Playbook()
     leader = stuck(play)
     assert play.member_ids == {leader}
@@ -83,7 +83,7 @@ def test_group_stuck_in_rebalance_timeout_due_to_nonjoined_static_member():
 
 
 def test_leader_fail_to_rejoin_before_final_rebalance_timeout_with_long_session_timeout():
-    """Case 27: the static leader's session ends, and the group is Empty in generation 3."""
+    """The static leader's session ends, and the group is Empty in generation 3."""
     play = Playbook()
     stuck(play)
     play.after(REBALANCE_MS - 1)
@@ -95,7 +95,7 @@ def test_leader_fail_to_rejoin_before_final_rebalance_timeout_with_long_session_
 
 
 def test_leader_rejoin_before_final_rebalance_timeout_with_long_session_timeout():
-    """Case 27: the static leader returns in time and starts generation 3 alone."""
+    """The static leader returns in time and starts generation 3 alone."""
     play = Playbook()
     stuck(play)
     play.after(REBALANCE_MS / 2)
@@ -117,7 +117,7 @@ def test_rebalance_timeout_repeats_while_nobody_joins():
 
 
 def test_rebalance_completes_before_member_joins():
-    """Case 28: a static member that only heartbeats misses the generation but stays a member."""
+    """A static member that only heartbeats misses the generation but stays a member."""
     play = Playbook()
     (absent,) = statics(play, "S")
     dynamic = play.join_dynamic("d")
@@ -187,7 +187,7 @@ def test_rebalance_times_out_when_sync_request_is_not_received_from_leader():
 
 
 def test_rebalance_does_not_time_out_when_all_sync_are_received():
-    """Case 29: the last SyncGroup stops the timer."""
+    """The last SyncGroup stops the timer."""
     play = Playbook()
     everyone = joined(play)
     play.sync_everyone()

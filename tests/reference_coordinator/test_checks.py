@@ -16,7 +16,7 @@ INCONSISTENT = JoinAnswer(Error.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def test_join_group_inconsistent_protocol_type():
-    """Case 47: a group is of one protocol type."""
+    """A group is of one protocol type."""
     play = Playbook()
     statics(play, "I1")
     assert play.join(instance="I2", protocol_type="connect").answer == INCONSISTENT
@@ -25,21 +25,21 @@ def test_join_group_inconsistent_protocol_type():
 
 
 def test_join_group_with_empty_protocol_type():
-    """Case 47: the first member has to name one."""
+    """The first member has to name one."""
     play = Playbook()
     assert play.join(instance="I1", protocol_type="").answer == INCONSISTENT
     assert play.state is State.EMPTY
 
 
 def test_join_group_with_empty_group_protocol():
-    """Case 47: and at least one protocol."""
+    """And at least one protocol."""
     play = Playbook()
     assert play.join(instance="I1", protocols=()).answer == INCONSISTENT
     assert play.state is State.EMPTY
 
 
 def test_join_group_inconsistent_group_protocol():
-    """Case 47: one protocol at least must be common to all."""
+    """One protocol at least must be common to all."""
     play = Playbook()
     play.join(instance="I1", protocols=("range",))
     other = play.join(instance="I2", protocols=("roundrobin",))
@@ -48,7 +48,7 @@ def test_join_group_inconsistent_group_protocol():
 
 
 def test_join_group_second_join_inconsistent_protocol():
-    """Case 47: a member that comes again is held to it too, against what it offered before."""
+    """A member that comes again is held to it too, against what it offered before."""
     play = Playbook()
     (member,) = statics(play, "I1", protocols=("range",))
     again = play.join(member, instance="I1", protocols=())
@@ -69,7 +69,7 @@ def test_an_empty_group_may_change_its_protocol_type():
 
 
 def test_sync_group_protocol_type_and_name():
-    """Case 47: v5 names type and protocol, and both must be the group's; before, neither is."""
+    """V5 names type and protocol, and both must be the group's; before, neither is."""
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)

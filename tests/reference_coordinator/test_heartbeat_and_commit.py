@@ -8,12 +8,12 @@ from tests.reference_coordinator.playbook import INITIAL_DELAY_MS, Playbook, sta
 
 
 def test_heartbeat_unknown_group():
-    """Case 49: a group nobody knows."""
+    """A group nobody knows."""
     assert Playbook().heartbeat("m", generation=-1) is Error.UNKNOWN_MEMBER_ID
 
 
 def test_heartbeat_dead_group():
-    """Case 49: a Dead group, whoever asks."""
+    """A Dead group, whoever asks."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.force(State.DEAD)
@@ -22,7 +22,7 @@ def test_heartbeat_dead_group():
 
 
 def test_heartbeat_empty_group():
-    """Case 49: nobody is a member of an Empty group."""
+    """Nobody is a member of an Empty group."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.leave((member, "I1"))
@@ -32,14 +32,14 @@ def test_heartbeat_empty_group():
 
 
 def test_heartbeat_unknown_consumer_existing_group():
-    """Case 49: the ids are looked at before the generation."""
+    """The ids are looked at before the generation."""
     play = Playbook()
     statics(play, "I1")
     assert play.heartbeat("unknown", generation=9) is Error.UNKNOWN_MEMBER_ID
 
 
 def test_heartbeat_rebalance_in_progress():
-    """Case 49: in CompletingRebalance all is well (since 2.6.1)."""
+    """In CompletingRebalance all is well (since 2.6.1)."""
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)
@@ -49,14 +49,14 @@ def test_heartbeat_rebalance_in_progress():
 
 @pytest.mark.parametrize("generation", [-1, 0, 2])
 def test_heartbeat_illegal_generation(generation):
-    """Case 49: only the running generation will do."""
+    """Only the running generation will do."""
     play = Playbook()
     (member,) = statics(play, "I1")
     assert play.heartbeat(member, generation=generation) is Error.ILLEGAL_GENERATION
 
 
 def test_heartbeat_during_preparing_rebalance():
-    """Case 49: the members are told to join again, unless their generation is wrong anyway."""
+    """The members are told to join again, unless their generation is wrong anyway."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.join(leader, instance="L")
@@ -76,7 +76,7 @@ def test_manual_commit_offset_should_not_validate_member_id_and_instance_id(memb
 
 
 def test_manual_commit_to_a_group_with_members():
-    """Case 44, seen live: there an instance is checked as ever, and nobody is nobody."""
+    """There an instance is checked as ever, and nobody is nobody."""
     play = Playbook()
     (member,) = statics(play, "I1")
     assert play.commit("", instance="I1", generation=-1) is Error.FENCED_INSTANCE_ID
@@ -102,7 +102,7 @@ def test_commit_makes_the_group_known():
 
 
 def test_commit_offset_in_completing_rebalance():
-    """Case 46: the member has to sync first; its ids and generation are checked before that."""
+    """The member has to sync first; its ids and generation are checked before that."""
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)

@@ -11,7 +11,7 @@ DELAY_MS = 1_000
 
 
 def test_should_delay_initial_rebalance_by_group_initial_rebalance_delay_on_empty_group():
-    """Case 32: one member alone is in after one delay."""
+    """One member alone is in after one delay."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     first = play.join(instance="I1")
     assert (play.state, play.rebalances) == (State.PREPARING_REBALANCE, [Reason.NEW_MEMBER])
@@ -22,7 +22,7 @@ def test_should_delay_initial_rebalance_by_group_initial_rebalance_delay_on_empt
 
 
 def test_should_reset_rebalance_delay_when_new_member_joins_group_during_initial_rebalance():
-    """Case 32: who comes within a delay starts another one at its end."""
+    """Who comes within a delay starts another one at its end."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     first = play.join(instance="I1")
     play.after(DELAY_MS - 1)
@@ -41,7 +41,7 @@ def test_should_reset_rebalance_delay_when_new_member_joins_group_during_initial
 
 
 def test_should_delay_rebalance_upto_rebalance_timeout():
-    """Case 32: newcomers cannot put it off past the rebalance timeout."""
+    """Newcomers cannot put it off past the rebalance timeout."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     timeout = 2 * DELAY_MS + 500
     calls = [play.join(instance="I1", rebalance_ms=timeout)]

@@ -14,7 +14,7 @@ from tests.reference_coordinator.playbook import (
 
 
 def test_static_member_rejoin_with_leader_id_and_known_member_id():
-    """Case 8: the leader asks for a rebalance; the silent follower's session ends before it."""
+    """The leader asks for a rebalance; the silent follower's session ends before it."""
     play = Playbook(initial_delay_ms=50)
     leader, _ = statics(play, "L", "F", session_ms=250)
     rejoin = play.join(leader, instance="L", session_ms=250)
@@ -35,7 +35,7 @@ def test_static_member_rejoin_with_leader_id_and_known_member_id():
 
 
 def test_static_member_rejoin_with_leader_id_and_unexpected_dead_group():
-    """Case 9: nobody joins a Dead group."""
+    """Nobody joins a Dead group."""
     play = Playbook()
     (leader,) = statics(play, "L")
     play.force(State.DEAD)
@@ -44,7 +44,7 @@ def test_static_member_rejoin_with_leader_id_and_unexpected_dead_group():
 
 
 def test_static_member_rejoin_with_leader_id_and_unexpected_empty_group():
-    """Case 9: a member of old is unknown to a group that has become Empty."""
+    """A member of old is unknown to a group that has become Empty."""
     play = Playbook()
     (leader,) = statics(play, "L")
     play.leave((leader, "L"))
@@ -54,7 +54,7 @@ def test_static_member_rejoin_with_leader_id_and_unexpected_empty_group():
 
 
 def test_static_member_rejoin_with_follower_id_and_change_of_protocol():
-    """Case 10: the silent leader is static, so it loses the lead but stays a member."""
+    """The silent leader is static, so it loses the lead but stays a member."""
     play = Playbook()
     leader, follower = statics(play, "L", "F", session_ms=100_000)
     rejoin = play.join(follower, instance="F", protocols=("roundrobin",), session_ms=100_000)
@@ -77,7 +77,7 @@ def test_static_member_rejoin_with_follower_id_and_change_of_protocol():
 
 
 def test_static_member_rejoin_with_known_leader_id_and_follower_with_change_of_protocol():
-    """Case 15: the leader starts one rebalance, the follower's other protocols the next."""
+    """The leader starts one rebalance, the follower's other protocols the next."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.join(leader, instance="L")
@@ -95,7 +95,7 @@ def test_static_member_rejoin_with_known_leader_id_and_follower_with_change_of_p
 
 
 def test_static_member_rejoin_as_follower_with_known_member_id_and_no_protocol_change():
-    """Case 17: nothing new, so the running generation is the answer."""
+    """Nothing new, so the running generation is the answer."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     call = play.join(follower, instance="F")
@@ -112,7 +112,7 @@ def test_static_member_rejoin_as_follower_with_known_member_id_and_no_protocol_c
 
 @pytest.mark.parametrize(("owner", "instance"), [("L", "F"), ("F", "L")])
 def test_static_member_rejoin_with_mismatched_instance_id(owner, instance):
-    """Case 18: one member's id under another's instance is fenced."""
+    """One member's id under another's instance is fenced."""
     play = Playbook()
     statics(play, "L", "F")
     stray = play.id_of(owner)
@@ -121,7 +121,7 @@ def test_static_member_rejoin_with_mismatched_instance_id(owner, instance):
 
 
 def test_static_member_sync_as_leader_with_invalid_member_id():
-    """Case 19: SyncGroup; without an instance (v0 to v2) a static member's id is enough."""
+    """SyncGroup; without an instance (v0 to v2) a static member's id is enough."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     assert play.sync("invalid", instance="L").error is Error.FENCED_INSTANCE_ID
@@ -129,7 +129,7 @@ def test_static_member_sync_as_leader_with_invalid_member_id():
 
 
 def test_static_member_heartbeat_leader_with_invalid_member_id():
-    """Case 19: Heartbeat."""
+    """Heartbeat."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     assert play.heartbeat("invalid", instance="L") is Error.FENCED_INSTANCE_ID
@@ -138,7 +138,7 @@ def test_static_member_heartbeat_leader_with_invalid_member_id():
 
 
 def test_static_member_commit_offset_with_invalid_member_id():
-    """Case 19: OffsetCommit."""
+    """OffsetCommit."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     assert play.commit("invalid", instance="L") is Error.FENCED_INSTANCE_ID
@@ -156,7 +156,7 @@ def test_requests_with_an_unknown_instance_and_a_known_member_id():
 
 
 def test_join_group_from_unchanged_follower_does_not_rebalance():
-    """Case 48: dynamic members; a follower that offers the same gets the same generation."""
+    """Dynamic members; a follower that offers the same gets the same generation."""
     play = Playbook()
     first, second = play.join_dynamic("a"), play.join_dynamic("b")
     play.after(2 * INITIAL_DELAY_MS)
@@ -169,7 +169,7 @@ def test_join_group_from_unchanged_follower_does_not_rebalance():
 
 
 def test_join_group_from_unchanged_leader_should_rebalance():
-    """Case 48: a leader's JoinGroup always asks for a rebalance in Stable."""
+    """A leader's JoinGroup always asks for a rebalance in Stable."""
     play = Playbook()
     first = play.join_dynamic("a")
     play.after(INITIAL_DELAY_MS)

@@ -17,7 +17,7 @@ SINGLE_VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
 
 
 def test_leave_group_with_fenced_instance_id():
-    """Case 36: the request is fine, its member is fenced."""
+    """The request is fine, its member is fenced."""
     play = Playbook()
     statics(play, "I1")
     left = play.leave(("other", "I1"))
@@ -26,7 +26,7 @@ def test_leave_group_with_fenced_instance_id():
 
 
 def test_leave_group_static_member_with_unknown_member_id():
-    """Case 37: an instance id alone removes whoever holds it."""
+    """An instance id alone removes whoever holds it."""
     play = Playbook()
     statics(play, "I1")
     left = play.leave(("", "I1"))
@@ -37,7 +37,7 @@ def test_leave_group_static_member_with_unknown_member_id():
 
 @BATCH_VERSIONS
 def test_static_members_valid_batch_leave_group(version):
-    """Case 38: all go, in one rebalance (Java), and the group is Empty."""
+    """All go, in one rebalance (Java), and the group is Empty."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     left = play.leave((leader, "L"), (follower, "F"), version=version)
@@ -49,7 +49,7 @@ def test_static_members_valid_batch_leave_group(version):
 
 @BATCH_VERSIONS
 def test_static_members_unknown_group_batch_leave_group(version):
-    """Cases 38 and 40: a group nobody knows; each member gets its own UNKNOWN_MEMBER_ID."""
+    """A group nobody knows; each member gets its own UNKNOWN_MEMBER_ID."""
     play = Playbook()
     left = play.leave(("", "L"), ("m", "F"), version=version)
     assert left == LeaveAnswer(
@@ -59,7 +59,7 @@ def test_static_members_unknown_group_batch_leave_group(version):
 
 
 def test_static_members_fenced_instance_batch_leave_group():
-    """Case 38: one valid, one fenced: the valid one leaves."""
+    """One valid, one fenced: the valid one leaves."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     left = play.leave((leader, "L"), ("invalid", "F"))
@@ -70,7 +70,7 @@ def test_static_members_fenced_instance_batch_leave_group():
 
 
 def test_static_members_unknown_instance_batch_leave_group():
-    """Case 38: one valid, one unknown."""
+    """One valid, one unknown."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     left = play.leave(("", "unknown"), (follower, "F"))
@@ -80,7 +80,7 @@ def test_static_members_unknown_instance_batch_leave_group():
 
 
 def test_static_members_wrong_coordinator_batch_leave_group():
-    """Case 38: a broker that does not hold the group answers for the request as a whole."""
+    """A broker that does not hold the group answers for the request as a whole."""
     play = Playbook()
     statics(play, "L", "F")
     play.unload()
@@ -88,7 +88,7 @@ def test_static_members_wrong_coordinator_batch_leave_group():
 
 
 def test_pending_member_batch_leave_group():
-    """Case 39: a pending member may leave beside a stranger."""
+    """A pending member may leave beside a stranger."""
     play = Playbook()
     pending = play.join(client="c").answer.member_id
     left = play.leave(("unknown", None), (pending, None))
@@ -99,7 +99,7 @@ def test_pending_member_batch_leave_group():
 
 
 def test_pending_members_leaves_group():
-    """Case 39: the last one a join phase waits for ends it by going."""
+    """The last one a join phase waits for ends it by going."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     pending = play.join(client="c").answer.member_id
@@ -112,7 +112,7 @@ def test_pending_members_leaves_group():
 
 
 def test_joined_member_pending_member_batch_leave_group_with_unknown_member():
-    """Case 39: a member, a pending one and a stranger in one request."""
+    """A member, a pending one and a stranger in one request."""
     play = Playbook()
     member = play.join_dynamic("a")
     play.after(INITIAL_DELAY_MS)
@@ -143,14 +143,14 @@ def test_pending_member_that_leaves_a_stable_group_makes_it_rebalance():
 
 @SINGLE_VERSIONS
 def test_leave_group_unknown_group(version):
-    """Case 40: up to version 2 the member's error stands at the top."""
+    """Up to version 2 the member's error stands at the top."""
     play = Playbook()
     assert play.leave(("m", None), version=version) == LeaveAnswer(Error.UNKNOWN_MEMBER_ID)
 
 
 @SINGLE_VERSIONS
 def test_leave_group_unknown_consumer_existing_group(version):
-    """Case 40: the group exists, the member does not."""
+    """The group exists, the member does not."""
     play = Playbook()
     (member,) = statics(play, "I1")
     assert play.leave(("m", None), version=version) == LeaveAnswer(Error.UNKNOWN_MEMBER_ID)
@@ -160,7 +160,7 @@ def test_leave_group_unknown_consumer_existing_group(version):
 
 @pytest.mark.parametrize("version", [2, 5])
 def test_leave_dead_group(version):
-    """Case 40: a Dead group answers for the request as a whole."""
+    """A Dead group answers for the request as a whole."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.force(State.DEAD)

@@ -16,7 +16,7 @@ FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
 
 def test_static_members_join_group_with_max_size():
-    """Case 34: one too many is refused; those who are in may come again with their ids."""
+    """One too many is refused; those who are in may come again with their ids."""
     play = Playbook(max_size=2)
     calls = [play.join(instance=f"I{n}") for n in (1, 2, 3)]
     assert calls[2].answer == FULL
@@ -39,7 +39,7 @@ def test_static_member_cannot_return_to_a_full_group():
 
 
 def test_join_group_should_receive_error_if_group_over_max_size():
-    """Case 35: dynamic members are counted before they are given an id."""
+    """Dynamic members are counted before they are given an id."""
     play = Playbook(max_size=2)
     play.join_dynamic("a")
     play.join_dynamic("b")
@@ -52,7 +52,7 @@ def test_join_group_should_receive_error_if_group_over_max_size():
 
 
 def test_dynamic_members_join_group_with_max_size_and_required_known_member():
-    """Case 35: ids are given out freely; the size is held to where they are used.
+    """Ids are given out freely; the size is held to where they are used.
 
     `classicGroupJoinToClassicGroup` removes the pending member it refuses (`group.remove`).
     """
@@ -94,7 +94,7 @@ def overloaded(play: Playbook, *, static: bool) -> list[str]:
 
 @pytest.mark.parametrize("static", [False, True])
 def test_last_joining_members_are_kicked_out_when_rejoining_group_with_max_size(static):
-    """Case 35: the first to join again stay; who is refused is a member no longer."""
+    """The first to join again stay; who is refused is a member no longer."""
     play = Playbook(max_size=2)
     ids = overloaded(play, static=static)
     assert play.rebalances == [Reason.OVER_CAPACITY]
@@ -112,7 +112,7 @@ def test_last_joining_members_are_kicked_out_when_rejoining_group_with_max_size(
 
 
 def test_member_that_waits_already_is_not_shed():
-    """Case 35: a JoinGroup sent again takes the place of the one that waits."""
+    """A JoinGroup sent again takes the place of the one that waits."""
     play = Playbook(max_size=2)
     ids = overloaded(play, static=True)
     play.join(ids[0], instance="a", protocols=("range",))

@@ -39,7 +39,7 @@ def test_request_handling_of_the_wrong_coordinator():
 
 
 def test_on_loaded_schedules_classic_group_member_heartbeats():
-    """Case 43: every session begins anew at the load."""
+    """Every session begins anew at the load."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.after(SESSION_MS - 1)
@@ -52,7 +52,7 @@ def test_on_loaded_schedules_classic_group_member_heartbeats():
 
 
 def test_on_loaded_exceed_group_max_size_triggers_rebalance():
-    """Case 43: a group grown too large elsewhere rebalances at the load."""
+    """A group grown too large elsewhere rebalances at the load."""
     before = Playbook()
     statics(before, "a", "b", "c")
     play = Playbook(max_size=2)
@@ -64,7 +64,7 @@ def test_on_loaded_exceed_group_max_size_triggers_rebalance():
 
 
 def test_load_group_with_static_member():
-    """Case 43: ids, instances, protocol and assignments are as stored."""
+    """Ids, instances, protocol and assignments are as stored."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.crash()
@@ -77,7 +77,7 @@ def test_load_group_with_static_member():
 
 
 def test_classic_group_on_unloaded_empty_and_preparing_rebalance():
-    """Case 43: a parked JoinGroup is sent on."""
+    """A parked JoinGroup is sent on."""
     play = Playbook()
     play.unload()
     play = Playbook()
@@ -87,7 +87,7 @@ def test_classic_group_on_unloaded_empty_and_preparing_rebalance():
 
 
 def test_classic_group_on_unloaded_completing_rebalance():
-    """Case 43: a parked SyncGroup is sent on."""
+    """A parked SyncGroup is sent on."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")

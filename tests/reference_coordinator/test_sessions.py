@@ -22,7 +22,7 @@ TEN_MINUTES_MS = 600_000
 
 
 def test_session_timeout():
-    """Case 33: the session ends, and with it the membership."""
+    """The session ends, and with it the membership."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.after(SESSION_MS - 1, alive=[leader])
@@ -35,7 +35,7 @@ def test_session_timeout():
 
 
 def test_heartbeat_maintains_session():
-    """Case 33: each heartbeat restarts the session."""
+    """Each heartbeat restarts the session."""
     play = Playbook()
     (member,) = statics(play, "I1")
     for _ in range(5):
@@ -45,7 +45,7 @@ def test_heartbeat_maintains_session():
 
 
 def test_commit_maintains_session():
-    """Case 33: so does each commit."""
+    """So does each commit."""
     play = Playbook()
     (member,) = statics(play, "I1")
     for _ in range(5):
@@ -76,7 +76,7 @@ def test_sync_in_stable_does_not_maintain_the_session():
 
 
 def test_session_timeout_during_rebalance():
-    """Case 33: in PreparingRebalance heartbeats count; without them the join phase goes on."""
+    """In PreparingRebalance heartbeats count; without them the join phase goes on."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     rejoin = play.join(leader, instance="L")
@@ -120,7 +120,7 @@ def test_waiting_members_do_not_expire():
 
 
 def test_new_member_timeout_completion():
-    """Case 30: a join that waits for five minutes fails with UNKNOWN_MEMBER_ID."""
+    """A join that waits for five minutes fails with UNKNOWN_MEMBER_ID."""
     play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
     first = play.join(instance="I1")
     play.after(FIVE_MINUTES_MS - 1)
@@ -131,7 +131,7 @@ def test_new_member_timeout_completion():
 
 
 def test_new_member_join_expiration():
-    """Case 30: the same in a group that waits for an old member; that one is not affected."""
+    """The same in a group that waits for an old member; that one is not affected."""
     play = Playbook()
     (old,) = statics(play, "I1", rebalance_ms=TEN_MINUTES_MS)
     newcomer = play.join(instance="I2")
@@ -145,7 +145,7 @@ def test_new_member_join_expiration():
 
 @pytest.mark.parametrize("synced", [False, True])
 def test_new_member_failure_after_completion(synced):
-    """Case 30: once answered, after JoinGroup or SyncGroup, its session is like any other."""
+    """Once answered, after JoinGroup or SyncGroup, its session is like any other."""
     play = Playbook()
     leader, newcomer = play.join(instance="L"), play.join(instance="N")
     play.after(2 * INITIAL_DELAY_MS)
@@ -159,7 +159,7 @@ def test_new_member_failure_after_completion(synced):
 
 
 def test_heartbeat_expiration_should_remove_pending_member():
-    """Case 31: an id that is never used is forgotten after the session of its request."""
+    """An id that is never used is forgotten after the session of its request."""
     play = Playbook()
     pending = play.join(client="c", session_ms=SESSION_MS).answer.member_id
     assert play.group.pending_joins == {pending}
@@ -172,7 +172,7 @@ def test_heartbeat_expiration_should_remove_pending_member():
 
 
 def test_heartbeat_expiration_should_remove_member():
-    """Case 31: in Java an expiry ends the initial delay, here with nobody left."""
+    """In Java an expiry ends the initial delay, here with nobody left."""
     play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
     play.join(instance="I1")
     play.after(FIVE_MINUTES_MS)
@@ -181,7 +181,7 @@ def test_heartbeat_expiration_should_remove_member():
 
 
 def test_pending_member_that_expires_ends_the_initial_delay_in_java():
-    """Case 31: all others have joined, so the join phase ends long before time."""
+    """All others have joined, so the join phase ends long before time."""
     play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
     first = play.join(instance="I1")
     play.join(client="c", session_ms=SESSION_MS)

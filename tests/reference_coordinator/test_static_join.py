@@ -18,7 +18,7 @@ from tests.reference_coordinator.playbook import (
 
 
 def test_static_member_join_as_first_member():
-    """Case 1: a static member is in at its first request, without MEMBER_ID_REQUIRED."""
+    """A static member is in at its first request, without MEMBER_ID_REQUIRED."""
     play = Playbook()
     first = play.join(instance="I1")
     assert first.parked
@@ -36,7 +36,7 @@ def test_static_member_join_as_first_member():
 
 
 def test_static_member_re_join_with_explicit_unknown_member_id():
-    """Case 2: a known instance with an id that nobody has is fenced."""
+    """A known instance with an id that nobody has is fenced."""
     play = Playbook()
     statics(play, "I1")
     stranger = play.join("unknown_member", instance="I1")
@@ -45,7 +45,7 @@ def test_static_member_re_join_with_explicit_unknown_member_id():
 
 
 def test_static_member_fence_duplicate_rejoined_follower():
-    """Case 3: PreparingRebalance; the duplicate fences the follower's parked JoinGroup."""
+    """PreparingRebalance; the duplicate fences the follower's parked JoinGroup."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     dynamic = play.join_dynamic("d")
@@ -61,7 +61,7 @@ def test_static_member_fence_duplicate_rejoined_follower():
 
 
 def test_static_member_fence_duplicate_syncing_follower_after_member_id_changed():
-    """Case 4: CompletingRebalance; the parked SyncGroup is fenced and the group starts over."""
+    """CompletingRebalance; the parked SyncGroup is fenced and the group starts over."""
     play = Playbook()
     leader, follower = statics(play, "L", "F", session_ms=100_000)
     rejoin = play.join(leader, instance="L", session_ms=100_000)
@@ -80,7 +80,7 @@ def test_static_member_fence_duplicate_syncing_follower_after_member_id_changed(
 
 
 def test_static_member_fence_duplicate_rejoining_follower_after_member_id_changed():
-    """Case 5: PreparingRebalance; the duplicate was first, so the old id is the one fenced."""
+    """PreparingRebalance; the duplicate was first, so the old id is the one fenced."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.join_dynamic("d")
@@ -94,7 +94,7 @@ def test_static_member_fence_duplicate_rejoining_follower_after_member_id_change
 
 
 def test_static_member_rejoin_with_known_member_id():
-    """Case 6: CompletingRebalance; a repeated JoinGroup gets the running generation at once."""
+    """CompletingRebalance; a repeated JoinGroup gets the running generation at once."""
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)
@@ -107,7 +107,7 @@ def test_static_member_rejoin_with_known_member_id():
 
 
 def test_should_get_different_static_member_id_after_each_rejoin():
-    """Case 20: each return of an instance gives it an id of its own, `<instance>-...`."""
+    """Each return of an instance gives it an id of its own, `<instance>-...`."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
     ids = [follower]
@@ -121,7 +121,7 @@ def test_should_get_different_static_member_id_after_each_rejoin():
 
 
 def test_static_member_join_with_unknown_instance_id_and_known_member_id():
-    """Case 21: the instance is looked at first, and nobody knows it."""
+    """The instance is looked at first, and nobody knows it."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     call = play.join(leader, instance="unknown_instance")
@@ -129,7 +129,7 @@ def test_static_member_join_with_unknown_instance_id_and_known_member_id():
 
 
 def test_join_group_existing_pending_member_with_group_instance_id_throws_exception():
-    """Case 22: a pending member is dynamic; Kafka's IllegalStateException is error -1 on the wire.
+    """A pending member is dynamic; Kafka's IllegalStateException is error -1 on the wire.
 
     The case's other half, an Empty group that still knows an instance, cannot come about by
     events: `test_properties` holds the machine to that.
@@ -142,7 +142,7 @@ def test_join_group_existing_pending_member_with_group_instance_id_throws_except
 
 
 def test_join_group_replace_static_member():
-    """Case 23: the first join waits in the initial delay; the second fences and outlives it."""
+    """The first join waits in the initial delay; the second fences and outlives it."""
     play = Playbook()
     first = play.join(instance="I1")
     second = play.join(instance="I1")
@@ -154,7 +154,7 @@ def test_join_group_replace_static_member():
 
 
 def test_replace_static_member_in_completing_rebalance_state_triggers_rebalance():
-    """Case 24: alone in CompletingRebalance, the returning member starts generation 2 at once."""
+    """Alone in CompletingRebalance, the returning member starts generation 2 at once."""
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)

@@ -33,7 +33,7 @@ def assert_replaced(play: Playbook, instance: str, old: str, new: str) -> None:
 
 @EVERY_VERSION
 def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
-    """Case 7: the leader returns without a rebalance; only v9 tells it that it leads (KIP-814)."""
+    """The leader returns without a rebalance; only v9 tells it that it leads (KIP-814)."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     back = play.join(instance="L", version=version)
@@ -56,7 +56,7 @@ def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
 
 @EVERY_VERSION
 def test_static_member_rejoin_as_follower_with_unknown_member_id(version):
-    """Case 16: the follower returns without a rebalance, to its old assignment."""
+    """The follower returns without a rebalance, to its old assignment."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     back = play.join(instance="F", version=version)
@@ -99,7 +99,7 @@ def test_replaced_member_is_stored():
 
 @pytest.mark.parametrize("instance", ["L", "F"])
 def test_static_member_rejoin_with_unknown_member_id_and_selected_protocol_changed(instance):
-    """Case 11: without `range` the group would select another protocol, so it rebalances."""
+    """Without `range` the group would select another protocol, so it rebalances."""
     play = Playbook()
     statics(play, "L", "F")
     back = play.join(instance=instance, protocols=("roundrobin",))
@@ -115,7 +115,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_selected_protocol_chang
 
 
 def test_static_member_rejoin_with_unknown_member_id_while_select_protocol_unchanged():
-    """Case 12: fewer protocols, but still the selected one: no rebalance."""
+    """Fewer protocols, but still the selected one: no rebalance."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
     back = play.join(instance="F", protocols=("range",))
@@ -146,7 +146,7 @@ def test_static_member_whose_return_makes_a_tie_of_the_votes(picked, rebalances)
 def test_static_member_rejoin_while_select_protocol_unchanged_persistence_failure(
     error, instance, version
 ):
-    """Case 13: what could not be stored has not happened; the old id goes on."""
+    """What could not be stored has not happened; the old id goes on."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     old = {"L": leader, "F": follower}[instance]
@@ -196,7 +196,7 @@ def test_replace_static_member_in_stable_state_with_updated_timeouts_and_persist
 
 
 def test_replace_static_member_in_stable_state_starts_with_the_old_session():
-    """Case 14, seen live: the first session still runs with the old timeout."""
+    """The first session still runs with the old timeout."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     play.join(instance="F", session_ms=3 * SESSION_MS)
@@ -213,7 +213,7 @@ def test_replace_static_member_in_stable_state_starts_with_the_old_session():
 def test_replace_static_member_in_stable_state_with_updated_timeouts_but_cannot_persist_change(
     error,
 ):
-    """Case 14: with the old id its old timeouts come back."""
+    """With the old id its old timeouts come back."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.hold_writes = True

@@ -46,6 +46,7 @@ from tests.reports.broker_lines import MANAGER, REASONS, SAYINGS, body
 
 LINE = re.compile(r"^(\d+) (\d+) (\d+) (\S+) (\w+) (.*) \(([^()\s]+)\)$")
 SHARD = re.compile(r"topic=__consumer_offsets partition=(\d+)\] .*?[Gg]roup (?:Id=)?(\S+?)[\s.]")
+ASKED = re.compile(r'"request":\{"groupId":"([^"]+)"')
 SERVING = re.compile(
     r"\] (Scheduling loading of|Finished loading of|Started unloading) metadata \w+ "
     r"__consumer_offsets-(\d+) "
@@ -100,8 +101,9 @@ class LyingBroker:
         """Queue what the broker was asked, keep its own lines; return its clock's offset."""
         offset = 0.0
         lines = [m for text in self.source.read_text().splitlines() if (m := LINE.match(text))]
+        asked = {found[1] for match in lines if (found := ASKED.search(match[6]))}
         for match in lines:
-            if shard := SHARD.search(match[6]):
+            if (shard := SHARD.search(match[6])) and shard[2] in asked:
                 self.partitions.setdefault(shard[2], int(shard[1]))
         for match in lines:
             now = int(match[3]) / 1e6
@@ -154,7 +156,8 @@ class LyingBroker:
 
     def _say(self, at_ms: float, group: str, what: str, **words: object) -> None:
         shard = (
-            f"[GroupCoordinator id=1 topic=__consumer_offsets partition={self.partitions[group]}]"
+            f"[GroupCoordinator id={self.source.parent.name} topic=__consumer_offsets "
+            f"partition={self.partitions[group]}]"
         )
         message = SAYINGS[what].format(group=group, **words)
         self._print(

@@ -205,6 +205,7 @@ def _rebalance(
         "joined_ms": at_ms + REBALANCE_MS - 5,
         "generation": old + 1,
         "members": members,
+        "assigned_members": members,
         "static_members": members if group == "static" else 0,
         "leader": member_id,
         "assigned_ms": at_ms + REBALANCE_MS,

@@ -125,7 +125,7 @@ def test_an_unmet_expectation_alone_is_told_apart_from_wrong_brokers(tmp_path):
 
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
-    data = Collected([], [], [], [], {}, {}, {}, {}, {}, [])
+    data = Collected([], [], [], [], [], {}, {}, {}, {}, {}, [], {}, [])
     empty = Page(page.render(run, judge(run, data, [], None), data, Scenes((), (), {})))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text
