@@ -1,12 +1,11 @@
 """The Spark session: local by default, any master by choice."""
 
-import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -44,8 +43,7 @@ def session(master: str, lines: int, log: Path) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        with suppress(Exception):  # a Ctrl-C ends the JVM too: then there is nothing to stop
-            spark.stop()
+        spark.stop()
 
 
 def _build(master: str, lines: int) -> SparkSession:
@@ -62,7 +60,6 @@ def _build(master: str, lines: int) -> SparkSession:
     spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own in the place
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs an abort as pages of traceback
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
