@@ -254,8 +254,10 @@ TEMPLATES: tuple[Template, ...] = (
     _runtime("shut_down", r"Shutdown complete\."),
 )
 
-FIRST_LINE, LAST_LINE = "starting", "shut_down"
-"""A broker's log is whole if it runs from the one to the other without a gap."""
+FIRST_WORDS = "] Starting up."
+"""How the message of a broker's first line ends; a life of its log begins with each."""
+LAST_LINE = "shut_down"
+"""The template of its last: a log is whole if it runs from the one to the other without a gap."""
 
 IRRELEVANT_LOGGERS: tuple[str, ...] = (
     "org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl",

@@ -9,10 +9,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from reports.grammar import (
-    FIRST_LINE,
+    FIRST_WORDS,
     GROUP_APIS,
     IRRELEVANT_LOGGERS,
     KIP_848_APIS,
+    LAST_LINE,
     PREFIX,
     TEMPLATES,
 )
@@ -60,7 +61,7 @@ def read_envelopes(lines: DataFrame) -> DataFrame:
         part(7).alias("logger"),
     )
     by_line = Window.partitionBy("broker").orderBy("line").rowsBetween(Window.unboundedPreceding, 0)
-    first = F.col("body").endswith("] Starting up.").cast("int")
+    first = F.col("body").endswith(FIRST_WORDS).cast("int")
     lives = split.withColumn("life", F.sum(first).over(by_line))
     whole_life = Window.partitionBy("broker", "life").rowsBetween(
         Window.unboundedPreceding, Window.unboundedFollowing
@@ -266,7 +267,7 @@ def lost_lines(envelopes: DataFrame, coordinator: DataFrame) -> DataFrame:
             "broker", "life", "at_ms", "line", F.lit("the log's start is missing").alias("what")
         )
     )
-    ended = coordinator.where(F.col("template") == "shut_down").select("broker", "life").distinct()
+    ended = coordinator.where(F.col("template") == LAST_LINE).select("broker", "life").distinct()
     last = (
         numbered.groupBy("broker", "life")
         .agg(F.max("at_ms").alias("at_ms"), F.max("line").alias("line"))
@@ -281,6 +282,3 @@ def lost_lines(envelopes: DataFrame, coordinator: DataFrame) -> DataFrame:
         F.lit("the time it shows is not its broker's").alias("what"),
     )
     return holes.union(first).union(last).union(off)
-
-
-assert TEMPLATES[[t.name for t in TEMPLATES].index(FIRST_LINE)].regex == r"^Starting up\.$"
