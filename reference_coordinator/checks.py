@@ -13,16 +13,19 @@ def unavailable(group: Group) -> Error | None:
     return None
 
 
-def validate_member(group: Group, member_id: str, instance_id: str | None) -> Error:
+def validate_member(
+    group: Group, member_id: str, instance_id: str | None, *, known_instances_alone: bool = False
+) -> Error:
     """Check a member's two ids (KIP-345): the instance first, then the member.
 
     A request that names no instance passes with a static member's id: older versions of the
-    requests have no field for it.
+    requests have no field for it. With `known_instances_alone` so does an instance nobody has.
     """
     if instance_id is not None:
         owner = group.static_ids.get(instance_id)
         if owner is None:
-            return Error.UNKNOWN_MEMBER_ID
-        if owner != member_id:
+            if not known_instances_alone:
+                return Error.UNKNOWN_MEMBER_ID
+        elif owner != member_id:
             return Error.FENCED_INSTANCE_ID
     return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     LEAVE = "leave"
     PENDING_SYNC = "pending_sync"
     OVER_CAPACITY = "over_capacity"
+    JOIN_REASON = "join_reason"
     ASSIGNMENT_ERROR = "assignment_error"
 
 
@@ -73,7 +74,45 @@ class CommitAnswer:
     every_partition_alike: bool = True
 
 
-Response = JoinAnswer | SyncAnswer | HeartbeatAnswer | LeaveAnswer | CommitAnswer
+@dataclass(frozen=True, slots=True)
+class DescribedMember:
+    """A member as DescribeGroups tells of it; metadata and assignment as base64."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: str
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeAnswer:
+    """DescribeGroups' response about the group; `members` in no order."""
+
+    error: int
+    state: str = ""
+    protocol_type: str = ""
+    protocol: str = ""
+    members: frozenset[DescribedMember] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAnswer:
+    """DeleteGroups' response about the group."""
+
+    error: int
+
+
+Response = (
+    JoinAnswer
+    | SyncAnswer
+    | HeartbeatAnswer
+    | LeaveAnswer
+    | CommitAnswer
+    | DescribeAnswer
+    | DeleteAnswer
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +165,13 @@ class AssignmentReceived:
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """The coordinator writes the group's record; `request` waits for the outcome, if any does."""
+    """The coordinator writes the group's record; `request` waits for the outcome, if any does.
+
+    None is a tombstone: the group is gone.
+    """
 
     request: str | None
-    record: GroupRecord
+    record: GroupRecord | None
 
 
 @dataclass(frozen=True, slots=True)

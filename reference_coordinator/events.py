@@ -18,6 +18,8 @@ class Choices:
     new_member_id: str = ""
     leader: str = ""
     protocol: str = ""
+    unconfirmed: bool = False
+    """Whether the first record of a new group is still on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class JoinReceived:
     protocols: tuple[tuple[str, str], ...]
     reason: str | None = None
     choices: Choices = field(default_factory=Choices)
+    client_host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class SyncReceived:
     protocol_type: str | None
     protocol: str | None
     assignments: tuple[tuple[str, str], ...]
+    api_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class LeaveReceived:
 
 @dataclass(frozen=True, slots=True)
 class CommitReceived:
-    """OffsetCommit; only what the coordinator checks of it."""
+    """OffsetCommit, or TxnOffsetCommit; only what the coordinator checks of it."""
 
     at_ms: float
     request: str
@@ -84,6 +88,25 @@ class CommitReceived:
     generation: int
     member_id: str
     group_instance_id: str | None
+    transactional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeReceived:
+    """DescribeGroups, as far as it asks for the group."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteReceived:
+    """DeleteGroups, as far as it names the group."""
+
+    at_ms: float
+    request: str
 
 
 class TimerKind(StrEnum):
@@ -143,5 +166,20 @@ class Unloaded:
     at_ms: float
 
 
-Request = JoinReceived | SyncReceived | HeartbeatReceived | LeaveReceived | CommitReceived
-Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Unloaded
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The broker found the group Empty and without offsets, and removed it (offsets.retention)."""
+
+    at_ms: float
+
+
+Request = (
+    JoinReceived
+    | SyncReceived
+    | HeartbeatReceived
+    | LeaveReceived
+    | CommitReceived
+    | DescribeReceived
+    | DeleteReceived
+)
+Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Unloaded | Expired

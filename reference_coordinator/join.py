@@ -1,43 +1,51 @@
-"""JoinGroup: Kafka's checks in Kafka's order, then new, returning and known members.
+"""JoinGroup: Kafka's checks in Kafka's order, then new and known members.
 
-Dynamic members join in two steps (KIP-394), static ones in one; a static member that returns is
-replaced, in every state of the group (KIP-345, KAFKA-9801, KIP-814).
+Dynamic members join in two steps (KIP-394), static ones in one; those that return are another
+matter (`returns`).
 """
 
-from dataclasses import replace
-
 from reference_coordinator.checks import unavailable, validate_member
-from reference_coordinator.effects import Bound, JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.effects import Bound, JoinAnswer, Reason
 from reference_coordinator.errors import Error
 from reference_coordinator.events import JoinReceived, TimerKind
-from reference_coordinator.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS
+from reference_coordinator.members import (
+    forget_instance,
+    remove_member,
+    remove_pending,
+    update_member,
+)
+from reference_coordinator.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS, Profile
+from reference_coordinator.reasons import wants_rebalance
 from reference_coordinator.rebalance import (
-    allowed_protocols,
     complete_if_all_joined,
     generation_answer,
     member_list,
-    prepare,
     rebalance_or_complete,
-    remove_member,
+    settle_leader,
 )
-from reference_coordinator.state import Group, Member, State, Write
+from reference_coordinator.returns import FIRST_SKIP_ASSIGNMENT_VERSION, replace_static
+from reference_coordinator.state import Group, Member, State
 from reference_coordinator.turn import Turn, refuse
 
 FIRST_TWO_STEP_VERSION = 4
 """From this JoinGroup version on a dynamic member is first given its id (KIP-394)."""
-FIRST_SKIP_ASSIGNMENT_VERSION = 9
-"""From this JoinGroup version on a replaced leader is told that it leads (KIP-814)."""
 
 
 def join(turn: Turn, event: JoinReceived) -> None:
     """Handle JoinGroup."""
     error = unserved(turn, event)
-    if error is None:
-        create_group(turn)
-        error = refusal(turn, event)
     if error is not None:
         turn.answer(event.request, error)
-    elif event.member_id:
+        return
+    create_group(turn)
+    error = refusal(turn, event)
+    if error is not None:
+        turn.answer(event.request, error)
+        if turn.profile.refused_join_may_end_join_phase:
+            complete_if_all_joined(turn)
+        return
+    settle_leader(turn)
+    if event.member_id:
         join_known(turn, event)
     elif event.group_instance_id is not None:
         join_static(turn, event, event.group_instance_id)
@@ -47,14 +55,19 @@ def join(turn: Turn, event: JoinReceived) -> None:
 
 def unserved(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
     """Make the checks that come before the group is looked at, in Kafka's order."""
-    group, settings = turn.group, turn.profile.settings
+    group, profile = turn.group, turn.profile
     if not group.group_id:
         return refuse(event.member_id, Error.INVALID_GROUP_ID)
-    shortest, longest = settings.min_session_timeout_ms, settings.max_session_timeout_ms
+    off_range = away = None
+    shortest = profile.settings.min_session_timeout_ms
+    longest = profile.settings.max_session_timeout_ms
     if not shortest <= event.session_timeout_ms <= longest:
-        return refuse(event.member_id, Error.INVALID_SESSION_TIMEOUT)
+        off_range = refuse(event.member_id, Error.INVALID_SESSION_TIMEOUT)
     if (error := unavailable(group)) is not None:
-        return refuse("", error)
+        away = refuse(event.member_id if profile.unserved_join_keeps_member_id else "", error)
+    first, second = (off_range, away) if profile.session_range_comes_first else (away, off_range)
+    if first or second:
+        return first or second
     if not group.exists and event.member_id:
         return refuse(event.member_id, Error.UNKNOWN_MEMBER_ID)
     return None
@@ -63,7 +76,7 @@ def unserved(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
 def create_group(turn: Turn) -> None:
     """Create the group with the first join that is served, whether or not it gets in."""
     if not turn.group.exists:
-        turn.change(exists=True)
+        turn.change(exists=True, created_ms=turn.at_ms)
         if turn.profile.stores_new_group:
             turn.persist(None)
 
@@ -71,8 +84,8 @@ def create_group(turn: Turn) -> None:
 def refusal(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
     """Make the checks that come before the member is looked at, in Kafka's order."""
     group = turn.group
-    if not has_room(group, event.member_id, turn.profile.settings.max_size):
-        remove_member(turn, event.member_id)
+    if not has_room(group, event, turn.profile):
+        shed(turn, event)
         return refuse("", Error.GROUP_MAX_SIZE_REACHED)
     if group.state is State.DEAD:
         return refuse(event.member_id, Error.COORDINATOR_NOT_AVAILABLE)
@@ -81,14 +94,33 @@ def refusal(turn: Turn, event: JoinReceived) -> JoinAnswer | None:
     return None
 
 
-def has_room(group: Group, member_id: str, max_size: int) -> bool:
-    """Tell whether `group.max.size` lets this join in; the last to rejoin are the ones shed."""
+def has_room(group: Group, event: JoinReceived, profile: Profile) -> bool:
+    """Tell whether `group.max.size` lets this join in."""
+    max_size, member_id = profile.settings.max_size, event.member_id
+    if not member_id and profile.instance_keeps_its_place:
+        member_id = group.static_ids.get(event.group_instance_id or "", "")
+    member = group.members.get(member_id)
+    waits = member is not None and member.join is not None
+    if not profile.last_to_rejoin_are_shed:
+        if member_id:
+            return member is None or waits or len(group.members) <= max_size
+        return len(group.members) < max_size
     if group.state is State.PREPARING_REBALANCE:
-        member = group.members.get(member_id)
-        return (member is not None and member.join is not None) or group.awaiting < max_size
+        return waits or group.awaiting < max_size
     if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
-        return member_id in group.members or len(group.members) < max_size
+        return member is not None or len(group.members) < max_size
     return True
+
+
+def shed(turn: Turn, event: JoinReceived) -> None:
+    """Take a member out that is refused for want of room."""
+    profile = turn.profile
+    if event.member_id not in turn.group.pending_joins:
+        remove_member(turn, event.member_id)
+    elif not profile.refused_pending_stays:
+        remove_pending(turn, event.member_id)
+    if profile.refused_instance_is_forgotten:
+        forget_instance(turn, event.group_instance_id)
 
 
 def supports(group: Group, event: JoinReceived) -> bool:
@@ -133,16 +165,20 @@ def join_dynamic(turn: Turn, event: JoinReceived) -> None:
 
 def join_static(turn: Turn, event: JoinReceived, instance_id: str) -> None:
     """Take a static member without an id: new, or the return of a known instance."""
-    if instance_id in turn.group.static_ids:
-        replace_static(turn, event, instance_id)
-    else:
+    group = turn.group
+    if instance_id not in group.static_ids:
         add_member(turn, event, new_member_id(turn, event))
+    elif group.state is State.EMPTY:  # cannot be; Kafka's IllegalStateException
+        turn.answer(event.request, refuse("", Error.UNKNOWN_SERVER_ERROR))
+    else:
+        old = group.members[group.static_ids[instance_id]]
+        replace_static(turn, event, old, new_member_id(turn, event))
 
 
 def add_member(turn: Turn, event: JoinReceived, member_id: str) -> None:
     """Add a member that has not been in the group before."""
     group = turn.group
-    if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+    if delays_initial_rebalance(turn):
         turn.change(new_member_added=True)
     if not group.members:
         turn.change(protocol_type=event.protocol_type)
@@ -160,6 +196,8 @@ def add_member(turn: Turn, event: JoinReceived, member_id: str) -> None:
             protocols=event.protocols,
             join=event.request,
             is_new=True,
+            client_id=event.client_id,
+            client_host=event.client_host,
         )
     )
     turn.change(pending_joins=turn.group.pending_joins - {member_id})
@@ -167,6 +205,16 @@ def add_member(turn: Turn, event: JoinReceived, member_id: str) -> None:
     # stay for ever, so its join itself times out.
     turn.arm(TimerKind.SESSION, NEW_MEMBER_JOIN_TIMEOUT_MS, member_id)
     rebalance_or_complete(turn, Reason.NEW_MEMBER, member_id)
+
+
+def delays_initial_rebalance(turn: Turn) -> bool:
+    """Tell whether a new member lets the initial delay begin again."""
+    group = turn.group
+    return (
+        group.state is State.PREPARING_REBALANCE
+        and group.previous_state is State.EMPTY
+        and (turn.profile.newcomers_extend_every_initial_delay or group.generation == 0)
+    )
 
 
 def join_known(turn: Turn, event: JoinReceived) -> None:
@@ -183,87 +231,41 @@ def join_known(turn: Turn, event: JoinReceived) -> None:
         turn.answer(event.request, refuse(event.member_id, error))
         return
     member = group.members[event.member_id]
-    leads = group.leader == event.member_id
-    unchanged = member.protocols == event.protocols
     if group.state is State.PREPARING_REBALANCE:
         update_member(turn, event, member)
         complete_if_all_joined(turn)
-    elif group.state is State.COMPLETING_REBALANCE and unchanged:
-        everyone = member_list(group) if leads else frozenset()
-        turn.answer(event.request, generation_answer(group, event.member_id, everyone))
-    elif group.state is State.STABLE and unchanged and not leads:
-        turn.answer(event.request, generation_answer(group, event.member_id))
-    else:
+    elif group.state is State.EMPTY:  # cannot be
+        turn.answer(event.request, refuse(event.member_id, Error.UNKNOWN_MEMBER_ID))
+    elif (reason := reason_to_rebalance(turn, event, member)) is not None:
         update_member(turn, event, member)
-        leader_asks = group.state is State.STABLE and leads
-        reason = Reason.LEADER_REJOIN if leader_asks else Reason.MEMBER_METADATA
         rebalance_or_complete(turn, reason, event.member_id)
-
-
-def update_member(turn: Turn, event: JoinReceived, member: Member) -> None:
-    """Adopt what a member's new join says, and park the join."""
-    turn.put(
-        replace(
-            member,
-            protocols=event.protocols,
-            rebalance_timeout_ms=event.rebalance_timeout_ms,
-            session_timeout_ms=event.session_timeout_ms,
-            join=event.request,
-        )
-    )
-
-
-def replace_static(turn: Turn, event: JoinReceived, instance_id: str) -> None:
-    """Give a returning instance a new member id; whoever still waits with the old one is fenced.
-
-    Stable: no rebalance as long as the selected protocol stays (KAFKA-10284 stores the new id).
-    CompletingRebalance: a rebalance, or the leader would assign to the old id (KAFKA-9801).
-    PreparingRebalance: the join counts for the rebalance under way.
-    """
-    group = turn.group
-    old = group.members[group.static_ids[instance_id]]
-    leader_before = group.leader
-    new_id = new_member_id(turn, event)
-    newcomer = swap_member(turn, old, new_id)
-    # As in Kafka, the first session still runs with the old timeout.
-    turn.keep_alive(newcomer)
-    update_member(turn, event, newcomer)
-    if group.state is State.COMPLETING_REBALANCE:
-        prepare(turn, Reason.STATIC_REPLACED, new_id)
-    elif group.state is State.PREPARING_REBALANCE:
-        complete_if_all_joined(turn)
-    elif group.protocol in (allowed := allowed_protocols(turn.group)) and (
-        len(allowed) == 1 or event.choices.protocol in ("", group.protocol)
-    ):
-        write = Write(
-            request=event.request,
-            generation=group.generation,
-            member_id=new_id,
-            replaced=replace(old, join=None, sync=None),
-            skip_assignment_version=event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION,
-            leader_before=leader_before,
-        )
-        turn.change(writes={**turn.group.writes, event.request: write})
-        turn.persist(event.request)
     else:
-        rebalance_or_complete(turn, Reason.PROTOCOL_CHANGE, new_id)
+        turn.answer(event.request, current_generation(group, event))
 
 
-def swap_member(turn: Turn, old: Member, new_id: str) -> Member:
-    """Put a static member's new id in the place of its old one; fence requests of the old."""
-    group = turn.group
-    if old.join is not None:
-        turn.answer(old.join, refuse(old.member_id, Error.FENCED_INSTANCE_ID))
-    if old.sync is not None:
-        turn.answer(old.sync, SyncAnswer(Error.FENCED_INSTANCE_ID))
-    newcomer = replace(old, member_id=new_id, join=None, sync=None, is_new=False)
-    instance = old.group_instance_id or ""
-    turn.change(
-        members={k: m for k, m in group.members.items() if k != old.member_id} | {new_id: newcomer},
-        static_ids={**group.static_ids, instance: new_id},
-        leader=new_id if group.leader == old.member_id else group.leader,
-        open_leaders=frozenset(
-            new_id if key == old.member_id else key for key in group.open_leaders
-        ),
+def reason_to_rebalance(turn: Turn, event: JoinReceived, member: Member) -> Reason | None:
+    """Tell why a known member's join makes a group rebalance that is not at it yet, if it does."""
+    leads = turn.group.leader == member.member_id
+    unchanged = member.protocols == event.protocols
+    if turn.group.state is State.STABLE:
+        asks = wants_rebalance(turn, event, leads=leads, otherwise=leads) if unchanged else leads
+        if asks:
+            return Reason.LEADER_REJOIN if leads else Reason.JOIN_REASON
+    return None if unchanged else Reason.MEMBER_METADATA
+
+
+def current_generation(group: Group, event: JoinReceived) -> JoinAnswer:
+    """Build the answer to a known member that changes nothing; a leader is told the members.
+
+    Kafka fails where one of these has no metadata for the protocol (see `store_assignment`).
+    """
+    leads = group.leader == event.member_id
+    if leads and not group.all_support_protocol:
+        return refuse("", Error.UNKNOWN_SERVER_ERROR)
+    skips = event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION and group.state is State.STABLE
+    return generation_answer(
+        group,
+        event.member_id,
+        member_list(group) if leads else frozenset(),
+        skip_assignment=leads and skips,
     )
-    return newcomer

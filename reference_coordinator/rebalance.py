@@ -1,45 +1,19 @@
 """The rebalance itself: prepare, wait for the members, start the next generation.
 
-Source: Kafka's classic protocol as the Java coordinator has it (4.0 to 4.3), notes in the
-docstrings where releases or implementations differ.
+Source: Kafka's classic protocol as its coordinators have it; where they differ a rule of the
+`Profile` decides.
 """
 
 from dataclasses import replace
 
-from reference_coordinator.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.effects import Bound, JoinAnswer, Reason, SyncAnswer
 from reference_coordinator.errors import Error
 from reference_coordinator.events import TimerKind
+from reference_coordinator.members import remove_member
 from reference_coordinator.state import Group, Member, State
 from reference_coordinator.turn import Turn
 
 CAN_REBALANCE = frozenset({State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE})
-
-
-def remove_member(turn: Turn, member_id: str) -> None:
-    """Take a member out; if it led the group, its successor stays open until the join phase ends.
-
-    Its timers run on; a session timer of an unknown member does nothing.
-    """
-    group = turn.group
-    removed = group.members.get(member_id)
-    members = {key: member for key, member in group.members.items() if key != member_id}
-    changes: dict[str, object] = {
-        "members": members,
-        "pending_joins": group.pending_joins - {member_id},
-        "pending_syncs": group.pending_syncs - {member_id},
-    }
-    if removed is not None and removed.group_instance_id is not None:
-        changes["static_ids"] = {
-            instance: owner
-            for instance, owner in group.static_ids.items()
-            if instance != removed.group_instance_id
-        }
-    if group.leader == member_id:
-        changes |= {"leader": None, "open_leaders": frozenset(members)}
-    elif member_id in group.open_leaders:
-        # It may have been the one picked, and then somebody was picked anew.
-        changes["open_leaders"] = frozenset(members)
-    turn.change(**changes)
 
 
 def rebalance_or_complete(turn: Turn, reason: Reason, member_id: str = "") -> None:
@@ -84,10 +58,7 @@ def complete_if_all_joined(turn: Turn) -> None:
 
 
 def initial_delay_over(turn: Turn) -> None:
-    """Extend the initial delay while members keep coming, up to the rebalance timeout.
-
-    Java: whenever the group was empty; Scala only in a group's first generation.
-    """
+    """Extend the initial delay while members keep coming, up to the rebalance timeout."""
     left = turn.group.initial_delay_left_ms
     if turn.group.extends_delay:
         delay = min(turn.profile.settings.initial_rebalance_delay_ms, left)
@@ -130,13 +101,14 @@ def start_generation(turn: Turn) -> None:
     """Enter CompletingRebalance: settle leader and protocol, answer every waiting member."""
     leader = turn.bind("leader", turn.choices.leader, allowed_leaders(turn.group))
     protocol = turn.bind("protocol", turn.choices.protocol, allowed_protocols(turn.group))
+    awaited = turn.group.members if turn.profile.pending_sync_timer else ()
     turn.transition(
         State.COMPLETING_REBALANCE,
         generation=turn.group.generation + 1,
         leader=leader,
         open_leaders=frozenset(),
         protocol=protocol,
-        pending_syncs=frozenset(turn.group.members),
+        pending_syncs=frozenset(awaited),
     )
     everyone = member_list(turn.group)
     for member in tuple(turn.group.members.values()):
@@ -152,7 +124,8 @@ def start_generation(turn: Turn) -> None:
         turn.keep_alive(present)
         if present.is_new:
             turn.put(replace(present, is_new=False))
-    turn.arm(TimerKind.SYNC, turn.group.rebalance_timeout_ms)
+    if turn.profile.pending_sync_timer:
+        turn.arm(TimerKind.SYNC, turn.group.rebalance_timeout_ms)
 
 
 def allowed_leaders(group: Group) -> frozenset[str]:
@@ -168,6 +141,19 @@ def allowed_leaders(group: Group) -> frozenset[str]:
     if not group.leader and candidates and candidates <= waiting:
         return candidates
     return waiting
+
+
+def settle_leader(turn: Turn) -> None:
+    """Take over who leads a group whose leader went and nobody joined again, once that is told.
+
+    Only before 2.6.0, which takes a member out that it refuses for want of room and leaves it at
+    that. Kafka picks another at once, whom it does not tell.
+    """
+    group, told = turn.group, turn.choices.leader
+    settled = group.leader is not None or group.state is State.PREPARING_REBALANCE
+    if not settled and told in group.open_leaders:
+        turn.effects.append(Bound("leader", told))
+        turn.change(leader=told, open_leaders=frozenset())
 
 
 def allowed_protocols(group: Group) -> frozenset[str]:

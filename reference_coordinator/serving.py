@@ -35,6 +35,7 @@ def load(turn: Turn, record: GroupRecord | None) -> None:
             for member in record.members
             if member.group_instance_id is not None
         },
+        stored=record,
     )
     for member in record.members:
         turn.keep_alive(member)
@@ -47,9 +48,9 @@ def unload(turn: Turn) -> None:
     for request in tuple(turn.group.writes):
         record_written(turn, RecordWritten(turn.at_ms, request, Error.NOT_COORDINATOR))
     for member in turn.group.members.values():
-        if member.join is not None:
+        if member.join is not None and turn.profile.unload_answers_waiting:
             turn.answer(member.join, JoinAnswer(Error.NOT_COORDINATOR, member.member_id))
-        if member.sync is not None:
+        if member.sync is not None and turn.profile.unload_answers_waiting:
             turn.answer(member.sync, SyncAnswer(Error.NOT_COORDINATOR))
         turn.disarm(TimerKind.SESSION, member.member_id)
     for pending in turn.group.pending_joins:

@@ -7,6 +7,10 @@ heartbeat leaves the state as it is, whatever the size of the group.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference_coordinator.records import GroupRecord
 
 
 class State(StrEnum):
@@ -43,6 +47,8 @@ class Member:
     sync: str | None = None
     """The SyncGroup request it waits in, if any."""
     is_new: bool = False
+    client_id: str = ""
+    client_host: str = ""
 
     @property
     def is_static(self) -> bool:
@@ -54,6 +60,10 @@ class Member:
         """Whether a parked request keeps the member alive without heartbeats."""
         return not self.is_new and (self.join is not None or self.sync is not None)
 
+    def supports(self, protocol: str | None) -> bool:
+        """Tell whether the member offered a protocol."""
+        return any(name == protocol for name, _ in self.protocols)
+
     def metadata(self, protocol: str | None) -> str:
         """Return the member's metadata for a protocol, empty if it does not support it."""
         return dict(self.protocols).get(protocol or "", "")
@@ -63,8 +73,9 @@ class Member:
 class Write:
     """A record write under way, with what follows from its outcome.
 
-    `request` is the request whose answer waits for it; `member_id` the static member that was
-    replaced (else None: the write stores the leader's assignment of `generation`).
+    `request` is the request whose answer waits for it; `member_id` the new id of the static member
+    that was `replaced` (else None: the write stores the leader's assignment of `generation`, or
+    `deletes` the group).
     """
 
     request: str
@@ -74,6 +85,7 @@ class Write:
     skip_assignment_version: bool = False
     leader_before: str | None = None
     assignment: Mapping[str, str] = field(default_factory=dict)
+    deletes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,8 @@ class Group:
     group_id: str
     service: Service = Service.ACTIVE
     exists: bool = False
+    created_ms: float = field(default=float("-inf"), compare=False)
+    """When it was created; unlike deadlines, only for what is on its way to the disk meanwhile."""
     state: State = State.EMPTY
     previous_state: State = State.DEAD
     generation: int = 0
@@ -97,10 +111,19 @@ class Group:
     members: Mapping[str, Member] = field(default_factory=dict)
     static_ids: Mapping[str, str] = field(default_factory=dict)
     pending_joins: frozenset[str] = frozenset()
+    forgotten_joins: frozenset[str] = frozenset()
+    """Pending members that are gone while their timers run on (a rule of the `Profile`)."""
     pending_syncs: frozenset[str] = frozenset()
     new_member_added: bool = False
     writes: Mapping[str, Write] = field(default_factory=dict)
+    stored: "GroupRecord | None" = None
+    """The record written last, or found on loading."""
     initial_delay_left_ms: int = 0
+
+    @property
+    def all_support_protocol(self) -> bool:
+        """Whether every member supports the protocol that was selected."""
+        return all(member.supports(self.protocol) for member in self.members.values())
 
     @property
     def awaiting(self) -> int:

@@ -6,6 +6,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reference_coordinator.checks import validate_member
 from reference_coordinator.effects import (
     Answer,
     Arm,
@@ -61,9 +62,17 @@ class Turn:
         """Stop a timer."""
         self.effects.append(Disarm(Timer(kind, member_id)))
 
+    def validate(self, member_id: str, instance_id: str | None) -> Error:
+        """Check the two ids of a request of somebody who is a member already."""
+        strict = self.profile.unknown_instance_is_refused
+        return validate_member(self.group, member_id, instance_id, known_instances_alone=not strict)
+
     def keep_alive(self, member: Member) -> None:
         """Restart a member's session."""
-        self.arm(TimerKind.SESSION, member.session_timeout_ms, member.member_id)
+        if member.is_new and not self.profile.newcomers_have_sessions:
+            self.disarm(TimerKind.SESSION, member.member_id)
+        else:
+            self.arm(TimerKind.SESSION, member.session_timeout_ms, member.member_id)
 
     def transition(
         self, after: State, reason: Reason | None = None, member_id: str = "", **fields: Any
@@ -99,14 +108,15 @@ class Turn:
             )
             for member in group.members.values()
         )
-        self.effects.append(
-            Persist(
-                request,
-                GroupRecord(
-                    group.generation, group.protocol_type, group.protocol, group.leader, members
-                ),
-            )
+        record = GroupRecord(
+            group.generation, group.protocol_type, group.protocol, group.leader, members
         )
+        self.store(request, record)
+
+    def store(self, request: str | None, record: GroupRecord) -> None:
+        """Write a record as it is."""
+        self.change(stored=record)
+        self.effects.append(Persist(request, record))
 
     def bind(self, kind: str, offered: str, allowed: frozenset[str]) -> str:
         """Choose among what Kafka leaves open: the offer if allowed, else the first by name.

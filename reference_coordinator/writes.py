@@ -2,21 +2,31 @@
 
 from dataclasses import replace
 
-from reference_coordinator.effects import JoinAnswer, Reason
+from reference_coordinator.admin import forget_group
+from reference_coordinator.effects import DeleteAnswer, JoinAnswer, Reason, SyncAnswer
 from reference_coordinator.errors import Error
 from reference_coordinator.events import RecordWritten, SyncReceived
+from reference_coordinator.members import swap_member
 from reference_coordinator.rebalance import (
     answer_syncs,
     generation_answer,
     member_list,
     rebalance_or_complete,
 )
-from reference_coordinator.state import State, Write
+from reference_coordinator.state import Member, State, Write
 from reference_coordinator.turn import Turn
 
 
 def store_assignment(turn: Turn, event: SyncReceived) -> None:
-    """Begin to store the leader's assignment; members it leaves out get an empty one."""
+    """Begin to store the leader's assignment; members it leaves out get an empty one.
+
+    Kafka fails where a member has no metadata for the protocol, as it may be after a return before
+    2.5.0 (`return_makes_completing_group_rebalance`). The leader is told so and waits all the same:
+    it may be answered once more.
+    """
+    if not turn.group.all_support_protocol:
+        turn.answer(event.request, SyncAnswer(Error.UNKNOWN_SERVER_ERROR))
+        return
     given = dict(event.assignments)
     assignment = {member_id: given.get(member_id, "") for member_id in turn.group.members}
     write = Write(event.request, turn.group.generation, assignment=assignment)
@@ -30,7 +40,10 @@ def record_written(turn: Turn, event: RecordWritten) -> None:
     if write is None:
         return
     turn.change(writes={k: w for k, w in turn.group.writes.items() if k != event.request})
-    if write.member_id is not None:
+    if write.deletes:
+        forget_group(turn)
+        turn.answer(event.request, DeleteAnswer(Error.NONE))
+    elif write.member_id is not None:
         replacement_written(turn, write, event.error)
     elif (
         turn.group.state is State.COMPLETING_REBALANCE and turn.group.generation == write.generation
@@ -58,45 +71,56 @@ def replacement_written(turn: Turn, write: Write, error: Error) -> None:
     price is KAFKA-13435, which v9 mends (KIP-814).
     """
     group = turn.group
-    member = group.members.get(write.member_id or "")
+    new_id = write.member_id or ""
+    if error is not Error.NONE:
+        replacement_failed(turn, write, error)
+        return
+    member = answered_by(turn, write)
     if member is None:
         return
-    if error is not Error.NONE:
-        if member.join is not None and write.replaced is not None:
-            turn.answer(
-                member.join,
-                JoinAnswer(
-                    error,
-                    generation=group.generation,
-                    protocol_type=group.protocol_type,
-                    protocol=group.protocol,
-                    leader=write.leader_before or "",
-                ),
-            )
-        revert(turn, write)
-    elif write.skip_assignment_version:
-        leads = group.leader == member.member_id
-        if leads and group.state is State.PREPARING_REBALANCE:
-            return  # Kafka cannot list the members now: the join counts for this rebalance
-        everyone = member_list(group) if leads else frozenset()
-        turn.answer_join(
-            member, generation_answer(group, member.member_id, everyone, skip_assignment=leads)
-        )
-    else:
-        turn.answer_join(
-            member, generation_answer(group, member.member_id, leader=write.leader_before or "")
-        )
-
-
-def revert(turn: Turn, write: Write) -> None:
-    """Put the old member id back after a failed replacement (KAFKA-18263)."""
-    old, new_id = write.replaced, write.member_id or ""
-    if old is None:
+    if not write.skip_assignment_version:
+        turn.answer_join(member, generation_answer(group, new_id, leader=write.leader_before or ""))
         return
-    members = {k: m for k, m in turn.group.members.items() if k != new_id}
-    turn.change(
-        members=members | {old.member_id: old},
-        static_ids={**turn.group.static_ids, old.group_instance_id or "": old.member_id},
-        leader=old.member_id if turn.group.leader == new_id else turn.group.leader,
+    leads = group.leader == new_id
+    if leads and group.state is State.PREPARING_REBALANCE:
+        return  # Kafka cannot list the members now: the join counts for this rebalance
+    everyone = member_list(group) if leads else frozenset()
+    turn.answer_join(member, generation_answer(group, new_id, everyone, skip_assignment=leads))
+
+
+def answered_by(turn: Turn, write: Write) -> Member | None:
+    """Return the member whose JoinGroup the write of a return answers, if it is still there."""
+    group = turn.group
+    member_id = write.member_id
+    if write.replaced is not None and turn.profile.store_answers_latest_return:
+        member_id = group.static_ids.get(write.replaced.group_instance_id or "")
+    member = group.members.get(member_id or "")
+    return None if member is None or member.is_new else member
+
+
+def replacement_failed(turn: Turn, write: Write, error: Error) -> None:
+    """Put the old member id back (KAFKA-18263), unless the member is gone or was replaced again."""
+    group, old = turn.group, write.replaced
+    member = group.members.get(write.member_id or "")
+    if member is None or old is None:
+        return
+    reverted = replace(
+        swap_member(turn, replace(member, join=None), old.member_id),
+        session_timeout_ms=old.session_timeout_ms,
+        rebalance_timeout_ms=old.rebalance_timeout_ms,
     )
-    turn.keep_alive(old)
+    if turn.profile.failed_return_restores_protocols:
+        reverted = replace(reverted, protocols=old.protocols)
+    turn.put(reverted)
+    turn.keep_alive(reverted)
+    if member.join == write.request:
+        turn.answer(
+            write.request,
+            JoinAnswer(
+                error,
+                generation=group.generation,
+                protocol_type=group.protocol_type,
+                protocol=group.protocol,
+                leader=write.leader_before or "",
+            ),
+        )

@@ -10,7 +10,9 @@ from reference_coordinator.replay.evidence import (
     Hint,
     HintKind,
     Observed,
+    Outage,
     Serving,
+    Stall,
     Tolerance,
 )
 from reference_coordinator.replay.replay import replay
@@ -22,10 +24,12 @@ __all__ = [
     "Hint",
     "HintKind",
     "Observed",
+    "Outage",
     "Replay",
     "Row",
     "Said",
     "Serving",
+    "Stall",
     "Tolerance",
     "Violation",
     "replay",

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from reference_coordinator.effects import JoinAnswer, Response
+from reference_coordinator.errors import Error
 from reference_coordinator.events import Timer, TimerKind
 from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.wire import rebalance_timeout
 from reference_coordinator.state import Group, Member, State
 
 
@@ -27,6 +29,7 @@ def with_member_id(group: Group, old: str, new: str) -> Group:
         members={k: m for k, m in group.members.items() if k != old} | {new: member},
         static_ids={i: other.get(m, m) for i, m in group.static_ids.items()},
         leader=other.get(group.leader or "", group.leader),
+        open_leaders=frozenset(other.get(m, m) for m in group.open_leaders),
         pending_syncs=frozenset(other.get(m, m) for m in group.pending_syncs),
         writes={
             request: replace(write, member_id=other.get(write.member_id or "", write.member_id))
@@ -39,9 +42,9 @@ def is_census(seen: Observed) -> bool:
     """Tell whether an answer names the whole group: what a leader is told of a new generation."""
     return (
         seen.api == "JOIN_GROUP"
-        and seen.response["errorCode"] == 0
-        and bool(seen.response.get("members"))
-        and not seen.response.get("skipAssignment")
+        and seen.told.get("errorCode") == Error.NONE
+        and bool(seen.told.get("members"))
+        and not seen.told.get("skipAssignment")
     )
 
 
@@ -52,17 +55,20 @@ def from_census(
 
     `joins` holds each member's latest JoinGroup by the id it was answered with.
     """
-    body, at_ms = census.response, census.answered_ms
+    body, at_ms = census.told, census.answered_ms
     members = {}
     for told in body["members"]:
-        request = joins[told["memberId"]].request if told["memberId"] in joins else census.request
+        joined = joins.get(told["memberId"], census)
+        request = joined.request
         members[told["memberId"]] = Member(
             member_id=told["memberId"],
             group_instance_id=told.get("groupInstanceId"),
             session_timeout_ms=request["sessionTimeoutMs"],
-            rebalance_timeout_ms=request["rebalanceTimeoutMs"],
+            rebalance_timeout_ms=rebalance_timeout(request),
             protocol_type=census.request["protocolType"],
             protocols=tuple((p["name"], p["metadata"]) for p in request["protocols"]),
+            client_id=joined.client_id,
+            client_host=joined.client_host,
         )
     group = Group(
         group_id,

@@ -14,7 +14,8 @@ class Observed:
     """One request and its response.
 
     The coordinator acted on it somewhere in [earliest_ms, latest_ms], most likely at at_ms;
-    `request` and `response` are the bodies of Kafka's JSON request log.
+    `request` and `response` are the bodies of Kafka's JSON request log. Without a response nothing
+    is known of what became of it: it may have been acted on at any time from at_ms on, or never.
     """
 
     id: str
@@ -28,9 +29,15 @@ class Observed:
     latest_ms: float
     answered_ms: float
     request: Mapping[str, Any]
-    response: Mapping[str, Any]
+    response: Mapping[str, Any] | None
     serial: int = 0
     """Its place on its connection (the correlation id): a broker serves them one by one."""
+    client_host: str = ""
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What it was told: the response, with nothing in it where none came."""
+        return self.response or {}
 
 
 class HintKind(StrEnum):
@@ -48,22 +55,46 @@ class HintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One such line: `subject` is a member id or, where one was replaced, an instance id."""
+    """One such line: `subject` is a member id or, where one was replaced, an instance id.
+
+    Without a `broker` it is anybody's.
+    """
 
     at_ms: float
     kind: HintKind
     subject: str = ""
     generation: int = -1
+    broker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A broker began to load, loaded, or gave up the partition that holds the group."""
+    """A broker came up, or began to load, loaded, or gave up the partition that holds the group.
+
+    Or it ended: that is the last that is known of it, whatever it was about.
+    """
 
     at_ms: float
     broker: str
     kind: str
-    """`loading`, `loaded` or `unloaded`."""
+    """`started`, `loading`, `loaded`, `unloaded` or `ended`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which a broker is known to have stood still: a fault paused it."""
+
+    broker: str
+    from_ms: float
+    until_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time in which a broker was broken on purpose, or had not caught up: writes may fail."""
+
+    from_ms: float
+    until_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +121,5 @@ class Evidence:
     requests: tuple[Observed, ...]
     hints: tuple[Hint, ...] = ()
     servings: tuple[Serving, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    outages: tuple[Outage, ...] = ()

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from reference_coordinator.errors import Error
 from reference_coordinator.events import Timer, TimerKind
 from reference_coordinator.replay.evidence import Hint, HintKind, Observed
 
@@ -16,6 +17,14 @@ _TIMERS = {
     TimerKind.JOIN: HintKind.JOIN_PHASE_ENDED,
     TimerKind.SYNC: HintKind.SYNC_EXPIRED,
 }
+
+
+LOGGED_LATE_MS = 100.0
+"""How long after its end a request may be logged on a busy machine. It seems to have come so much
+too late; a line of the coordinator proves that it was there before."""
+NEW_ID_LOGGED_LATE_MS = 1_000.0
+"""The same where the line names an id that was made for this request, and so is no other's: as long
+as an answer may take to be sent. 314 ms were seen on two cores with 27 processes waiting."""
 
 
 @dataclass(slots=True)
@@ -40,22 +49,61 @@ class Hints:
     ) -> float | None:
         """Tell when a timer ran out; a join timer ends the phase that starts `generation`."""
         about: str | int = generation if timer.kind is TimerKind.JOIN else timer.member_id
-        return self._inside((_TIMERS[timer.kind], about), earliest_ms, latest_ms)
+        return self._nearest((_TIMERS[timer.kind], about), earliest_ms, earliest_ms, latest_ms)
+
+    def of_extension(
+        self,
+        generation: int,
+        delay_ms: float,
+        left_ms: float,
+        earliest_ms: float,
+        latest_ms: float,
+    ) -> float | None:
+        """Tell when an initial delay ran out that went on: it leaves no line of its own."""
+        for end_ms in self.by_key.get((HintKind.JOIN_PHASE_ENDED, generation), ()):
+            if end_ms >= earliest_ms and delay_ms > 0:
+                return extended(end_ms, delay_ms, left_ms, earliest_ms, latest_ms)
+        return None
 
     def of_request(self, seen: Observed) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
-        for kind, about in _subjects(seen):
+        keys = _subjects(seen)
+        tries = [(key, 0.0) for key in keys] + [(key, _logged_late_ms(key[0])) for key in keys]
+        for key, late_ms in tries:
             # the line itself says how long the request had to wait for its turn
-            at_ms = self._inside((kind, about), seen.earliest_ms, seen.answered_ms)
+            earliest_ms = seen.earliest_ms - late_ms
+            at_ms = self._nearest(key, seen.at_ms, earliest_ms, seen.answered_ms)
             if at_ms is not None:
                 return at_ms
         return None
 
-    def _inside(
-        self, key: tuple[HintKind, str | int], earliest_ms: float, latest_ms: float
+    def _nearest(
+        self, key: tuple[HintKind, str | int], to_ms: float, earliest_ms: float, latest_ms: float
     ) -> float | None:
-        instants = self.by_key.get(key, ())
-        return next((at_ms for at_ms in instants if earliest_ms <= at_ms <= latest_ms), None)
+        """Return the instant inside a window that lies nearest to another; None if none is in it.
+
+        An instance is replaced again and again, and a leader assigns in every generation.
+        """
+        inside = (at_ms for at_ms in self.by_key.get(key, ()) if earliest_ms <= at_ms <= latest_ms)
+        return min(inside, key=lambda at_ms: abs(at_ms - to_ms), default=None)
+
+
+def extended(
+    end_ms: float, delay_ms: float, left_ms: float, earliest_ms: float, latest_ms: float
+) -> float:
+    """Tell when an initial delay ran out and went on, from when the whole join phase ended.
+
+    From each end to the next it is at least `delay_ms`, or what is left of `left_ms` for all of
+    them; so the end of all says how late this one may have been, and that it was that late is the
+    likeliest.
+    """
+    gone_ms = end_ms - earliest_ms
+    late_ms = gone_ms - left_ms if gone_ms >= left_ms else gone_ms % delay_ms
+    return min(latest_ms, earliest_ms + late_ms)
+
+
+def _logged_late_ms(kind: HintKind) -> float:
+    return NEW_ID_LOGGED_LATE_MS if kind is HintKind.JOINED else LOGGED_LATE_MS
 
 
 def _subjects(seen: Observed) -> Sequence[tuple[HintKind, str]]:
@@ -65,14 +113,24 @@ def _subjects(seen: Observed) -> Sequence[tuple[HintKind, str]]:
         if body.get("memberId"):
             return ((HintKind.PENDING_JOINED, body["memberId"]),)
         return (
-            (HintKind.JOINED, seen.response.get("memberId") or ""),
+            (HintKind.JOINED, seen.told.get("memberId") or ""),
             (HintKind.REPLACED, body.get("groupInstanceId") or ""),
         )
-    if seen.api == "LEAVE_GROUP":
-        return ((HintKind.LEFT, body.get("memberId") or ""),)
+    if seen.api == "LEAVE_GROUP":  # a list of members from v3 on; some by their instance ids alone
+        leaving = body.get("members") or (body,)
+        return [(HintKind.LEFT, member.get("memberId") or "") for member in leaving]
     if seen.api == "SYNC_GROUP" and body.get("assignments"):
         return ((HintKind.ASSIGNED, body["memberId"]),)
     return ()
+
+
+def _came_too_late(seen: Observed) -> bool:
+    """Tell a leader's SyncGroup that was refused, and left no line of an assignment received.
+
+    Had it come before the rebalance that it was refused for, there would be one.
+    """
+    leads = seen.api == "SYNC_GROUP" and bool(seen.request.get("assignments"))
+    return leads and seen.told.get("errorCode") == Error.REBALANCE_IN_PROGRESS
 
 
 def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
@@ -86,8 +144,16 @@ def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
         at_ms = hints.of_request(seen)
         item = seen
         if at_ms is not None:
-            item = replace(seen, at_ms=at_ms, latest_ms=max(seen.latest_ms, at_ms))
-        if (before := last.get(seen.connection)) is not None and before.serial < seen.serial:
+            item = replace(
+                seen,
+                earliest_ms=min(seen.earliest_ms, at_ms),
+                at_ms=at_ms,
+                latest_ms=max(seen.latest_ms, at_ms),
+            )
+        elif hints.by_key and _came_too_late(seen):
+            item = replace(seen, at_ms=seen.latest_ms)
+        before = last.get(seen.connection)
+        if before is not None and before.serial < seen.serial and _crosses(before, item):
             item = replace(
                 item,
                 earliest_ms=max(item.earliest_ms, before.earliest_ms),
@@ -97,3 +163,12 @@ def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
         last[seen.connection] = item
         placed.append(item)
     return sorted(placed, key=lambda seen: seen.at_ms)
+
+
+def _crosses(before: Observed, item: Observed) -> bool:
+    """Tell whether a request seems to have come, or been answered, before the one it followed."""
+    return (
+        item.earliest_ms < before.earliest_ms
+        or item.at_ms < before.at_ms
+        or item.latest_ms < before.latest_ms
+    )

@@ -1,7 +1,10 @@
 """What a replay gives: every answer checked, every rebalance expected, every violation."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from reference_coordinator.effects import Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class Violation:
     observed: str
     searched: bool
     """Whether all orders were tried; if not, the search ran out of budget."""
+    otherwise: tuple[str, ...] = ()
+    """What else would have been expected, had the events before come in another order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,60 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The outcome for one group. `bound` counts what was bound from observation, by kind."""
+    """The outcome for one group. `bound` counts what was bound from observation, by kind.
+
+    `moves` are the transitions of the group, in their order; `steps` is what searching took.
+    """
 
     rows: tuple[Row, ...]
     checked: tuple[Checked, ...]
     violations: tuple[Violation, ...]
     said: tuple[Said, ...] = ()
     bound: Mapping[str, int] = field(default_factory=dict)
+    moves: tuple[Transition, ...] = ()
+    steps: int = 0
+
+    @property
+    def proven(self) -> bool:
+        """Whether a violation is; where there are others alone, they are doubts."""
+        return any(violation.searched for violation in self.violations)
+
+
+Mark = tuple[int, int, int, int, int, Counter[str]]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A replay's result as it comes together, term by term."""
+
+    rows: list[Row] = field(default_factory=list)
+    checked: list[Checked] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
+    bound: Counter[str] = field(default_factory=Counter)
+    moves: list[Transition] = field(default_factory=list)
+    steps: int = 0
+
+    def mark(self) -> Mark:
+        """Remember how far it came, for `back_to`."""
+        rows, checked, violations = len(self.rows), len(self.checked), len(self.violations)
+        return rows, checked, violations, len(self.said), len(self.moves), Counter(self.bound)
+
+    def back_to(self, mark: Mark) -> None:
+        """Forget what came since."""
+        rows, checked, violations, said, moves, bound = mark
+        del self.rows[rows:], self.checked[checked:], self.violations[violations:]
+        del self.said[said:], self.moves[moves:]
+        self.bound = Counter(bound)
+
+    def result(self) -> Replay:
+        """Freeze it."""
+        return Replay(
+            tuple(self.rows),
+            tuple(self.checked),
+            tuple(self.violations),
+            tuple(self.said),
+            dict(self.bound),
+            tuple(self.moves),
+            self.steps,
+        )

@@ -6,108 +6,124 @@ base64, error codes as numbers, only the fields of the request's version.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from reference_coordinator.effects import (
     CommitAnswer,
+    DeleteAnswer,
+    DescribeAnswer,
+    DescribedMember,
     HeartbeatAnswer,
     JoinAnswer,
     LeaveAnswer,
     Response,
     SyncAnswer,
 )
-from reference_coordinator.errors import name_of
 from reference_coordinator.events import (
     Choices,
     CommitReceived,
+    DeleteReceived,
+    DescribeReceived,
     HeartbeatReceived,
     JoinReceived,
     LeaveReceived,
     Request,
     SyncReceived,
 )
+from reference_coordinator.leave import FIRST_BATCH_LEAVE_VERSION
 from reference_coordinator.replay.evidence import Observed
 
 Body = Mapping[str, Any]
 
-FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
-FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
-FIRST_SYNC_WITH_PROTOCOL = 5
-
 
 def event_of(seen: Observed, at_ms: float, choices: Choices) -> Request:
     """Turn an observed request into the event the oracle steps on."""
+    return APIS[seen.api].event(seen, at_ms, choices)
+
+
+def answer_of(seen: Observed) -> Response:
+    """Turn an observed response into the oracle's form of it; codes stay numbers."""
+    return APIS[seen.api].answer(seen.request, seen.told)
+
+
+def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
     body = seen.request
-    match seen.api:
-        case "JOIN_GROUP":
-            return JoinReceived(
-                at_ms=at_ms,
-                request=seen.id,
-                api_version=seen.api_version,
-                client_id=seen.client_id,
-                member_id=body.get("memberId") or "",
-                group_instance_id=body.get("groupInstanceId"),
-                session_timeout_ms=body["sessionTimeoutMs"],
-                rebalance_timeout_ms=_rebalance_timeout(body),
-                protocol_type=body["protocolType"],
-                protocols=tuple((p["name"], p["metadata"]) for p in body["protocols"]),
-                reason=body.get("reason"),
-                choices=choices,
-            )
-        case "SYNC_GROUP":
-            return SyncReceived(
-                at_ms=at_ms,
-                request=seen.id,
-                generation=body["generationId"],
-                member_id=body["memberId"],
-                group_instance_id=body.get("groupInstanceId"),
-                protocol_type=body.get("protocolType"),
-                protocol=body.get("protocolName"),
-                assignments=tuple(
-                    (a["memberId"], a["assignment"]) for a in body.get("assignments") or ()
-                ),
-            )
-        case "HEARTBEAT":
-            return HeartbeatReceived(
-                at_ms, seen.id, body["generationId"], body["memberId"], body.get("groupInstanceId")
-            )
-        case "LEAVE_GROUP":
-            return LeaveReceived(at_ms, seen.id, seen.api_version, _leaving(body), choices)
-        case "OFFSET_COMMIT":
-            generation = body.get("generationIdOrMemberEpoch")
-            return CommitReceived(
-                at_ms=at_ms,
-                request=seen.id,
-                api_version=seen.api_version,
-                generation=body.get("generationId", -1) if generation is None else generation,
-                member_id=body.get("memberId") or "",
-                group_instance_id=body.get("groupInstanceId"),
-            )
-    raise ValueError(f"{seen.id}: the classic group coordinator does not serve {seen.api}")
+    return JoinReceived(
+        at_ms=at_ms,
+        request=seen.id,
+        api_version=seen.api_version,
+        client_id=seen.client_id,
+        member_id=body.get("memberId") or "",
+        group_instance_id=body.get("groupInstanceId"),
+        session_timeout_ms=body["sessionTimeoutMs"],
+        rebalance_timeout_ms=rebalance_timeout(body),
+        protocol_type=body["protocolType"],
+        protocols=tuple((p["name"], p["metadata"]) for p in body["protocols"]),
+        reason=body.get("reason"),
+        choices=choices,
+        client_host=seen.client_host,
+    )
 
 
-def _rebalance_timeout(body: Body) -> int:
+def rebalance_timeout(body: Body) -> int:
     """Return the rebalance timeout; JoinGroup v0 had none and used the session's."""
     timeout = body.get("rebalanceTimeoutMs")
     return int(body["sessionTimeoutMs"] if timeout is None else timeout)
 
 
-def _leaving(body: Body) -> tuple[tuple[str, str | None], ...]:
-    members = body.get("members")
-    if members:
-        return tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in members)
-    return ((body.get("memberId") or "", None),)
+def _sync(seen: Observed, at_ms: float, _: Choices) -> Request:
+    body = seen.request
+    return SyncReceived(
+        at_ms=at_ms,
+        request=seen.id,
+        generation=body["generationId"],
+        member_id=body["memberId"],
+        group_instance_id=body.get("groupInstanceId"),
+        protocol_type=body.get("protocolType"),
+        protocol=body.get("protocolName"),
+        assignments=tuple((a["memberId"], a["assignment"]) for a in body.get("assignments") or ()),
+        api_version=seen.api_version,
+    )
 
 
-def answer_of(seen: Observed) -> Response:
-    """Turn an observed response into the oracle's form of it; codes stay numbers."""
-    if seen.api == "OFFSET_COMMIT":
-        return _commit_answer(seen.request, seen.response)
-    return _ANSWERS[seen.api](seen.response)
+def _heartbeat(seen: Observed, at_ms: float, _: Choices) -> Request:
+    body = seen.request
+    return HeartbeatReceived(
+        at_ms, seen.id, body["generationId"], body["memberId"], body.get("groupInstanceId")
+    )
 
 
-def _join_answer(body: Body) -> JoinAnswer:
+def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
+    members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
+    if seen.api_version >= FIRST_BATCH_LEAVE_VERSION:
+        told = seen.request["members"]
+        members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in told)
+    return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)
+
+
+def _commit(seen: Observed, at_ms: float, _: Choices) -> Request:
+    body = seen.request
+    generation = body.get("generationIdOrMemberEpoch")  # its name from 3.6 on
+    return CommitReceived(
+        at_ms=at_ms,
+        request=seen.id,
+        api_version=seen.api_version,
+        generation=body.get("generationId", -1) if generation is None else generation,
+        member_id=body.get("memberId") or "",
+        group_instance_id=body.get("groupInstanceId"),
+    )
+
+
+def _describe(seen: Observed, at_ms: float, choices: Choices) -> Request:
+    return DescribeReceived(at_ms, seen.id, seen.api_version, choices)
+
+
+def _delete(seen: Observed, at_ms: float, _: Choices) -> Request:
+    return DeleteReceived(at_ms, seen.id)
+
+
+def _join_answer(_: Body, body: Body) -> JoinAnswer:
     return JoinAnswer(
         error=body["errorCode"],
         member_id=body.get("memberId") or "",
@@ -129,7 +145,7 @@ def _members(told: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
     )
 
 
-def _sync_answer(body: Body) -> SyncAnswer:
+def _sync_answer(_: Body, body: Body) -> SyncAnswer:
     return SyncAnswer(
         error=body["errorCode"],
         protocol_type=body.get("protocolType") or None,
@@ -138,7 +154,7 @@ def _sync_answer(body: Body) -> SyncAnswer:
     )
 
 
-def _leave_answer(body: Body) -> LeaveAnswer:
+def _leave_answer(_: Body, body: Body) -> LeaveAnswer:
     return LeaveAnswer(
         error=body["errorCode"],
         members=tuple(
@@ -150,9 +166,9 @@ def _leave_answer(body: Body) -> LeaveAnswer:
 
 def _commit_answer(request: Body, response: Body) -> CommitAnswer:
     """Sum an OffsetCommit up: the coordinator's own errors are the same for every partition."""
-    asked = {(t["name"], p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
+    asked = {(_topic(t), p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
     codes = {
-        (topic["name"], part["partitionIndex"]): part["errorCode"]
+        (_topic(topic), part["partitionIndex"]): part["errorCode"]
         for topic in response["topics"]
         for part in topic["partitions"]
     }
@@ -163,38 +179,56 @@ def _commit_answer(request: Body, response: Body) -> CommitAnswer:
     )
 
 
-_ANSWERS: dict[str, Callable[[Body], Response]] = {
-    "JOIN_GROUP": _join_answer,
-    "SYNC_GROUP": _sync_answer,
-    "HEARTBEAT": lambda body: HeartbeatAnswer(body["errorCode"]),
-    "LEAVE_GROUP": _leave_answer,
-}
+def _topic(body: Body) -> str:
+    return str(body.get("name") or body["topicId"])  # ids instead of names from v10 on (KIP-848)
 
 
-def as_sent(answer: Response, api_version: int) -> Response:
-    """Drop from an answer what its version has no field for."""
-    if isinstance(answer, JoinAnswer):
-        if api_version < FIRST_JOIN_WITH_PROTOCOL_TYPE:
-            answer = replace(answer, protocol_type=None)
-        if api_version < FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
-            answer = replace(answer, skip_assignment=False)
-    elif isinstance(answer, SyncAnswer) and api_version < FIRST_SYNC_WITH_PROTOCOL:
-        answer = replace(answer, protocol_type=None, protocol=None)
-    return answer
+def _heartbeat_answer(_: Body, body: Body) -> HeartbeatAnswer:
+    return HeartbeatAnswer(body["errorCode"])
 
 
-def differences(expected: Response, observed: Response) -> tuple[tuple[str, str, str], ...]:
-    """Compare two answers; give (field, expected, observed) for every field that differs."""
-    return tuple(
-        (field.name, _show(field.name, ours), _show(field.name, theirs))
-        for field in fields(expected)
-        if (ours := getattr(expected, field.name)) != (theirs := getattr(observed, field.name))
+def _describe_answer(_: Body, body: Body) -> DescribeAnswer:
+    (told,) = body["groups"]
+    return DescribeAnswer(
+        error=told["errorCode"],
+        state=told["groupState"],
+        protocol_type=told["protocolType"],
+        protocol=told["protocolData"],
+        members=frozenset(
+            DescribedMember(
+                member_id=m["memberId"],
+                group_instance_id=m.get("groupInstanceId"),
+                client_id=m["clientId"],
+                client_host=m["clientHost"],
+                metadata=m["memberMetadata"],
+                assignment=m["memberAssignment"],
+            )
+            for m in told["members"]
+        ),
     )
 
 
-def _show(field: str, value: object) -> str:
-    if field == "error" and isinstance(value, int):
-        return name_of(value)
-    if isinstance(value, frozenset | tuple):
-        return "[" + ", ".join(sorted(str(item[0]) for item in value)) + "]"
-    return str(value)
+def _delete_answer(_: Body, body: Body) -> DeleteAnswer:
+    (told,) = body["results"]
+    return DeleteAnswer(told["errorCode"])
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How an API's bodies are read: (request, when, choices) and (request, response)."""
+
+    event: Callable[[Observed, float, Choices], Request]
+    answer: Callable[[Body, Body], Response]
+
+
+APIS = {
+    "JOIN_GROUP": Api(_join, _join_answer),
+    "SYNC_GROUP": Api(_sync, _sync_answer),
+    "HEARTBEAT": Api(_heartbeat, _heartbeat_answer),
+    "LEAVE_GROUP": Api(_leave, _leave_answer),
+    "OFFSET_COMMIT": Api(_commit, _commit_answer),
+    "DESCRIBE_GROUPS": Api(_describe, _describe_answer),
+    "DELETE_GROUPS": Api(_delete, _delete_answer),
+}
+"""The requests that the oracle knows, by their names in Kafka's request log. DescribeGroups and
+DeleteGroups may name many groups; here they name the one that the evidence is of."""

@@ -1,11 +1,15 @@
-"""One possible course of events: the oracle's group with its timers, parked requests and rows.
+"""One possible course of events: the oracle's group with its timers and parked requests.
 
 A world takes one candidate at a time (`take`) and says whether the observed answers bear it out.
 Search forks worlds; nothing here decides the order.
+
+Evidence tells windows, not instants. A world steps through the likeliest instants, and keeps the
+first and the last that each may have been: a timer's window begins and ends with that of the event
+that started it.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from reference_coordinator.effects import (
     Answer,
@@ -15,8 +19,10 @@ from reference_coordinator.effects import (
     Disarm,
     Effect,
     Persist,
+    Response,
     Transition,
 )
+from reference_coordinator.errors import Error
 from reference_coordinator.events import (
     Choices,
     Event,
@@ -25,161 +31,244 @@ from reference_coordinator.events import (
     RecordWritten,
     Timer,
     TimerFired,
+    TimerKind,
     Unloaded,
 )
 from reference_coordinator.profiles import Profile
 from reference_coordinator.records import GroupRecord
-from reference_coordinator.replay.adoption import rename
-from reference_coordinator.replay.evidence import Observed, Serving, Tolerance
+from reference_coordinator.replay.adoption import rename, with_member_id
+from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
+from reference_coordinator.replay.comparing import as_sent, differences
+from reference_coordinator.replay.evidence import Observed, Outage, Serving, Stall, Tolerance
+from reference_coordinator.replay.naming import named, renamed
+from reference_coordinator.replay.offers import offers
 from reference_coordinator.replay.result import Row, Said
 from reference_coordinator.replay.said import said
-from reference_coordinator.replay.wire import answer_of, as_sent, differences, event_of
-from reference_coordinator.state import Group, Service, State
+from reference_coordinator.replay.wire import answer_of, event_of
+from reference_coordinator.replay.yields import Yields
+from reference_coordinator.state import Group, State
 from reference_coordinator.step import step
 
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Something that may happen next: a request, a timer, a write's outcome, a serving."""
-
-    earliest_ms: float
-    at_ms: float
-    latest_ms: float
-    cause: Observed | Timer | str | Serving | None
-    """An id stands for the write which that request waits for; None for the end of evidence."""
-    hinted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """An answer that is not the oracle's."""
-
-    request: str
-    at_ms: float
-    rule: str
-    expected: str
-    observed: str
+NO_CHOICES = Choices()
 
 
 @dataclass(slots=True)
 class World:
-    """See the module. `ready` are what this stretch of evidence has yielded so far."""
+    """See the module. It is one term of one broker, which finds the record `finds` on loading.
+
+    The last event happened in [earliest_ms, latest_ms], most likely at now_ms. `lost` are requests
+    without a response that have not been acted on; `unnamed` are members that such requests made,
+    with how their ids begin, and `names` the ids that they turned out to have. `overtaken` are the
+    sessions that may end though they were restarted. `odd` counts what is not the likeliest.
+    `loose` windows are those of each event by itself: more may happen than can, so that what does
+    not happen even then is impossible; and there is less to search.
+    """
 
     profile: Profile
     tolerance: Tolerance
     group: Group
-    owner: str | None = None
-    now_ms: float = 0.0
-    timers: dict[Timer, float] = field(default_factory=dict)
-    soonest_ms: float = float("inf")
-    writes: dict[str, Observed] = field(default_factory=dict)
-    parked: dict[str, Observed] = field(default_factory=dict)
-    stored: GroupRecord | None = None
+    finds: GroupRecord | None = None
     incarnation: int = 0
-    row: Row | None = None
-    rows: list[Row] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
-    answered: list[str] = field(default_factory=list)
-    bound: Counter[str] = field(default_factory=Counter)
+    stalls: tuple[Stall, ...] = ()
+    outages: tuple[Outage, ...] = ()
+    earliest_ms: float = 0.0
+    now_ms: float = 0.0
+    latest_ms: float = 0.0
+    timers: dict[Timer, Due] = field(default_factory=dict)
+    overtaken: Mapping[Timer, Due] = field(default_factory=dict)
+    soonest_ms: float = float("inf")
+    writes: dict[str, tuple[Observed, Due]] = field(default_factory=dict)
+    parked: dict[str, Observed] = field(default_factory=dict)
+    lost: tuple[Observed, ...] = ()
+    unnamed: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    yields: Yields = field(default_factory=Yields)
+    odd: int = 0
+    loose: bool = False
     excused: Mismatch | None = None
 
     def fork(self) -> "World":
         """Copy what a step may change."""
-        return replace(
-            self,
-            timers=dict(self.timers),
-            writes=dict(self.writes),
-            parked=dict(self.parked),
-            rows=list(self.rows),
-            said=list(self.said),
-            answered=list(self.answered),
-            bound=Counter(self.bound),
-        )
+        forked = World.__new__(World)
+        for name in _FIELDS:  # `dataclasses.replace` takes twice as long
+            setattr(forked, name, getattr(self, name))
+        forked.timers = dict(self.timers)
+        forked.writes = dict(self.writes)
+        forked.parked = dict(self.parked)
+        forked.yields = self.yields.fork()
+        return forked
 
-    def overdue(self, at_ms: float) -> list[Observed]:
-        """Return the parked requests that were answered, for certain, before a time."""
+    def answered_before(self, at_ms: float, connection: str | None) -> list[Observed]:
+        """Return the parked requests that were answered, for certain, before a time.
+
+        Or before another request of their connection was taken.
+        """
         limit = at_ms - self.tolerance.early
-        return [seen for seen in self.parked.values() if seen.answered_ms < limit]
+        return [
+            seen
+            for seen in self.parked.values()
+            if seen.answered_ms < limit or (seen.connection == connection and seen.response)
+        ]
 
-    def take(self, candidate: Candidate, excuse: str = "") -> Mismatch | None:
-        """Let a candidate happen; return the first answer that is not as observed.
+    def may_run_out(self, until_ms: float) -> bool:
+        """Tell whether a timer may run out by a time."""
+        limit = until_ms + self.tolerance.early
+        if self.overtaken:
+            return True
+        if self.soonest_ms > limit:
+            return False
+        dues = self.timers.values()
+        self.soonest_ms = min((due.earliest_ms for due in dues), default=float("inf"))
+        return self.soonest_ms <= limit
+
+    def went_on(self, candidate: Candidate, seen: Observed) -> bool:
+        """Take a request that needs no search, if it leaves no trace and its answer is right.
+
+        It is then as if by `take`; otherwise nothing has happened.
+        """
+        at_ms = max(self.now_ms, candidate.at_ms)
+        group, effects = step(self.group, event_of(seen, at_ms, NO_CHOICES), self.profile)
+        if group is not self.group:
+            return False
+        last = effects[-1]
+        if not isinstance(last, Answer) or last.response != answer_of(seen):
+            return False
+        if seen.answered_ms > candidate.latest_ms + self.tolerance.reply:
+            return False
+        self.now_ms = at_ms
+        self.earliest_ms = max(self.earliest_ms, candidate.earliest_ms)
+        self.latest_ms = candidate.latest_ms
+        for effect in effects[:-1]:
+            self._absorb(effect, candidate)
+        self.yields.answered.append(seen.id)
+        return True
+
+    def take(self, candidate: Candidate, until_ms: float, excuse: str = "") -> Mismatch | None:
+        """Let a candidate happen, by `until_ms`; return the first answer that is not as observed.
 
         The answer of the request named by `excuse` is not held against the world.
         """
-        self.now_ms = max(self.now_ms, candidate.at_ms)
-        at_ms = self.now_ms
+        if candidate.cause is None:
+            return None
+        at_ms = self.now_ms = max(self.now_ms, min(candidate.at_ms, until_ms))
+        if self.loose:
+            self.earliest_ms, self.latest_ms = candidate.earliest_ms, candidate.latest_ms
+        else:
+            self.earliest_ms = max(self.earliest_ms, candidate.earliest_ms)
+            self.latest_ms = min(candidate.latest_ms, until_ms)
+        self._outlive(candidate)
         event: Event
         match candidate.cause:
             case Observed() as seen:
                 self.parked[seen.id] = seen
-                if seen.broker != self.owner and self.owner is not None:
-                    return self._elsewhere(seen, candidate, excuse)
-                event = event_of(seen, at_ms, self._choices(seen))
+                event = event_of(seen, at_ms, self._offers(seen, candidate))
             case Timer() as timer:
-                del self.timers[timer]
-                self.bound["timer_instant"] += candidate.hinted
-                event = TimerFired(at_ms, timer, self._choices())
+                if not candidate.overtaken:
+                    self._overtake(timer, candidate)
+                    del self.timers[timer]
+                self.yields.bind("timer_instant", candidate.hinted)
+                event = TimerFired(at_ms, timer, self._offers())
             case str() as request:
-                del self.writes[request]
-                self.bound["record_write"] += 1
-                event = RecordWritten(at_ms, request, choices=self._choices())
+                written = self._written(self.writes.pop(request)[0])
+                self.yields.bind("record_write")
+                event = RecordWritten(at_ms, request, written, self._offers())
             case Serving() as serving:
-                return self._serve(serving, candidate, excuse)
-            case None:
-                return None
+                event = self._served(serving)
         return self._step(event, candidate, excuse)
 
     def _step(self, event: Event, candidate: Candidate, excuse: str) -> Mismatch | None:
         before = self.group
         self.group, effects = step(before, event, self.profile)
-        self.said += [
+        if self.group is before:  # then search tries no other place for it; see `search.explain`
+            self.latest_ms = candidate.latest_ms
+        elif _ids(self.group) != _ids(before):  # a timer of nobody does nothing
+            group = self.group
+            known = {*group.members, *group.pending_joins, *group.forgotten_joins, ""}
+            self.timers = {t: due for t, due in self.timers.items() if t.member_id in known}
+        self.yields.said += [
             Said(line, subject, self.now_ms, candidate.earliest_ms, candidate.latest_ms)
             for line, subject in said(before, self.group, event)
         ]
         mismatch = None
+        for effect in effects:  # when they were sent narrows down when all of this happened
+            if isinstance(effect, Answer):
+                mismatch = self._check(effect, candidate, excuse) or mismatch
         for effect in effects:
-            mismatch = self._absorb(effect, candidate, excuse) or mismatch
+            if not isinstance(effect, Answer):
+                self._absorb(effect, candidate)
+        self._fail(candidate.cause)
         return mismatch
 
-    def _absorb(self, effect: Effect, cause: Candidate, excuse: str) -> Mismatch | None:
+    def _absorb(self, effect: Effect, cause: Candidate) -> None:
         match effect:
-            case Answer():
-                return self._check(effect, cause, excuse)
-            case Arm():
-                self.timers[effect.timer] = effect.deadline_ms
-                self.soonest_ms = min(self.soonest_ms, effect.deadline_ms)
-            case Disarm():
-                self.timers.pop(effect.timer, None)
+            case Arm(timer=timer, deadline_ms=deadline_ms):
+                self._overtake(self._known(timer), cause)
+                delay_ms = deadline_ms - self.now_ms
+                due = Due(self.earliest_ms + delay_ms, deadline_ms, self.latest_ms + delay_ms)
+                self.timers[self._known(timer)] = due
+                self.soonest_ms = min(self.soonest_ms, due.earliest_ms)
+            case Disarm(timer=timer):
+                self.timers.pop(self._known(timer), None)
             case Persist():
-                self.stored = effect.record
+                self.yields.stored.append((self.now_ms, effect.record))
                 if effect.request is not None and effect.request in self.parked:
-                    self.writes[effect.request] = self.parked[effect.request]
+                    self.writes[effect.request] = self._write(self.parked[effect.request])
             case Bound():
-                self.bound[effect.kind] += 1
+                self.yields.bind(effect.kind)
+                seen = cause.cause
+                given = isinstance(seen, Observed) and seen.told.get("memberId")
+                if effect.kind == "member_id" and isinstance(seen, Observed) and not given:
+                    prefix = effect.value.removesuffix(f"?{seen.id}")
+                    self.unnamed = {**self.unnamed, effect.value: prefix}
             case Transition():
                 self._follow(effect, cause)
             case AssignmentReceived():
-                if self.row is not None:
-                    self.row = replace(
-                        self.row,
-                        leader=effect.leader,
-                        assigned_ms=self.now_ms,
-                        assigned_members=effect.members,
-                        static_members=effect.static_members,
-                        ended_as="assigned",
-                        ended_ms=self.now_ms,
-                    )
-        return None
+                self.yields.assigned(effect, self.now_ms)
+
+    def _overtake(self, timer: Timer, cause: Candidate) -> None:
+        """Note a session that runs out, or is restarted when it may have: that may end it later."""
+        if timer.kind is not TimerKind.SESSION or not self.profile.overtaken_expiry_counts:
+            return
+        due = self.timers.get(timer)
+        if due is not None and due.earliest_ms - self.tolerance.early <= cause.latest_ms:
+            self.overtaken = {**self.overtaken, timer: due}
+
+    def _outlive(self, candidate: Candidate) -> None:
+        """Forget the sessions that would have ended by now, or that end with this."""
+        if self.overtaken:
+            self.overtaken = {
+                timer: due
+                for timer, due in self.overtaken.items()
+                if self.latest(due.latest_ms, self.tolerance.timer) >= self.earliest_ms
+                and not (candidate.overtaken and candidate.cause == timer)
+                and timer.member_id in self.group.members
+            }
+
+    def _write(self, seen: Observed) -> tuple[Observed, Due]:
+        """Tell when a write will be done: by the answer that waits for it, if it came."""
+        if seen.response is None:
+            latest_ms = self.latest(self.latest_ms, self.tolerance.reply)
+            return seen, Due(self.earliest_ms, self.now_ms, latest_ms)
+        done_ms = max(seen.answered_ms, self.now_ms)
+        return seen, Due(self.earliest_ms, done_ms, done_ms + self.tolerance.early)
+
+    def _known(self, timer: Timer) -> Timer:
+        """Return a timer under the name that its member turned out to have."""
+        name = self.names.get(timer.member_id)
+        return timer if name is None else Timer(timer.kind, name)
 
     def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
         seen = self.parked.pop(answer.request, None)
-        if seen is None:
+        if seen is None or seen.response is None:
             return None
-        self.answered.append(seen.id)
+        self.yields.answered.append(seen.id)
         observed = answer_of(seen)
-        unequal = differences(as_sent(answer.response, seen.api_version), observed)
+        ours = as_sent(answer.response, seen.api_version)
+        if self.unnamed:
+            ours = self._name(ours, observed)
+        unequal = differences(ours, observed)
         mismatch = None
-        if unequal:
+        if unequal and not self._write_failed(seen):
             mismatch = Mismatch(
                 seen.id,
                 seen.answered_ms,
@@ -189,13 +278,25 @@ class World:
             )
         elif seen.answered_ms < cause.earliest_ms - self.tolerance.early:
             mismatch = self._mistimed(seen, "answered_early", cause.earliest_ms)
-        elif seen.answered_ms > cause.latest_ms + self.tolerance.reply:
+        elif seen.answered_ms > self.latest(cause.latest_ms, self.tolerance.reply):
             mismatch = self._mistimed(seen, "answered_late", cause.latest_ms)
+        elif not self.loose:
+            self.latest_ms = min(self.latest_ms, seen.answered_ms + self.tolerance.early)
         if mismatch is not None and seen.id == excuse:
             self.excused = mismatch
             self.group = rename(self.group, answer.response, observed)
             return None
         return mismatch
+
+    def _name(self, ours: Response, theirs: Response) -> Response:
+        """Take over from an answer which ids members were given that nobody was told of."""
+        ours = renamed(ours, self.names)
+        for old, new in named(ours, theirs, self.unnamed):
+            if old in self.group.members and new not in self.group.members:
+                self.group = with_member_id(self.group, old, new)
+            self.names = {**self.names, old: new}
+            self.timers = {self._known(timer): due for timer, due in self.timers.items()}
+        return renamed(ours, self.names)
 
     def _mistimed(self, seen: Observed, rule: str, due_ms: float) -> Mismatch:
         late = seen.answered_ms - due_ms
@@ -204,40 +305,32 @@ class World:
             seen.id, seen.answered_ms, rule, "an answer at its time", f"{abs(late):.0f} ms {word}"
         )
 
-    def _elsewhere(self, seen: Observed, candidate: Candidate, excuse: str) -> Mismatch | None:
-        """Check what a broker answers that does not coordinate the group."""
-        absent = Group(self.group.group_id, service=Service.ABSENT)
-        event = event_of(seen, self.now_ms, Choices())
-        mismatch = None
-        for effect in step(absent, event, self.profile)[1]:
-            if isinstance(effect, Answer):
-                mismatch = self._check(effect, candidate, excuse)
-        return mismatch
-
-    def _serve(self, serving: Serving, candidate: Candidate, excuse: str) -> Mismatch | None:
-        event: Event
+    def _served(self, serving: Serving) -> Event:
+        """Turn a broker's coming and going as the coordinator into an event."""
+        if serving.kind == "loaded":
+            return Loaded(self.now_ms, self.finds)
+        self.writes.clear()
         if serving.kind == "loading":
-            self.owner = serving.broker
             self.timers.clear()
-            self.writes.clear()
-            event = LoadStarted(self.now_ms)
-        elif serving.kind == "loaded":
-            self.owner = serving.broker
-            self.incarnation += 1
-            self.close("superseded")
-            event = Loaded(self.now_ms, self.stored)
-        elif serving.broker != self.owner:
-            return None
-        else:
-            self.writes.clear()
-            event = Unloaded(self.now_ms)
-        return self._step(event, candidate, excuse)
+            return LoadStarted(self.now_ms)
+        return Unloaded(self.now_ms)
+
+    def latest(self, due_ms: float, slack_ms: float) -> float:
+        """Return until when something due may happen: later if the broker stands still then."""
+        limit = due_ms + slack_ms
+        for stall in sorted(self.stalls, key=lambda stall: stall.from_ms):
+            if stall.from_ms <= limit and stall.until_ms >= due_ms:
+                limit = max(limit, stall.until_ms + slack_ms)
+        return limit
 
     def _follow(self, moved: Transition, cause: Candidate) -> None:
         """Write a transition into the expected timeline."""
-        if moved.after is State.PREPARING_REBALANCE:
-            self.close("superseded")
-            self.row = Row(
+        self.yields.moves.append(moved)
+        if moved.after is not State.PREPARING_REBALANCE:
+            self.yields.follow(moved, self.now_ms)
+            return
+        self.yields.begin(
+            Row(
                 incarnation=self.incarnation,
                 old_generation=moved.generation,
                 started_ms=self.now_ms,
@@ -246,44 +339,63 @@ class World:
                 reason=str(moved.reason),
                 member_id=moved.member_id,
             )
-        elif self.row is None:
-            return
-        elif moved.after is State.COMPLETING_REBALANCE:
-            self.row = replace(
-                self.row,
-                joined_ms=self.now_ms,
-                generation=moved.generation,
-                members=moved.members,
-            )
-        elif moved.after is State.EMPTY:
-            self.row = replace(
-                self.row,
-                joined_ms=self.now_ms,
-                generation=moved.generation,
-                members=0,
-                ended_as="empty",
-                ended_ms=self.now_ms,
-            )
+        )
 
-    def close(self, ended_as: str) -> None:
-        """Put the row under way, if any, on the timeline; `ended_as` if it has not ended yet."""
-        if self.row is None:
-            return
-        if self.row.ended_as == "open":
-            self.row = replace(self.row, ended_as=ended_as, ended_ms=self.now_ms)
-        self.rows.append(self.row)
-        self.row = None
+    def _written(self, seen: Observed) -> Error:
+        """Bind the outcome of a write."""
+        outcome = self._outcome(seen)
+        if outcome is not Error.NONE:
+            self.yields.bind("failed_write")
+        return outcome
 
-    def _choices(self, seen: Observed | None = None) -> Choices:
-        """Offer what was observed for the things Kafka leaves open."""
-        leader = protocol = ""
-        waiting = [p for p in self.parked.values() if p.api == "JOIN_GROUP"]
-        for other in sorted(waiting, key=lambda p: p.answered_ms):
-            if other.response["errorCode"] == 0:
-                leader = other.response.get("leader") or ""
-                protocol = other.response.get("protocolName") or ""
-                break
-        given = ""
-        if seen is not None and seen.api == "JOIN_GROUP":
-            given = seen.response.get("memberId") or ""
-        return Choices(given, leader, protocol)
+    def _outcome(self, seen: Observed) -> Error:
+        """Tell the outcome of a write: it succeeds, unless a broker was down meanwhile.
+
+        Then the answer may tell of an error that only a write can end in.
+        """
+        down = any(
+            outage.from_ms <= seen.answered_ms and outage.until_ms >= seen.earliest_ms
+            for outage in self.outages
+        )
+        code = answer_of(seen).error if down and seen.response else Error.NONE
+        return Error(code) if code in self.profile.failed_writes else Error.NONE
+
+    def _fail(self, cause: object) -> None:
+        """Let a request that would wait be answered with the failure of what was written before."""
+        if not isinstance(cause, Observed) or cause.id not in self.parked or not cause.response:
+            return
+        waits = self.profile.answers_wait_for_writes and cause.id not in self.writes
+        if waits and self._write_failed(cause):
+            del self.parked[cause.id]
+            self.yields.answered.append(cause.id)
+
+    def _offers(self, seen: Observed | None = None, candidate: Candidate | None = None) -> Choices:
+        found = offers(self.group, self.parked.values(), self.unnamed, seen)
+        if candidate is None:
+            return found
+        leader = candidate.leader or found.leader
+        return replace(found, leader=leader, protocol=candidate.protocol or found.protocol)
+
+    def next_writes(self) -> list[str]:
+        """Name the writes that may be done next: they keep their order where answers wait for it.
+
+        One that fails may fail before others are done.
+        """
+        requests = list(self.writes)
+        if len(requests) < 2 or not self.profile.answers_wait_for_writes:
+            return requests
+        failing = [r for r in requests[1:] if self._outcome(self.writes[r][0]) is not Error.NONE]
+        return [requests[0], *failing]
+
+    def _write_failed(self, seen: Observed) -> bool:
+        """Tell whether an answer is what became of a write that it had to wait for."""
+        waits = seen.api == "OFFSET_COMMIT" or self.profile.answers_wait_for_writes
+        return waits and self._written(seen) is not Error.NONE
+
+
+def _ids(group: Group) -> tuple[int, int, Mapping[str, str]]:
+    """Return what changes when a member goes, or goes by another id."""
+    return len(group.members), len(group.pending_joins), group.static_ids
+
+
+_FIELDS = tuple(field.name for field in fields(World))

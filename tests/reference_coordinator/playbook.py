@@ -13,21 +13,19 @@ It also holds every test to two rules of the wire: a request is answered once, a
 coordinator has it in its hands.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import ClassVar
 
 from reference_coordinator.effects import (
     Answer,
     Arm,
     AssignmentReceived,
     Bound,
-    CommitAnswer,
+    DeleteAnswer,
     Disarm,
     Effect,
-    HeartbeatAnswer,
     JoinAnswer,
-    LeaveAnswer,
     Persist,
     Reason,
     SyncAnswer,
@@ -36,37 +34,45 @@ from reference_coordinator.effects import (
 from reference_coordinator.errors import Error
 from reference_coordinator.events import (
     Choices,
-    CommitReceived,
     Event,
-    HeartbeatReceived,
-    JoinReceived,
-    LeaveReceived,
+    Expired,
     Loaded,
     LoadStarted,
     RecordWritten,
     Request,
-    SyncReceived,
     Timer,
     TimerFired,
     TimerKind,
     Unloaded,
 )
-from reference_coordinator.profiles import Profile, Settings, kafka_4_3
+from reference_coordinator.profiles import Profile, Settings
 from reference_coordinator.records import GroupRecord
+from reference_coordinator.releases import NEWEST
 from reference_coordinator.state import Group, Member, State
 from reference_coordinator.step import step
+from tests.reference_coordinator.asking import BOTH, REBALANCE_MS, SESSION_MS, Requests
 from tests.reference_coordinator.call import Call
 
+__all__ = [
+    "BOTH",
+    "HEARTBEAT_MS",
+    "INITIAL_DELAY_MS",
+    "REBALANCE_MS",
+    "SESSION_MS",
+    "Playbook",
+    "requests_in_hand",
+    "statics",
+]
+
 INITIAL_DELAY_MS = 1_000
-SESSION_MS = 10_000
 HEARTBEAT_MS = 3_000
-REBALANCE_MS = 30_000
-BOTH = ("range", "roundrobin")
-"""What most members of a play support: `range` is then the selected protocol."""
 
 
-class Playbook:
+class Playbook(Requests):
     """One group on one coordinator, driven by hand in virtual time (ms, from 0)."""
+
+    release: ClassVar[Profile] = NEWEST
+    """Whose rules plays follow; the fixture `profile` puts the one under test here."""
 
     def __init__(
         self,
@@ -74,15 +80,15 @@ class Playbook:
         group_id: str = "orders-app",
         initial_delay_ms: int = INITIAL_DELAY_MS,
         max_size: int = Settings().max_size,
-        profile: Profile | None = None,
     ) -> None:
+        super().__init__()
         settings = Settings(
             initial_rebalance_delay_ms=initial_delay_ms,
             min_session_timeout_ms=10,
             max_session_timeout_ms=600_000,
             max_size=max_size,
         )
-        self.profile = (profile or kafka_4_3()).with_settings(settings)
+        self.profile = self.release.with_settings(settings)
         self.group = Group(group_id)
         self.now_ms = 0.0
         self.choices = Choices()
@@ -93,10 +99,10 @@ class Playbook:
         self.writes: list[str] = []
         self.calls: dict[str, Call] = {}
         self.transitions: list[Transition] = []
-        self.records: list[GroupRecord] = []
+        self.records: list[GroupRecord | None] = []
+        """What was written, a tombstone as None."""
         self.assignments: list[AssignmentReceived] = []
         self.bound: list[Bound] = []
-        self._drawn: Counter[str] = Counter()
 
     # What the play looks like now.
 
@@ -133,134 +139,6 @@ class Playbook:
         """Return the member that an instance id stands for."""
         return self.group.members[self.id_of(instance)]
 
-    # Requests.
-
-    def join(
-        self,
-        member_id: str = "",
-        *,
-        instance: str | None = None,
-        client: str = "client",
-        version: int = 9,
-        protocols: tuple[str, ...] = BOTH,
-        subscription: str = "orders",
-        protocol_type: str = "consumer",
-        session_ms: int = SESSION_MS,
-        rebalance_ms: int = REBALANCE_MS,
-        drawn: str | None = None,
-    ) -> Call[JoinAnswer]:
-        """Send JoinGroup; a new member id, if it gets one, is `<instance or client>-<n>`.
-
-        `drawn` is offered in its place.
-        """
-        prefix = instance or client
-        offered = f"{prefix}-{self._drawn[prefix] + 1}" if drawn is None else drawn
-        event = JoinReceived(
-            at_ms=self.now_ms,
-            request=self._name("join", member_id or prefix),
-            api_version=version,
-            client_id=client,
-            member_id=member_id,
-            group_instance_id=instance,
-            session_timeout_ms=session_ms,
-            rebalance_timeout_ms=rebalance_ms,
-            protocol_type=protocol_type,
-            protocols=tuple((name, f"{name}:{subscription}") for name in protocols),
-            choices=replace(self.choices, new_member_id=offered),
-        )
-        call = self._ask(event)
-        if any(b.kind == "member_id" and b.value == offered for b in self.bound):
-            self._drawn[prefix] += 1
-        return call
-
-    def join_dynamic(self, client: str, *, session_ms: int = SESSION_MS) -> Call[JoinAnswer]:
-        """Join as today's clients do, in two steps (KIP-394); return the second."""
-        first = self.join(client=client, session_ms=session_ms)
-        assert first.error is Error.MEMBER_ID_REQUIRED
-        return self.join(first.answer.member_id, client=client, session_ms=session_ms)
-
-    def sync(
-        self,
-        member_id: str,
-        *,
-        instance: str | None = None,
-        generation: int | None = None,
-        protocol_type: str | None = None,
-        protocol: str | None = None,
-        **assignments: str,
-    ) -> Call[SyncAnswer]:
-        """Send SyncGroup, of the current generation unless another is given."""
-        return self._ask(
-            SyncReceived(
-                at_ms=self.now_ms,
-                request=self._name("sync", member_id),
-                generation=self.generation if generation is None else generation,
-                member_id=member_id,
-                group_instance_id=instance,
-                protocol_type=protocol_type,
-                protocol=protocol,
-                assignments=tuple(assignments.items()),
-            )
-        )
-
-    def sync_everyone(self) -> None:
-        """Let the leader give each member `work of <member id>`, and the followers fetch it."""
-        work = {member_id: f"work of {member_id}" for member_id in self.group.members}
-        leader = self.leader or ""
-        assert self.sync(leader, **work).error is Error.NONE
-        for follower in sorted(self.member_ids - {leader}):
-            assert self.sync(follower).answer.assignment == work[follower]
-        assert self.state is State.STABLE
-
-    def heartbeat(
-        self, member_id: str, *, instance: str | None = None, generation: int | None = None
-    ) -> Error:
-        """Send Heartbeat, of the current generation unless another is given."""
-        call: Call[HeartbeatAnswer] = self._ask(
-            HeartbeatReceived(
-                at_ms=self.now_ms,
-                request=self._name("heartbeat", member_id),
-                generation=self.generation if generation is None else generation,
-                member_id=member_id,
-                group_instance_id=instance,
-            )
-        )
-        return call.error
-
-    def leave(self, *members: tuple[str, str | None], version: int = 5) -> LeaveAnswer:
-        """Send LeaveGroup for (member id, instance id)s."""
-        call: Call[LeaveAnswer] = self._ask(
-            LeaveReceived(
-                at_ms=self.now_ms,
-                request=self._name("leave", str(len(members))),
-                api_version=version,
-                members=members,
-                choices=self.choices,
-            )
-        )
-        return call.answer
-
-    def commit(
-        self,
-        member_id: str = "",
-        *,
-        instance: str | None = None,
-        generation: int | None = None,
-        version: int = 9,
-    ) -> Error:
-        """Send OffsetCommit, of the current generation unless another is given."""
-        call: Call[CommitAnswer] = self._ask(
-            CommitReceived(
-                at_ms=self.now_ms,
-                request=self._name("commit", member_id),
-                api_version=version,
-                generation=self.generation if generation is None else generation,
-                member_id=member_id,
-                group_instance_id=instance,
-            )
-        )
-        return call.error
-
     # What happens to the coordinator.
 
     def after(self, ms: float, *, alive: Iterable[str] = ()) -> None:
@@ -286,7 +164,11 @@ class Playbook:
         deadline = self.timers.get(Timer(kind, member_id))
         return None if deadline is None else deadline - self.now_ms
 
-    def written(self, call: Call[JoinAnswer] | Call[SyncAnswer], error: Error = Error.NONE) -> None:
+    def written(
+        self,
+        call: Call[JoinAnswer] | Call[SyncAnswer] | Call[DeleteAnswer],
+        error: Error = Error.NONE,
+    ) -> None:
         """Let the write that a request waits for come out well, or with an error."""
         self.writes.remove(call.request)
         self._step(RecordWritten(self.now_ms, call.request, error, self.choices))
@@ -307,6 +189,10 @@ class Playbook:
         """Let the broker finish loading the group from a record."""
         self._step(Loaded(self.now_ms, record))
 
+    def expire(self) -> None:
+        """Let the broker remove the Empty group, as it does once its offsets have expired."""
+        self._step(Expired(self.now_ms))
+
     def crash(self) -> None:
         """Let the broker die and another take over from what was written last."""
         self.start_loading()
@@ -317,9 +203,6 @@ class Playbook:
         self.group = replace(self.group, state=state)
 
     # How the play is kept.
-
-    def _name(self, kind: str, who: str) -> str:
-        return f"{kind} {len(self.calls) + 1} of {who}"
 
     def _ask(self, event: Request) -> Call:
         call: Call = Call(event.request)

@@ -12,6 +12,9 @@ from tests.reference_coordinator.playbook import (
     Playbook,
     statics,
 )
+from tests.reference_coordinator.releases import EVERY_RELEASE
+
+pytestmark = EVERY_RELEASE
 
 
 def test_stale_pending_sync_id_makes_a_spurious_rebalance():

@@ -1,4 +1,4 @@
-"""The first rebalance of an Empty group waits for company: case 32.
+"""The first rebalance of an Empty group waits for company, beside Kafka's own tests.
 
 `group.initial.rebalance.delay.ms`, extended by every newcomer up to the rebalance timeout.
 """
@@ -6,52 +6,11 @@
 from reference_coordinator.effects import Reason
 from reference_coordinator.state import State
 from tests.reference_coordinator.playbook import REBALANCE_MS, Playbook, statics
+from tests.reference_coordinator.releases import EVERY_RELEASE, by_coordinator
+
+pytestmark = EVERY_RELEASE
 
 DELAY_MS = 1_000
-
-
-def test_should_delay_initial_rebalance_by_group_initial_rebalance_delay_on_empty_group():
-    """One member alone is in after one delay."""
-    play = Playbook(initial_delay_ms=DELAY_MS)
-    first = play.join(instance="I1")
-    assert (play.state, play.rebalances) == (State.PREPARING_REBALANCE, [Reason.NEW_MEMBER])
-    play.after(DELAY_MS - 1)
-    assert first.parked
-    play.after(1)
-    assert first.answer.generation == 1
-
-
-def test_should_reset_rebalance_delay_when_new_member_joins_group_during_initial_rebalance():
-    """Who comes within a delay starts another one at its end."""
-    play = Playbook(initial_delay_ms=DELAY_MS)
-    first = play.join(instance="I1")
-    play.after(DELAY_MS - 1)
-    second = play.join(instance="I2")
-    play.after(1)
-    assert (first.parked, second.parked) == (True, True)
-    play.after(DELAY_MS - 1)
-    third = play.join(instance="I3")
-    play.after(1)
-    assert third.parked
-    play.after(DELAY_MS - 1)
-    assert (first.parked, second.parked, third.parked) == (True, True, True)
-    play.after(1)
-    assert [call.answer.generation for call in (first, second, third)] == [1, 1, 1]
-    assert play.rebalances == [Reason.NEW_MEMBER]
-
-
-def test_should_delay_rebalance_upto_rebalance_timeout():
-    """Newcomers cannot put it off past the rebalance timeout."""
-    play = Playbook(initial_delay_ms=DELAY_MS)
-    timeout = 2 * DELAY_MS + 500
-    calls = [play.join(instance="I1", rebalance_ms=timeout)]
-    for n in range(2, 5):
-        play.after(800)
-        calls.append(play.join(instance=f"I{n}", rebalance_ms=timeout))
-    play.after(timeout - 2_400 - 1)
-    assert all(call.parked for call in calls)
-    play.after(1)
-    assert {call.answer.generation for call in calls} == {1}
 
 
 def test_pending_and_returning_members_do_not_extend_the_delay():
@@ -66,7 +25,7 @@ def test_pending_and_returning_members_do_not_extend_the_delay():
 
 
 def test_a_pending_member_does_not_hold_up_the_end_of_the_delay():
-    """Java: when the delay is over the join phase ends, whoever has still to come."""
+    """When the delay is over the join phase ends, whoever has still to come."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     first = play.join(instance="I1")
     pending = play.join(client="c").answer.member_id
@@ -77,23 +36,24 @@ def test_a_pending_member_does_not_hold_up_the_end_of_the_delay():
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
 
 
-def test_delay_applies_whenever_the_group_was_empty():
-    """Facts 5.3, seen live: Java delays and extends in a group of a later generation as well."""
+@by_coordinator("delays", scala=1, java=2)
+def test_newcomers_extend_every_initial_delay(delays):
+    """Seen live on 3.9.1: both delay whenever the group was Empty, Java extends too."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     (member,) = statics(play, "I1")
     play.leave((member, "I1"))
     assert (play.state, play.generation) == (State.EMPTY, 2)
     first = play.join(instance="I1")
-    play.after(DELAY_MS - 1)
+    play.after(DELAY_MS / 2)
     second = play.join(instance="I2")
-    play.after(DELAY_MS)
+    play.after((delays - 0.5) * DELAY_MS - 1)
     assert (first.parked, second.parked) == (True, True)
     play.after(1)
     assert second.answer.generation == 3
 
 
 def test_no_delay_when_the_group_has_members():
-    """Facts 5.4: the delay belongs to Empty -> PreparingRebalance alone."""
+    """The delay belongs to Empty -> PreparingRebalance alone."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     (member,) = statics(play, "I1")
     newcomer = play.join(instance="I2")
@@ -102,7 +62,7 @@ def test_no_delay_when_the_group_has_members():
 
 
 def test_rebalance_timeout_is_the_longest_of_all_members():
-    """Facts 5.4: the slowest member sets the pace of everybody."""
+    """The slowest member sets the pace of everybody."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     patient, quick = [
         play.join(instance=name, rebalance_ms=timeout, session_ms=100_000)
@@ -139,10 +99,11 @@ def test_newcomers_of_a_later_rebalance_do_not_extend_the_next_delay():
 
 
 def test_a_newcomer_nobody_waited_for_extends_the_next_delay():
-    """Java: the mark "somebody new came" is cleared only where the delay is extended.
+    """The mark "somebody new came" is cleared only where the delay is extended.
 
     Left over when the rebalance timeout ended the delay, it outlives the generation and lets the
-    next first member wait twice (`tryCompleteInitialRebalanceElseSchedule`; 4.3.0's jar as well).
+    next first member wait twice (Java: `tryCompleteInitialRebalanceElseSchedule`, 3.9.1 and 4.3.0;
+    Scala: `InitialDelayedJoin.onComplete`, if it was the first generation).
     """
     play = Playbook(initial_delay_ms=DELAY_MS)
     first, second = [play.join(instance=f"I{n}", rebalance_ms=DELAY_MS) for n in (1, 2)]

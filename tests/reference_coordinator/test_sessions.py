@@ -1,57 +1,21 @@
-"""Members that fall silent: cases 30, 31 and 33."""
-
-from dataclasses import replace
-
-import pytest
+"""Members that fall silent, beside Kafka's own tests."""
 
 from reference_coordinator.effects import JoinAnswer, Reason
 from reference_coordinator.errors import Error
 from reference_coordinator.events import TimerKind
-from reference_coordinator.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS, kafka_4_3
 from reference_coordinator.state import State
 from tests.reference_coordinator.playbook import (
-    INITIAL_DELAY_MS,
     REBALANCE_MS,
     SESSION_MS,
     Playbook,
     statics,
 )
+from tests.reference_coordinator.releases import EVERY_RELEASE, by_coordinator
+
+pytestmark = EVERY_RELEASE
 
 FIVE_MINUTES_MS = 300_000
 TEN_MINUTES_MS = 600_000
-
-
-def test_session_timeout():
-    """The session ends, and with it the membership."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    play.after(SESSION_MS - 1, alive=[leader])
-    assert play.member_ids == {leader, follower}
-    play.after(1)
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.SESSION_EXPIRED]
-    assert play.transitions[-1].member_id == follower
-    assert play.heartbeat(follower, instance="F") is Error.UNKNOWN_MEMBER_ID
-    assert play.heartbeat(leader, instance="L") is Error.REBALANCE_IN_PROGRESS
-
-
-def test_heartbeat_maintains_session():
-    """Each heartbeat restarts the session."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    for _ in range(5):
-        play.after(SESSION_MS - 1)
-        assert play.heartbeat(member, instance="I1") is Error.NONE
-    assert play.rebalances == [Reason.NEW_MEMBER]
-
-
-def test_commit_maintains_session():
-    """So does each commit."""
-    play = Playbook()
-    (member,) = statics(play, "I1")
-    for _ in range(5):
-        play.after(SESSION_MS - 1)
-        assert play.commit(member, instance="I1") is Error.NONE
-    assert play.rebalances == [Reason.NEW_MEMBER]
 
 
 def test_refused_heartbeats_and_commits_do_not_maintain_the_session():
@@ -65,33 +29,20 @@ def test_refused_heartbeats_and_commits_do_not_maintain_the_session():
     assert play.state is State.EMPTY
 
 
-def test_sync_in_stable_does_not_maintain_the_session():
-    """Facts 5.3: Scala restarts the session here, Java does not."""
+@by_coordinator("lives_ms", scala=SESSION_MS, java=1)
+def test_sync_in_stable_restarts_session(lives_ms):
+    """Seen live on 3.9.1: in Scala it does, in Java not."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.after(SESSION_MS - 1)
     assert play.sync(member, instance="I1").error is Error.NONE
-    play.after(1)
+    assert play.armed(TimerKind.SESSION, member) == lives_ms
+    play.after(lives_ms)
     assert play.state is State.EMPTY
 
 
-def test_session_timeout_during_rebalance():
-    """In PreparingRebalance heartbeats count; without them the join phase goes on."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    rejoin = play.join(leader, instance="L")
-    play.after(SESSION_MS - 1)
-    assert play.heartbeat(follower, instance="F") is Error.REBALANCE_IN_PROGRESS
-    play.after(SESSION_MS - 1)
-    assert rejoin.parked
-    play.after(1)
-    assert (rejoin.answer.generation, len(rejoin.answer.members)) == (2, 1)
-    assert play.heartbeat(follower, instance="F") is Error.UNKNOWN_MEMBER_ID
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
-
-
 def test_two_expiries_make_one_rebalance():
-    """Facts 1.9, seen live: the second member to expire only ends what the first began."""
+    """Seen live: the second member to expire only ends what the first began."""
     play = Playbook()
     statics(play, "L", "F")
     play.after(SESSION_MS)
@@ -100,7 +51,7 @@ def test_two_expiries_make_one_rebalance():
 
 
 def test_waiting_members_do_not_expire():
-    """Facts 5.4: a known member lives as long as it waits, and gets a fresh session after."""
+    """A known member lives as long as it waits, and gets a fresh session after."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     rejoin = play.join(leader, instance="L")
@@ -119,92 +70,72 @@ def test_waiting_members_do_not_expire():
     assert play.member_ids == {leader}
 
 
-def test_new_member_timeout_completion():
-    """A join that waits for five minutes fails with UNKNOWN_MEMBER_ID."""
-    play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
-    first = play.join(instance="I1")
-    play.after(FIVE_MINUTES_MS - 1)
-    assert first.parked
-    play.after(1)
-    assert first.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
-    assert NEW_MEMBER_JOIN_TIMEOUT_MS == FIVE_MINUTES_MS
-
-
-def test_new_member_join_expiration():
-    """The same in a group that waits for an old member; that one is not affected."""
-    play = Playbook()
-    (old,) = statics(play, "I1", rebalance_ms=TEN_MINUTES_MS)
-    newcomer = play.join(instance="I2")
-    play.after(FIVE_MINUTES_MS - 1, alive=[old])
-    assert newcomer.parked
-    play.after(1)
-    assert newcomer.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
-    assert play.member_ids == {old}
-    assert play.state is State.PREPARING_REBALANCE
-
-
-@pytest.mark.parametrize("synced", [False, True])
-def test_new_member_failure_after_completion(synced):
-    """Once answered, after JoinGroup or SyncGroup, its session is like any other."""
-    play = Playbook()
-    leader, newcomer = play.join(instance="L"), play.join(instance="N")
-    play.after(2 * INITIAL_DELAY_MS)
-    if synced:
-        play.sync_everyone()
-    play.after(SESSION_MS - 1, alive=[leader.answer.member_id])
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    play.after(1)
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.SESSION_EXPIRED]
-    assert newcomer.answer.member_id not in play.member_ids
-
-
-def test_heartbeat_expiration_should_remove_pending_member():
-    """An id that is never used is forgotten after the session of its request."""
-    play = Playbook()
-    pending = play.join(client="c", session_ms=SESSION_MS).answer.member_id
-    assert play.group.pending_joins == {pending}
-    play.after(SESSION_MS - 1)
-    assert play.group.pending_joins == {pending}
-    play.after(1)
-    assert play.group.pending_joins == frozenset()
-    assert play.join(pending, client="c").answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, pending)
-    assert play.transitions == []
-
-
-def test_heartbeat_expiration_should_remove_member():
-    """In Java an expiry ends the initial delay, here with nobody left."""
+@by_coordinator("empty_after_ms", scala=TEN_MINUTES_MS, java=FIVE_MINUTES_MS)
+def test_expiry_ends_initial_delay(empty_after_ms):
+    """Here with nobody left; in Scala the delay runs out all the same."""
     play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
     play.join(instance="I1")
     play.after(FIVE_MINUTES_MS)
-    assert (play.state, play.generation, play.member_ids) == (State.EMPTY, 1, set())
+    assert play.member_ids == set()
+    assert (play.state is State.EMPTY) == (empty_after_ms == FIVE_MINUTES_MS)
+    play.after(empty_after_ms - FIVE_MINUTES_MS)
+    assert (play.state, play.generation) == (State.EMPTY, 1)
     assert play.armed(TimerKind.JOIN) is None
 
 
-def test_pending_member_that_expires_ends_the_initial_delay_in_java():
-    """All others have joined, so the join phase ends long before time."""
-    play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
+@by_coordinator("ends_after_ms", scala=2 * SESSION_MS, java=SESSION_MS)
+def test_expiry_of_a_pending_member_ends_initial_delay(ends_after_ms):
+    """Seen live on 3.9.1: once all others have joined, in Java alone."""
+    play = Playbook(initial_delay_ms=2 * SESSION_MS)
     first = play.join(instance="I1")
     play.join(client="c", session_ms=SESSION_MS)
-    play.after(SESSION_MS - 1)
+    play.after(ends_after_ms - 1)
     assert first.parked
     play.after(1)
     assert first.answer.generation == 1
 
 
-def test_pending_member_that_expires_does_not_end_the_initial_delay_in_scala():
-    """Facts 5.3: in the Scala coordinator the delay always runs out."""
-    scala = replace(kafka_4_3(), expiry_ends_initial_delay=False)
-    play = Playbook(initial_delay_ms=2 * SESSION_MS, profile=scala)
-    first = play.join(instance="I1")
-    play.join(client="c", session_ms=SESSION_MS)
-    play.after(2 * SESSION_MS - 1)
-    assert first.parked
+@by_coordinator("dies_after_ms", scala=SESSION_MS, java=None)
+def test_replaced_newcomer_stays_new(dies_after_ms):
+    """Seen live on 3.9.1: its return starts a session, which in Scala ends though it waits."""
+    play = Playbook()
+    (old,) = statics(play, "I1")
+    play.join(instance="I2", session_ms=SESSION_MS)
+    back = play.join(instance="I2", session_ms=2 * SESSION_MS)
+    play.after(SESSION_MS - 1, alive=[old])
+    assert back.parked
     play.after(1)
-    assert first.answer.generation == 1
+    assert back.parked == (dies_after_ms is None)
+    play.join(old, instance="I1")
+    assert back.error is (Error.NONE if dies_after_ms is None else Error.UNKNOWN_MEMBER_ID)
+
+
+def test_replaced_member_of_old_lives_as_long_as_it_waits():
+    """Whoever went through a join phase is new no longer, nor is who comes back in its place."""
+    play = Playbook()
+    old, _ = statics(play, "I1", "I2")
+    back = play.join(instance="I2", subscription="payments", protocols=("roundrobin",))
+    again = play.join(instance="I2", protocols=("roundrobin",))
+    assert back.error is Error.FENCED_INSTANCE_ID
+    play.after(2 * SESSION_MS, alive=[old])
+    assert again.parked
+
+
+def test_new_member_that_heartbeats_while_it_waits_may_expire():
+    """Seen live on 3.9.1: its heartbeat starts a session in place of the five minutes."""
+    play = Playbook()
+    (old,) = statics(play, "I1")
+    newcomer = play.join_dynamic("c")
+    member_id = next(iter(play.member_ids - {old}))
+    assert play.heartbeat(member_id) is Error.REBALANCE_IN_PROGRESS
+    play.after(SESSION_MS - 1, alive=[old])
+    assert newcomer.parked
+    play.after(1)
+    assert newcomer.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
 
 
 def test_pending_member_holds_up_the_join_phase():
-    """Facts 5.4: a join phase waits for pending members too, until they expire."""
+    """A join phase waits for pending members too, until they expire."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.join(client="c", session_ms=SESSION_MS)

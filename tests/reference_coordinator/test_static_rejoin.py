@@ -1,4 +1,4 @@
-"""Static members return to a Stable group with a new id: cases 7 and 11 to 16.
+"""Static members return to a Stable group with a new id, beside Kafka's own tests.
 
 In all of these the member lost its id (it restarted). Members that come back with the id they
 have: `test_known_member_rejoin`.
@@ -10,69 +10,15 @@ from reference_coordinator.effects import JoinAnswer, Reason
 from reference_coordinator.errors import Error
 from reference_coordinator.events import Choices
 from reference_coordinator.state import State
-from tests.reference_coordinator.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
+from tests.reference_coordinator.playbook import SESSION_MS, Playbook, statics
+from tests.reference_coordinator.releases import EVERY_RELEASE, by_coordinator
 
-EVERY_VERSION = pytest.mark.parametrize("version", [5, 6, 7, 8, 9])
+pytestmark = EVERY_RELEASE
+
 WRITE_ERRORS = pytest.mark.parametrize(
     "error", [Error.UNKNOWN_SERVER_ERROR, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR]
 )
 """What Kafka makes of MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER."""
-
-
-def assert_replaced(play: Playbook, instance: str, old: str, new: str) -> None:
-    """The old id is fenced wherever it names its instance, unknown where it does not."""
-    assert play.id_of(instance) == new
-    assert play.join(old, instance=instance).error is Error.FENCED_INSTANCE_ID
-    assert play.sync(old, instance=instance).error is Error.FENCED_INSTANCE_ID
-    assert play.heartbeat(old, instance=instance) is Error.FENCED_INSTANCE_ID
-    assert play.join(old).error is Error.UNKNOWN_MEMBER_ID
-    assert play.sync(old).error is Error.UNKNOWN_MEMBER_ID
-    assert play.heartbeat(old) is Error.UNKNOWN_MEMBER_ID
-    assert play.heartbeat(new, instance=instance) is Error.NONE
-
-
-@EVERY_VERSION
-def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
-    """The leader returns without a rebalance; only v9 tells it that it leads (KIP-814)."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    back = play.join(instance="L", version=version)
-    everyone = frozenset({("L-2", "L", "range:orders"), (follower, "F", "range:orders")})
-    assert back.answer == JoinAnswer(
-        Error.NONE,
-        member_id="L-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader="L-2" if version == 9 else leader,
-        skip_assignment=version == 9,
-        members=everyone if version == 9 else frozenset(),
-    )
-    assert (play.state, play.leader) == (State.STABLE, "L-2")
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    assert play.sync("L-2", instance="L").answer.assignment == f"work of {leader}"
-    assert_replaced(play, "L", leader, "L-2")
-
-
-@EVERY_VERSION
-def test_static_member_rejoin_as_follower_with_unknown_member_id(version):
-    """The follower returns without a rebalance, to its old assignment."""
-    play = Playbook()
-    leader, follower = statics(play, "L", "F")
-    back = play.join(instance="F", version=version)
-    assert back.answer == JoinAnswer(
-        Error.NONE,
-        member_id="F-2",
-        generation=1,
-        protocol_type="consumer",
-        protocol="range",
-        leader=leader,
-    )
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    synced = play.sync("F-2", instance="F").answer
-    assert (synced.error, synced.assignment) == (Error.NONE, f"work of {follower}")
-    assert (synced.protocol_type, synced.protocol) == ("consumer", "range")
-    assert_replaced(play, "F", follower, "F-2")
 
 
 def test_replaced_member_is_stored():
@@ -97,34 +43,6 @@ def test_replaced_member_is_stored():
     assert play.heartbeat("L-2", instance="L") is Error.NONE
 
 
-@pytest.mark.parametrize("instance", ["L", "F"])
-def test_static_member_rejoin_with_unknown_member_id_and_selected_protocol_changed(instance):
-    """Without `range` the group would select another protocol, so it rebalances."""
-    play = Playbook()
-    statics(play, "L", "F")
-    back = play.join(instance=instance, protocols=("roundrobin",))
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.PROTOCOL_CHANGE]
-    assert back.parked
-    other = "F" if instance == "L" else "L"
-    play.join(play.id_of(other), instance=other)
-    answer = back.answer
-    assert (answer.error, answer.generation, answer.protocol) == (Error.NONE, 2, "roundrobin")
-    assert answer.member_id == play.id_of(instance) == f"{instance}-2"
-    assert not answer.skip_assignment
-    assert play.leader == ("L-2" if instance == "L" else "L-1")
-
-
-def test_static_member_rejoin_with_unknown_member_id_while_select_protocol_unchanged():
-    """Fewer protocols, but still the selected one: no rebalance."""
-    play = Playbook()
-    _, follower = statics(play, "L", "F")
-    back = play.join(instance="F", protocols=("range",))
-    assert (back.error, back.answer.generation) == (Error.NONE, 1)
-    assert (play.rebalances, play.state) == ([Reason.NEW_MEMBER], State.STABLE)
-    assert play.sync("F-2", instance="F").answer.assignment == f"work of {follower}"
-    assert_replaced(play, "F", follower, "F-2")
-
-
 @pytest.mark.parametrize(
     ("picked", "rebalances"),
     [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])],
@@ -143,9 +61,7 @@ def test_static_member_whose_return_makes_a_tie_of_the_votes(picked, rebalances)
 @WRITE_ERRORS
 @pytest.mark.parametrize("instance", ["L", "F"])
 @pytest.mark.parametrize("version", [8, 9])
-def test_static_member_rejoin_while_select_protocol_unchanged_persistence_failure(
-    error, instance, version
-):
+def test_failed_return_goes_on_under_the_old_id(error, instance, version):
     """What could not be stored has not happened; the old id goes on."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
@@ -163,36 +79,10 @@ def test_static_member_rejoin_while_select_protocol_unchanged_persistence_failur
     )
     assert play.rebalances == [Reason.NEW_MEMBER]
     assert (play.state, play.leader) == (State.STABLE, leader)
-    assert [name for name, _ in play.member(instance).protocols] == ["range", "roundrobin"]
     assert play.heartbeat(old, instance=instance) is Error.NONE
     assert play.sync(old, instance=instance).answer.assignment == f"work of {old}"
     assert play.heartbeat(f"{instance}-2", instance=instance) is Error.FENCED_INSTANCE_ID
     assert play.heartbeat(f"{instance}-2") is Error.UNKNOWN_MEMBER_ID
-
-
-@EVERY_VERSION
-@pytest.mark.parametrize("instance", ["L", "F"])
-def test_replace_static_member_in_stable_state_with_updated_timeouts_and_persist_change(
-    version, instance
-):
-    """Case 14 (KAFKA-14009): the new timeouts hold, the session's from the first heartbeat on."""
-    play = Playbook()
-    statics(play, "L", "F")
-    play.join(
-        instance=instance,
-        version=version,
-        session_ms=3 * SESSION_MS,
-        rebalance_ms=2 * REBALANCE_MS,
-    )
-    other = "F-1" if instance == "L" else "L-1"
-    member = play.member(instance)
-    assert member.session_timeout_ms == 3 * SESSION_MS
-    assert member.rebalance_timeout_ms == 2 * REBALANCE_MS
-    play.heartbeat(member.member_id)
-    play.after(3 * SESSION_MS - 1, alive=[other])
-    assert play.rebalances == [Reason.NEW_MEMBER]
-    play.after(1)
-    assert play.rebalances == [Reason.NEW_MEMBER, Reason.SESSION_EXPIRED]
 
 
 def test_replace_static_member_in_stable_state_starts_with_the_old_session():
@@ -200,7 +90,6 @@ def test_replace_static_member_in_stable_state_starts_with_the_old_session():
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     play.join(instance="F", session_ms=3 * SESSION_MS)
-    play.sync("F-2", instance="F")  # the Java coordinator does not restart the session here (5.3)
     play.after(SESSION_MS - 1)
     play.heartbeat(leader)
     assert play.rebalances == [Reason.NEW_MEMBER]
@@ -209,43 +98,115 @@ def test_replace_static_member_in_stable_state_starts_with_the_old_session():
     assert play.member_ids == {leader}
 
 
-@WRITE_ERRORS
-def test_replace_static_member_in_stable_state_with_updated_timeouts_but_cannot_persist_change(
-    error,
-):
-    """With the old id its old timeouts come back."""
+@by_coordinator("told, alive", scala=("F-2", False), java=("F-3", True))
+@pytest.mark.parametrize("version", [8, 9])
+def test_store_answers_latest_return(told, alive, version):
+    """Seen live on 3.9.1: each return fences the one before; only the last is answered NONE.
+
+    In Scala the first one's write does that, with the first one's id: fenced as soon as it is used.
+    """
     play = Playbook()
-    leader, follower = statics(play, "L", "F")
+    statics(play, "L", "F")
     play.hold_writes = True
-    back = play.join(instance="F", session_ms=3 * SESSION_MS, rebalance_ms=2 * REBALANCE_MS)
-    play.written(back, error)
-    assert back.error is error
-    assert play.member("F").session_timeout_ms == SESSION_MS
-    assert play.member("F").rebalance_timeout_ms == REBALANCE_MS
-    play.after(SESSION_MS - 1)
-    play.heartbeat(leader)
-    assert play.member_ids == {leader, follower}
-    play.after(1)
-    assert play.member_ids == {leader}
+    first = play.join(instance="F", version=version)
+    second = play.join(instance="F", version=version)
+    assert first.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "F-2")
+    play.written(first)
+    assert second.parked == alive
+    play.written(second)
+    assert (second.error, second.answer.member_id) == (Error.NONE, told)
+    assert play.rebalances == [Reason.NEW_MEMBER]
+    assert play.id_of("F") == "F-3"
+    expected = Error.NONE if alive else Error.FENCED_INSTANCE_ID
+    assert play.heartbeat(told, instance="F") is expected
 
 
-def test_second_return_while_the_first_is_being_stored():
-    """Each return fences the one before, answered or not; only the last is answered NONE."""
+def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
+    """Who left and came again is another member, even in Scala."""
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave(("F-2", "F"))
+    assert back.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
+    anew = play.join(instance="F")
+    play.written(back)
+    assert anew.parked
+    assert follower not in play.member_ids
+
+
+def test_failed_return_that_was_followed_by_another():
+    """There is nothing to take back: the next return's own write decides."""
     play = Playbook()
     statics(play, "L", "F")
     play.hold_writes = True
     first = play.join(instance="F")
     second = play.join(instance="F")
-    assert first.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "F-2")
-    play.written(first)
-    assert second.parked
-    play.written(second)
-    assert (second.error, second.answer.member_id) == (Error.NONE, "F-3")
-    assert play.rebalances == [Reason.NEW_MEMBER]
+    play.written(first, Error.COORDINATOR_NOT_AVAILABLE)
+    assert (second.parked, play.id_of("F")) == (True, "F-3")
+    play.written(second, Error.COORDINATOR_NOT_AVAILABLE)
+    assert second.answer.member_id == ""
+    assert (second.error, play.id_of("F")) == (Error.COORDINATOR_NOT_AVAILABLE, "F-2")
+
+
+@by_coordinator("restored", scala=("range",), java=("range", "roundrobin"))
+def test_failed_return_restores_protocols(restored):
+    """Seen live on 3.9.1: in Scala the member of old is left with what its return offered.
+
+    So its next join, with what it always offered, looks like a change and rebalances the group.
+    """
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F", protocols=("range",))
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert tuple(name for name, _ in play.member("F").protocols) == restored
+    again = play.join(follower, instance="F")
+    assert again.parked == (restored == ("range",))
+
+
+def test_failed_return_after_a_rebalance_began_waits_no_longer():
+    """The join it was answered for no longer counts; the member of old has yet to come."""
+    play = Playbook()
+    leader, follower, other = statics(play, "L", "F", "G")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((other, "G"))
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert back.error is Error.COORDINATOR_NOT_AVAILABLE
+    play.hold_writes = False
+    rejoin = play.join(leader, instance="L")
+    assert rejoin.parked
+    play.join(follower, instance="F")
+    assert {m for m, _, _ in rejoin.answer.members} == {leader, follower}
+
+
+def test_failed_return_of_one_that_may_lead_next():
+    """Who was picked to lead keeps the lead under its old id."""
+    play = Playbook()
+    leader, follower, other = statics(play, "L", "F", "G")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((leader, "L"))
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert play.group.open_leaders == {follower, other}
+
+
+def test_failed_return_after_its_join_was_answered():
+    """The old id comes back all the same, and who was told the new one is fenced."""
+    play = Playbook()
+    leader, follower = statics(play, "L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((leader, "L"))
+    assert (back.error, back.answer.leader) == (Error.NONE, "F-2")
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert (play.leader, play.id_of("F")) == (follower, follower)
+    assert play.sync("F-2", instance="F").error is Error.FENCED_INSTANCE_ID
 
 
 def test_rebalance_before_a_follower_s_return_is_stored():
-    """A write that comes out well answers its join, whatever the group does by then (Java).
+    """A write that comes out well answers its join, whatever the group does by then.
 
     The member is told the running generation and has to join again.
     """
@@ -260,10 +221,11 @@ def test_rebalance_before_a_follower_s_return_is_stored():
 
 
 def test_rebalance_before_a_leader_s_return_is_stored():
-    """As above, but v9 would list the members, and Java refuses to in PreparingRebalance.
+    """As above, but v9 would list the members, and Kafka refuses to in PreparingRebalance.
 
-    `ClassicGroup.currentClassicGroupMembers` throws there, inside the write's callback, so the
-    join stays parked and counts for the rebalance under way.
+    `ClassicGroup.currentClassicGroupMembers` (Scala: `GroupMetadata.currentMemberMetadata`) throws
+    there, inside the write's callback, so the join stays parked and counts for the rebalance under
+    way.
     """
     play = Playbook()
     _, follower, other = statics(play, "L", "F", "G")
@@ -275,3 +237,13 @@ def test_rebalance_before_a_leader_s_return_is_stored():
     play.join(follower, instance="F")
     assert (back.error, back.answer.generation) == (Error.NONE, 2)
     assert not back.answer.skip_assignment
+
+
+@pytest.mark.parametrize("offered", ["", "F-1", "stranger-7"])
+def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(offered):
+    """An id is `<instance>-<random>` and in nobody's use; any other offer is refused (1.7.6)."""
+    play = Playbook()
+    statics(play, "L", "F")
+    back = play.join(instance="F", drawn=offered)
+    assert play.bound[-1].refused == offered
+    assert back.answer.member_id not in {offered, "F-1"}

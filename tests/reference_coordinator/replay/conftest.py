@@ -7,17 +7,27 @@ one thing and looks at what the replay makes of it. Times are ms after the start
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reference_coordinator.profiles import Settings, kafka_4_3
-from reference_coordinator.replay import Evidence, Hint, Observed, Replay, Serving, Tolerance
+from reference_coordinator.profiles import Settings
+from reference_coordinator.releases import NEWEST
+from reference_coordinator.replay import (
+    Evidence,
+    Hint,
+    Observed,
+    Outage,
+    Replay,
+    Serving,
+    Stall,
+    Tolerance,
+)
 from reference_coordinator.replay import replay as run_replay
 
 START = 1_000_000.0
-PROFILE = kafka_4_3().with_settings(
+PROFILE = NEWEST.with_settings(
     Settings(initial_rebalance_delay_ms=500, min_session_timeout_ms=1_000)
 )
 SESSION_MS, REBALANCE_MS = 3_000, 8_000
 IDS = {name: f"{name}-0000" for name in "abc"}
-SHARES = {name: f"share-{name}" for name in "abc"}
+SHARES = {name: f"share{name}==" for name in "abc"}
 Body = dict[str, Any]
 
 
@@ -28,6 +38,8 @@ class Story:
     requests: list[Observed] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
     servings: list[Serving] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
+    outages: list[Outage] = field(default_factory=list)
 
     def ask(
         self,
@@ -43,6 +55,7 @@ class Story:
     ) -> str:
         """Write down one request; returns its id."""
         done = START + (at + 1.0 if answered is None else answered)
+        named = {} if "members" in request else {"memberId": IDS[who], "groupInstanceId": who}
         seen = Observed(
             id=f"{api}:{who}:{at:g}",
             broker=broker,
@@ -54,7 +67,7 @@ class Story:
             at_ms=START + at,
             latest_ms=min(done, START + at + 50.0),
             answered_ms=done,
-            request={"groupId": "g", "memberId": IDS[who], "groupInstanceId": who, **request},
+            request={"groupId": "g", **named, **request},
             response={"throttleTimeMs": 0, "errorCode": 0, **response},
         )
         self.requests.append(seen)
@@ -94,6 +107,26 @@ class Story:
         }
         return self.ask("JOIN_GROUP", who, at, request, response, answered=answered, broker=broker)
 
+    def newcomer(self, member_id: str, at: float, **where: Any) -> str:
+        """The first JoinGroup of a dynamic member, which is given its id."""
+        request = {
+            "memberId": "",
+            "groupInstanceId": None,
+            "sessionTimeoutMs": SESSION_MS,
+            "rebalanceTimeoutMs": REBALANCE_MS,
+            "protocolType": "consumer",
+            "protocols": [{"name": "range", "metadata": "bQ=="}],
+        }
+        response = {
+            "errorCode": 79,
+            "generationId": -1,
+            "protocolName": "",
+            "leader": "",
+            "memberId": member_id,
+            "members": [],
+        }
+        return self.ask("JOIN_GROUP", "c", at, request, response, **where, broker=member_id)
+
     def sync(
         self, who: str, at: float, answered: float, *, generation: int = 1, gives: str = ""
     ) -> str:
@@ -128,7 +161,14 @@ class Story:
         """Replay what was written down."""
         ordered = sorted(self.requests, key=lambda seen: seen.at_ms)
         hints = sorted(self.hints, key=lambda hint: hint.at_ms)
-        evidence = Evidence("g", tuple(ordered), tuple(hints), tuple(self.servings))
+        evidence = Evidence(
+            "g",
+            tuple(ordered),
+            tuple(hints),
+            tuple(self.servings),
+            tuple(self.stalls),
+            tuple(self.outages),
+        )
         return run_replay(evidence, PROFILE, tolerance)
 
 

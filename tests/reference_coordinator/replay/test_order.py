@@ -58,6 +58,8 @@ def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
     for at in range(3_000, 3_005):
         story.heartbeat("a", at, answered=at + 0.5, before=20)
     story.leave("b", 3_010, answered=3_041, before=30)
+    for number in range(3):  # newcomers, each of whom is given an id: in any order
+        story.newcomer(f"c-{number}", 3_012 + number, answered=3_043, before=30)
     story.change("HEARTBEAT:a:3004", errorCode=82)
     outcome = story.replay(Tolerance(search=budget))
     assert wrong(outcome)[0] == "HEARTBEAT:a:3004"
@@ -81,3 +83,22 @@ def test_stretches_end_where_no_window_reaches_across() -> None:
         [20.0, 24.0],
         [40.0],
     ]
+
+
+def test_a_refused_assignment_without_a_line_came_after_what_it_was_refused_for() -> None:
+    story = Story()
+    story.join("a", 0, 1_001, members="ab")
+    story.join("b", 20, 1_001)
+    story.ask(
+        "SYNC_GROUP",
+        "a",
+        1_010,
+        {"generationId": 1, "assignments": [{"memberId": IDS["a"], "assignment": "x"}]},
+        {"errorCode": 27, "assignment": ""},
+        answered=1_030,
+    )
+    story.leave("b", 1_015, answered=1_029)
+    story.hints = [Hint(START + 1_020, HintKind.LEFT, IDS["b"])]
+    outcome = story.replay()
+    assert outcome.violations == ()
+    assert outcome.rows[0].ended_as == "superseded"

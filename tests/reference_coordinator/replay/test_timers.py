@@ -1,5 +1,7 @@
 """The oracle's own timers against what the broker did; hints pick instants inside windows."""
 
+from dataclasses import replace
+
 import pytest
 
 from reference_coordinator.events import Timer, TimerKind
@@ -104,9 +106,59 @@ def test_hints_of_requests_stay_inside_their_windows() -> None:
     assert placed == {"a": START, "b": inside}
 
 
+@pytest.mark.parametrize(
+    ("kind", "subject", "late_ms", "believed"),
+    [
+        (HintKind.JOINED, IDS["a"], 900, True),
+        (HintKind.JOINED, IDS["a"], 1_100, False),
+        (HintKind.REPLACED, "a", 90, True),
+        (HintKind.REPLACED, "a", 900, False),
+    ],
+)
+def test_a_line_shows_that_its_request_was_logged_late(
+    kind: HintKind, subject: str, late_ms: int, believed: bool
+) -> None:
+    """A new id is one request's alone; other lines may be about another time."""
+    story = stable()
+    hints = Hints.of([Hint(START - late_ms, kind, subject)])
+    (first, *_) = sorted(hinted(story.requests[:2], hints), key=lambda seen: seen.client_id)
+    assert (first.client_id, first.earliest_ms < START - 40) == ("a", believed)
+
+
+def test_of_several_lines_about_an_instance_the_nearest_is_a_request_s_own() -> None:
+    story = Story()
+    for at in (1_000, 1_030):  # two processes with one instance id: either replaces the other
+        story.join("a", at, at + 8_000)
+    hints = Hints.of([Hint(START + at, HintKind.REPLACED, "a") for at in (1_003, 1_033)])
+    wide = [replace(seen, earliest_ms=seen.at_ms - 40) for seen in story.requests]
+    assert [seen.at_ms - START for seen in hinted(wide, hints)] == [1_003, 1_033]
+
+
 def test_a_line_later_than_the_answers_it_let_go_is_no_crash() -> None:
     story = stable()
     story.heartbeats("a", 1_500, 2_500)
     story.hints = [Hint(START + 1_100, HintKind.JOIN_PHASE_ENDED, generation=1)]
     outcome = story.replay()
     assert len(outcome.checked) == len(story.requests)
+
+
+def late_start(ends_at: float) -> Story:
+    """c joins 50 ms after the initial delay should have run out for the first time."""
+    story = Story()
+    story.join("a", 0, ends_at + 2, members="abc")
+    story.join("b", 20, ends_at + 2)
+    story.join("c", 550, ends_at + 2)
+    story.heartbeat("c", 800, error=22, broker="2")  # over another connection, of what is to come
+    story.hints = [Hint(START + ends_at, HintKind.JOIN_PHASE_ENDED, generation=1)]
+    return story
+
+
+def test_an_initial_delay_that_runs_out_late_takes_in_who_came_meanwhile() -> None:
+    # the delay of 500 ms ran out 100 ms late, so that it went on for b and c together
+    outcome = late_start(1_102).replay()
+    assert outcome.violations == ()
+    assert outcome.rows[0].joined_ms == START + 1_102
+
+
+def test_an_initial_delay_ends_no_earlier_than_its_last_extension() -> None:
+    assert [v.rule for v in late_start(900).replay().violations] == ["answered_early"]

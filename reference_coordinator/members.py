@@ -1,0 +1,91 @@
+"""A group's members and their ids: who is taken out, who takes whose place, with what."""
+
+from dataclasses import replace
+
+from reference_coordinator.effects import SyncAnswer
+from reference_coordinator.errors import Error
+from reference_coordinator.events import JoinReceived, TimerKind
+from reference_coordinator.state import Member
+from reference_coordinator.turn import Turn, refuse
+
+
+def remove_member(turn: Turn, member_id: str) -> None:
+    """Take a member out; if it led the group, its successor stays open until the join phase ends.
+
+    Its timers run on; a session timer of an unknown member does nothing.
+    """
+    group = turn.group
+    removed = group.members.get(member_id)
+    members = {key: member for key, member in group.members.items() if key != member_id}
+    changes: dict[str, object] = {
+        "members": members,
+        "pending_joins": group.pending_joins - {member_id},
+        "pending_syncs": group.pending_syncs - {member_id},
+    }
+    if group.leader == member_id:
+        changes |= {"leader": None, "open_leaders": frozenset(members)}
+    elif member_id in group.open_leaders:
+        # It may have been the one picked, and then somebody was picked anew.
+        changes["open_leaders"] = frozenset(members)
+    turn.change(**changes)
+    if removed is not None and removed.is_static:
+        forget_instance(turn, removed.group_instance_id)
+
+
+def forget_instance(turn: Turn, instance_id: str | None) -> None:
+    """Take an instance's mapping away and leave its member."""
+    known = turn.group.static_ids.items()
+    turn.change(static_ids={key: owner for key, owner in known if key != instance_id})
+
+
+def update_member(turn: Turn, event: JoinReceived, member: Member) -> None:
+    """Adopt what a member's new join says, and park the join."""
+    updated = replace(member, protocols=event.protocols, join=event.request)
+    if turn.profile.joins_update_timeouts:
+        updated = replace(
+            updated,
+            rebalance_timeout_ms=event.rebalance_timeout_ms,
+            session_timeout_ms=event.session_timeout_ms,
+        )
+    if turn.profile.describes_latest_client:
+        updated = replace(updated, client_id=event.client_id, client_host=event.client_host)
+    turn.put(updated)
+
+
+def received_sync(turn: Turn, member_id: str) -> None:
+    """Note that nobody waits for a member's SyncGroup any longer; the last one stops the timer."""
+    turn.change(pending_syncs=turn.group.pending_syncs - {member_id})
+    if not turn.group.pending_syncs:
+        turn.disarm(TimerKind.SYNC)
+
+
+def remove_pending(turn: Turn, member_id: str) -> None:
+    """Take a pending member out that left or was refused, and see to its timer."""
+    remove_member(turn, member_id)
+    if turn.profile.forgotten_pending_timer_runs_on:
+        turn.change(forgotten_joins=turn.group.forgotten_joins | {member_id})
+    else:
+        turn.disarm(TimerKind.SESSION, member_id)
+
+
+def swap_member(turn: Turn, old: Member, new_id: str) -> Member:
+    """Put a static member's other id in the place of its old one; fence requests of the old."""
+    group = turn.group
+    if old.join is not None:
+        turn.answer(old.join, refuse(old.member_id, Error.FENCED_INSTANCE_ID))
+    if old.sync is not None:
+        turn.answer(old.sync, SyncAnswer(Error.FENCED_INSTANCE_ID))
+    is_new = old.is_new and turn.profile.replaced_newcomer_stays_new
+    newcomer = replace(old, member_id=new_id, join=None, sync=None, is_new=is_new)
+    instance = old.group_instance_id or ""
+    turn.change(
+        members={k: m for k, m in group.members.items() if k != old.member_id} | {new_id: newcomer},
+        static_ids={**group.static_ids, instance: new_id},
+        leader=new_id if group.leader == old.member_id else group.leader,
+        open_leaders=frozenset(
+            new_id if key == old.member_id else key for key in group.open_leaders
+        ),
+    )
+    if not turn.profile.replaced_id_stays_pending_sync and old.member_id in group.pending_syncs:
+        received_sync(turn, old.member_id)
+    return newcomer

@@ -1,0 +1,73 @@
+"""Comparing the oracle's answers with those that were given, and telling the difference."""
+
+from collections.abc import Mapping
+from dataclasses import astuple, fields, replace
+from typing import Any
+
+from reference_coordinator.admin import FIRST_DESCRIBE_WITH_INSTANCE_ID
+from reference_coordinator.effects import (
+    DescribeAnswer,
+    DescribedMember,
+    JoinAnswer,
+    Response,
+    SyncAnswer,
+)
+from reference_coordinator.errors import name_of
+
+FIRST_JOIN_WITH_INSTANCE_ID = 5
+FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
+FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
+FIRST_SYNC_WITH_PROTOCOL = 5
+
+
+def as_sent(answer: Response, api_version: int) -> Response:
+    """Drop from an answer what its version has no field for."""
+    if isinstance(answer, JoinAnswer):
+        if api_version < FIRST_JOIN_WITH_INSTANCE_ID:
+            answer = replace(answer, members=frozenset((m, None, d) for m, _, d in answer.members))
+        if api_version < FIRST_JOIN_WITH_PROTOCOL_TYPE:
+            answer = replace(answer, protocol_type=None)
+        if api_version < FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
+            answer = replace(answer, skip_assignment=False)
+    elif isinstance(answer, DescribeAnswer):
+        if api_version < FIRST_DESCRIBE_WITH_INSTANCE_ID:
+            nameless = (replace(member, group_instance_id=None) for member in answer.members)
+            answer = replace(answer, members=frozenset(nameless))
+    elif isinstance(answer, SyncAnswer) and api_version < FIRST_SYNC_WITH_PROTOCOL:
+        answer = replace(answer, protocol_type=None, protocol=None)
+    return answer
+
+
+def differences(expected: Response, observed: Response) -> tuple[tuple[str, str, str], ...]:
+    """Compare two answers; give (field, expected, observed) for every field that differs."""
+    return tuple(
+        (field.name, _show(field.name, ours, theirs), _show(field.name, theirs, ours))
+        for field in fields(expected)
+        if (ours := getattr(expected, field.name)) != (theirs := getattr(observed, field.name))
+    )
+
+
+def _show(field: str, value: object, other: object) -> str:
+    if field == "error" and isinstance(value, int):
+        return name_of(value)
+    if isinstance(value, frozenset) and isinstance(other, frozenset):
+        return _show_members(_by_id(value), _by_id(other))
+    if isinstance(value, tuple):  # LeaveGroup's results
+        told = (f"{member or instance}: {name_of(code)}" for member, instance, code in value)
+        return f"[{', '.join(told)}]"
+    return str(value)
+
+
+def _by_id(members: frozenset[tuple[Any, ...] | DescribedMember]) -> dict[str, tuple[Any, ...]]:
+    """Sort members by id, each with what else is told of it."""
+    told = (astuple(m) if isinstance(m, DescribedMember) else m for m in members)
+    return {member[0]: member[1:] for member in sorted(told, key=lambda m: str(m[0]))}
+
+
+def _show_members(members: Mapping[str, object], others: Mapping[str, object]) -> str:
+    """Show ids, and what is told of a member where the other side tells something else of it."""
+    told = (
+        f"{id_} {rest}" if id_ in others and rest != others[id_] else id_
+        for id_, rest in members.items()
+    )
+    return f"[{', '.join(told)}]"

@@ -1,0 +1,120 @@
+"""What clients saw is explained without any line of the broker's; what a broker lied about is not.
+
+The recorded runs as their clients would have written them down: when they sent and were answered,
+and nothing of when the coordinator acted.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from reference_coordinator.mutants import MUTANTS
+from reference_coordinator.replay import replay
+from reference_coordinator.replay.event_file import EventSequence
+from reference_coordinator.step import step
+from tests.recorded.logs import RECORDINGS, Line, Recording
+from tests.reference_coordinator.replay.event_lines import from_log, one
+from tests.reports.lying_broker import Storyteller, Told
+
+GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
+
+WHERE = {
+    "absent": ("expires_the_waiting", "drops_absent_static", "keeps_absent_dynamic",
+               "waits_for_ever", "waits_too_briefly"),
+    "dynamic": ("heartbeats_do_not_keep_alive",),
+    "fencing": ("does_not_fence_heartbeats", "does_not_fence_syncs", "does_not_fence_commits",
+                "does_not_fence_joins", "does_not_tell_returning_leader", "has_no_initial_delay",
+                "tells_leader_of_itself_alone"),
+    "forming": ("does_not_extend_initial_delay",),
+    "full": ("has_no_max_size", "counts_one_too_many", "gives_everyone_the_leaders_share"),
+    "leading": ("does_not_tell_of_rebalances", "rebalances_for_unchanged_follower",
+                "lets_leader_rejoin_quietly", "keeps_generation", "picks_another_leader",
+                "answers_follower_before_leader"),
+    "mixed": ("gives_no_id_first",),
+    "pending": ("does_not_wait_for_the_pending",),
+    "removal": ("does_not_fence_leaves", "answers_strangers_heartbeats", "calls_ghosts_removed",
+                "knows_no_instances", "rebalances_though_nobody_left",
+                "does_not_rebalance_on_leave", "removes_no_sooner_than_sessions_end"),
+    "returning": ("calls_the_replaced_unknown", "replaces_without_rebalance_while_completing",
+                  "takes_commits_while_completing"),
+    "sessions": ("never_expires", "commits_do_not_keep_alive", "stores_strangers_commits",
+                 "takes_heartbeats_of_old_generations", "takes_commits_of_old_generations"),
+    "silent": ("never_evicts_the_unsynced", "evicts_the_unsynced_early"),
+    "static": ("rebalances_on_static_replacement", "takes_returning_static_for_new",
+               "keeps_old_member_id", "expires_early"),
+}  # fmt: skip
+"""The group whose recorded requests show a lie."""
+
+INVISIBLE = {
+    # answers come late, and a request may have been late to reach the coordinator as well
+    "removes_the_first_alone": "removal",
+    "waits_for_the_pending_for_ever": "pending",
+}
+"""Lies that clients alone cannot tell from the truth."""
+
+NOT_OF_ONE_TERM = {
+    "forgets_the_group", "forgets_instance_ids", "forgets_assignments", "forgets_dynamic_members",
+    "forgets_the_generation", "starts_no_sessions", "rebalances_what_it_loads",
+    "does_not_store_new_id", "speaks_without_office",
+}  # fmt: skip
+"""Lies of those who take a group over, or do not have it."""
+
+LIES = [(lie, group) for group, lies in WHERE.items() for lie in lies]
+
+
+def lines_of(story: list[Told]) -> Iterator[Line]:
+    """Read the lines of a story that was told anew."""
+    for number, told in enumerate(story):
+        thread, level, rest = told.text.split(" ", 2)
+        text, _, logger = rest.rpartition(" (")
+        line = (told.broker, number, told.life, told.at_ms, thread, level, text, logger[:-1])
+        yield Line(*line)
+
+
+def retold(recording: Recording, group: str, lie: str) -> EventSequence:
+    """Return what the clients of a lying coordinator would have written down."""
+    story = Storyteller(recording, group, lie, MUTANTS.get(lie, step)).tell()
+    return one(from_log(recording, group, lines_of(story)))
+
+
+@pytest.mark.parametrize(("name", "group"), GROUPS)
+def test_what_the_clients_of_a_recording_saw_is_explained(name: str, group: str) -> None:
+    recording = RECORDINGS[name]
+    lines = [
+        line
+        for line in recording.lines
+        if line.request is not None and line.request["request"]["groupId"] == group
+    ]
+    sequence = one(from_log(recording, group, lines))
+    outcome = replay(sequence.evidence, recording.profile)
+    assert outcome.violations == ()
+    assert len(outcome.checked) == len(sequence.requests)
+
+
+def test_every_lie_is_looked_at() -> None:
+    lies = {lie for lie, _ in LIES}
+    assert MUTANTS.keys() == lies | {"syncs_do_not_keep_alive"} | INVISIBLE.keys() | NOT_OF_ONE_TERM
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("lie", "group"), LIES)
+def test_a_coherent_lie_has_no_explanation(lie: str, group: str, name: str) -> None:
+    recording = RECORDINGS[name]
+    outcome = replay(retold(recording, group, lie).evidence, recording.profile, first_alone=True)
+    assert [violation.searched for violation in outcome.violations] == [True]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_sync_keeps_alive_as_clients_see_it_in_scala_alone(name: str) -> None:
+    """In Java a SyncGroup does so before Stable alone, and it may have come later than it seems."""
+    recording = RECORDINGS[name]
+    sequence = retold(recording, "sessions", "syncs_do_not_keep_alive")
+    outcome = replay(sequence.evidence, recording.profile)
+    assert bool(outcome.violations) is recording.profile.sync_in_stable_restarts_session
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("lie", "group"), INVISIBLE.items())
+def test_some_lies_are_seen_by_no_client(lie: str, group: str, name: str) -> None:
+    recording = RECORDINGS[name]
+    assert replay(retold(recording, group, lie).evidence, recording.profile).violations == ()

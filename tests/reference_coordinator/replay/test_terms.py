@@ -1,0 +1,223 @@
+"""Coordinators that come and go: what the next one finds, and what a replaced one may still say."""
+
+import pytest
+
+from reference_coordinator.replay import Hint, HintKind, Serving, Stall
+from tests.reference_coordinator.replay.conftest import (
+    IDS,
+    START,
+    Story,
+    rejoin,
+    stable,
+    unexplained,
+    wrong,
+)
+
+
+def serving(at: float, broker: str, *kinds: str) -> list[Serving]:
+    """A broker's doings, 10 ms apart."""
+    return [Serving(START + at + 10 * n, broker, kind) for n, kind in enumerate(kinds)]
+
+
+def moved(at: float = 3_000) -> Story:
+    """Broker 1 serves the stable group; from `at` on broker 2 does, and both members go there."""
+    story = stable()
+    story.servings = [
+        *serving(-300, "1", "started", "loading", "loaded"),
+        *serving(-250, "2", "started"),
+        *serving(at, "2", "loading", "loaded"),
+    ]
+    story.heartbeats("a", 1_500, 2_500)
+    story.heartbeats("b", 1_510, 2_510)
+    for when in range(int(at) + 200, int(at) + 4_000, 500):
+        story.heartbeat("a", when, broker="2")
+    return story
+
+
+def test_the_next_coordinator_finds_the_members_and_their_generation() -> None:
+    story = moved()
+    for when in (3_210, 4_210, 5_210):
+        story.heartbeat("b", when, broker="2")
+    outcome = story.replay()
+    assert outcome.violations == ()
+    assert unexplained(outcome) == []
+
+
+def test_what_was_not_stored_is_lost_with_the_coordinator() -> None:
+    story = moved()
+    # the leader never syncs the second generation, so that broker 2 still has the first
+    story.requests = [seen for seen in story.requests if seen.at_ms < START + 2_900]
+    for who, when in (("a", 2_600), ("b", 2_640)):
+        members = "ab" if who == "a" else ""
+        story.join(who, when, 2_642, generation=2, known=IDS[who], members=members)
+    story.heartbeat("a", 3_200, broker="2")
+    assert story.replay().violations == ()
+    story.change("HEARTBEAT:a:3200", errorCode=22)
+    assert wrong(story.replay()) == ["HEARTBEAT:a:3200"]
+
+
+def test_sessions_begin_anew_with_the_load() -> None:
+    story = moved()
+    # b was last heard at 2510 and has a session of 3 s: it ends at 6010, not at 5510
+    for when in range(3_200, 7_000, 500):
+        story.change(f"HEARTBEAT:a:{when}", errorCode=27 if when > 6_010 else 0)
+    outcome = story.replay()
+    assert outcome.violations == ()
+    assert (outcome.rows[-1].reason, outcome.rows[-1].incarnation) == ("session_expired", 2)
+    assert outcome.rows[-1].started_ms == pytest.approx(START + 6_010)
+
+
+class TestPausedCoordinator:
+    def paused(self) -> Story:
+        """Broker 1 stands still from 2600 on, and does not know that it was replaced."""
+        story = moved()
+        for when in (3_210, 4_210, 5_210, 6_210):
+            story.heartbeat("b", when, broker="2")
+        return story
+
+    def test_goes_on_as_it_remembers_until_it_unloads(self) -> None:
+        story = self.paused()
+        story.servings += serving(6_050, "1", "unloaded")
+        story.heartbeat("b", 6_005)
+        story.heartbeat("a", 6_100, error=16)
+        outcome = story.replay()
+        assert outcome.violations == ()
+        story.change("HEARTBEAT:a:6100", errorCode=0)
+        assert wrong(story.replay()) == ["HEARTBEAT:a:6100"]
+
+    def test_may_end_sessions_late(self) -> None:
+        story = self.paused()
+        # both sessions ended by 5510, while broker 1 stood still; then it hears a first
+        story.heartbeat("a", 6_305)
+        story.heartbeat("a", 6_600, error=27)
+        assert "HEARTBEAT:a:6305" in wrong(story.replay())
+        story.stalls = [Stall("1", START + 2_600, START + 6_300)]
+        assert wrong(story.replay()) == []
+
+    def test_stores_nothing_that_counts(self) -> None:
+        story = moved(2_600)
+        story.requests = [seen for seen in story.requests if seen.at_ms < START + 2_600]
+        rejoin(story, 3_000, 2)  # on broker 1, which was replaced at 2600
+        story.servings += serving(5_000, "3", "loading", "loaded")
+        story.heartbeat("a", 5_200, broker="3")
+        assert story.replay().violations == ()
+        story.change("HEARTBEAT:a:5200", errorCode=22)
+        assert wrong(story.replay()) == ["HEARTBEAT:a:5200"]
+
+
+def test_a_broker_that_was_killed_remembers_nothing() -> None:
+    story = moved()
+    story.servings += serving(5_000, "1", "started")
+    story.heartbeat("b", 5_500, error=16)
+    for when in (3_210, 4_210, 5_210, 6_210):
+        story.heartbeat("b", when, broker="2")
+    assert story.replay().violations == ()
+    story.change("HEARTBEAT:b:5500", errorCode=0)
+    assert wrong(story.replay()) == ["HEARTBEAT:b:5500"]
+
+
+def test_a_group_lost_from_sight_is_found_again_under_the_next_coordinator() -> None:
+    story = stable()
+    story.servings = [
+        *serving(-300, "1", "started", "loading", "loaded"),
+        *serving(4_000, "2", "started", "loading", "loaded"),
+    ]
+    # told to come again, without end and without a reason; then the coordinator dies
+    story.heartbeats("a", 1_500, 3_500, error=27)
+    story.heartbeats("b", 1_510, 3_510, error=27)
+    lost = story.heartbeat("a", 4_200, broker="2")
+    for who, when in (("a", 4_500), ("b", 4_540)):
+        members = "ab" if who == "a" else ""
+        story.join(who, when, 4_542, generation=2, known=IDS[who], members=members, broker="2")
+    outcome = story.replay()
+    assert wrong(outcome) == ["HEARTBEAT:a:1500"]
+    assert lost in unexplained(outcome)
+    assert outcome.bound["census"] == 1
+
+
+class TestSilence:
+    """The group's last line is b's heartbeat at 2510; its broker goes on to write of others."""
+
+    def silent(self, last: float) -> Story:
+        story = stable()
+        story.heartbeats("a", 1_500, 2_500)
+        story.heartbeats("b", 1_510, 2_510)
+        story.servings = [
+            *serving(-300, "1", "started", "loading", "loaded"),
+            *serving(last, "1", "ended"),
+        ]
+        return story
+
+    def test_after_a_group_s_last_line_sessions_end_all_the_same(self) -> None:
+        outcome = self.silent(6_100).replay()
+        assert outcome.violations == ()
+        assert [(said.line, said.subject) for said in outcome.said[-2:]] == [
+            ("session_expired", IDS["a"]),
+            ("session_expired", IDS["b"]),
+        ]
+        assert (outcome.rows[-1].reason, outcome.rows[-1].ended_as) == ("session_expired", "empty")
+
+    def test_what_may_be_late_is_not_due_before_the_broker_ends(self) -> None:
+        # a's session may end as late as 6000, b's as late as 6010
+        assert len(self.silent(5_990).replay().rows) == 1
+        assert len(self.silent(6_005).replay().rows) == 2
+
+    def test_what_is_told_of_at_the_end_is_not_late(self) -> None:
+        story = self.silent(5_990)
+        story.hints = [
+            Hint(START + 5_520 + n, HintKind.SESSION_EXPIRED, IDS[who])
+            for n, who in enumerate("ab")
+        ]
+        assert [row.started_ms for row in story.replay().rows[1:]] == [START + 5_520]
+
+    def test_who_may_wait_for_an_answer_has_a_session_for_as_long(self) -> None:
+        # both came again, which is in the log once it is answered, and it never was
+        story = self.silent(9_000)
+        story.leave("b", 2_700)
+        story.heartbeat("a", 2_800, error=27)
+        outcome = story.replay()
+        assert [row.ended_as for row in outcome.rows] == ["assigned", "open"]
+        assert "session_expired" not in {said.line for said in outcome.said}
+
+    def test_a_broker_that_gave_the_group_up_or_stood_still_ends_no_session(self) -> None:
+        story = self.silent(9_000)
+        story.servings += serving(3_000, "1", "unloaded")
+        assert len(story.replay().rows) == 1
+        story = self.silent(9_000)
+        story.stalls = [Stall("1", START + 2_600, START + 9_000)]
+        assert len(story.replay().rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("taken", "answered", "explained"),
+    [(2_985, 3_005, True), (2_985, 2_988, False), (4_400, 4_405, False)],
+)
+def test_who_hears_of_the_load_came_after_it_began(
+    taken: float, answered: float, *, explained: bool
+) -> None:
+    """A JoinGroup is taken up before the broker begins to load at 3000, and may wait for its turn.
+
+    By 4400 the group is loaded.
+    """
+    story = moved()
+    told = story.join("b", taken, answered, error=14, known=IDS["b"], broker="2")
+    for when in (3_210, 4_210, 5_210):
+        story.heartbeat("b", when, broker="2")
+    assert wrong(story.replay()) == ([] if explained else [told])
+
+
+def test_a_broker_begins_to_load_somewhere_between_its_two_lines() -> None:
+    story = moved()
+    story.servings = [s for s in story.servings if s.broker != "2"]
+    story.servings += [
+        Serving(START + 2_990, "2", "loading"),
+        Serving(START + 3_150, "2", "loaded"),
+    ]
+    story.heartbeat("b", 3_050, error=16, broker="2")
+    story.heartbeat("b", 3_100, broker="2")  # while it loads: nothing that b could do about it
+    story.heartbeat("b", 3_300, broker="2")
+    for when in (4_210, 5_210):
+        story.heartbeat("b", when, broker="2")
+    assert story.replay().violations == ()
+    story.change("HEARTBEAT:b:3300", errorCode=16)
+    assert wrong(story.replay()) == ["HEARTBEAT:b:3300"]
