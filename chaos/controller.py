@@ -12,18 +12,23 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
 
-from chaos import targets
+from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
 from chaos.errors import ChaosError
-from chaos.faults import Fault, MemberRestart
+from chaos.execution import Execution
+from chaos.fault_factory import FaultFactory
+from chaos.faults import Fault
 from chaos.journal import Journal
 from chaos.members import Members
+from chaos.patience import LOOK_UP_S
 from chaos.plan import Plan, Step
-from chaos.witness import Witness
 from scenarios import Experiment
+
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,10 @@ class _Abort:
     signal: str
 
 
+class _Stop:
+    """Somebody has seen enough."""
+
+
 class _OneEnded:
     """A fault of the file is through with all its steps."""
 
@@ -51,6 +60,7 @@ class _OneEnded:
 class Controller:
     """Works a plan once, through the phases impact and recovery.
 
+    `view` is asked which brokers have the roles that the plan names, and whether they are back.
     `progress` is told what happens, a line at a time, from several threads.
     """
 
@@ -60,20 +70,20 @@ class Controller:
         experiment: Experiment,
         cluster: Cluster,
         members: Members,
+        view: ClusterView,
         journal: Journal,
         *,
         progress: Callable[[str], None],
     ) -> None:
         self._plan = plan
-        self._experiment = experiment
-        self._groups = {group.name: group for group in experiment.workload.groups}
+        self._phases = experiment.phases
         self._members = members
+        self._factory = FaultFactory(experiment, cluster, members, view)
         self._journal = journal
         self._progress = progress
-        self._witness = Witness({broker.id: broker.group_log for broker in cluster.brokers})
-        self._news: SimpleQueue[_Abort | _OneEnded | Exception] = SimpleQueue()
+        self._news: SimpleQueue[_Abort | _Stop | _OneEnded | Exception] = SimpleQueue()
         self._stop = threading.Event()
-        self._open: set[str] = set()
+        self._execution = Execution(journal, progress, self._stop)
         self._running = 0
         self._began = 0.0
         self._aborted: str | None = None
@@ -86,6 +96,13 @@ class Controller:
         """
         self._news.put(_Abort(signal))
 
+    def stop(self) -> None:
+        """End the plan as `abort` does, but as somebody who wants to know what came of it so far.
+
+        May be called whenever `abort` may.
+        """
+        self._news.put(_Stop())
+
     def run(self) -> Outcome:
         """Work the plan, and return once it is done or ended, with all healed that can be."""
         try:
@@ -93,14 +110,14 @@ class Controller:
                 self._work()
         except ChaosError as error:
             self._error = self._error or error
-        return Outcome(self._aborted, self._error, tuple(sorted(self._open)))
+        return Outcome(self._aborted, self._error, self._execution.unhealed)
 
     def _load_is_gone(self, error: Exception) -> None:
         self._journal.write("failed", fault_id=None, error=str(error))
         self._news.put(error)
 
     def _work(self) -> None:
-        phases = self._experiment.phases
+        phases = self._phases
         first_ms = min((step.at_ms for step in self._plan.steps), default=0)
         in_order = sorted(self._plan.steps, key=attrgetter("origin"))
         threads = [
@@ -132,7 +149,8 @@ class Controller:
             if left_s <= 0 and not self._running:
                 return
             try:
-                self._hear(self._news.get(timeout=left_s if left_s > 0 else None))
+                wait_s = min(left_s, LOOK_UP_S) if left_s > 0 else LOOK_UP_S
+                self._hear(self._news.get(timeout=wait_s))
             except Empty:
                 continue
 
@@ -140,10 +158,13 @@ class Controller:
         while not self._news.empty():
             self._hear(self._news.get())
 
-    def _hear(self, news: _Abort | _OneEnded | Exception) -> None:
+    def _hear(self, news: _Abort | _Stop | _OneEnded | Exception) -> None:
         match news:
             case _OneEnded():
                 self._running -= 1
+            case _Stop():
+                self._stop.set()
+                self._journal.write("stopped")
             case _Abort(signal):
                 self._stop.set()
                 if self._aborted is None:
@@ -168,73 +189,31 @@ class Controller:
 
     def _fire(self, step: Step) -> None:
         """Hit all targets of a step at the same time."""
-        faults = self._faults(step)
+        faults = self._ready(step)
         if not faults:
-            whom = targets.in_words(step.target, step.group)
-            self._progress(f"{step.id} {step.fault}: {whom} matches nobody, as allowed")
-            self._journal.write("skipped", fault_id=step.id, why=f"{whom} matches nobody")
             return
-        ids = [step.id] if len(faults) == 1 else [f"{step.id}.{i + 1}" for i in range(len(faults))]
         with ThreadPoolExecutor(len(faults)) as pool:
-            list(pool.map(self._carry_out, itertools.repeat(step), ids, faults))
+            carry_out = partial(self._execution.carry_out, step)
+            list(pool.map(carry_out, faults.keys(), faults.values()))
 
-    def _faults(self, step: Step) -> list[Fault]:
-        self._witness.poll()
-        members = targets.resolve(
-            step.target,
-            step.group,
-            self._experiment,
-            self._witness.leader,
-            allow_empty=step.allow_empty,
-        )
-        return [
-            MemberRestart(
-                member.name,
-                member.group,
-                heartbeat_interval_ms=self._groups[member.group].heartbeat_interval_ms,
-                rebalance_timeout_ms=self._groups[member.group].max_poll_interval_ms,
-                members=self._members,
-                witness=self._witness,
-            )
-            for member in members
-        ]
+    def _ready(self, step: Step) -> dict[str, Fault]:
+        """Return the faults of a step by their ids, once all that they hit is there to be hit.
 
-    def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        """Inject one fault, verify it and heal it, come what may."""
-        what = f"{fault_id} {step.fault} {fault.target}"
-        self._journal.write(
-            "intent",
-            fault_id=fault_id,
-            fault=step.fault,
-            kind=fault.kind,
-            cause=step.cause,
-            target=fault.target,
-            group=fault.group,
-            args=dict(step.args),
-            undo=dict(fault.undo),
-        )
-        self._open.add(fault_id)
-        try:
-            fault.inject()
-            self._journal.write("injected", fault_id=fault_id)
-            self._progress(f"{what}: injected")
-            self._stop.wait(step.args["down_for_ms"] / 1000)
-            broken = fault.verify()
-        finally:
-            self._heal(what, fault_id, fault)
-        healed = fault.verify_healed(self._stop)
-        verified = broken.holds and healed.holds
-        witness = f"{broken.evidence}, then {healed.evidence}"
-        self._journal.write("verified", fault_id=fault_id, verified=verified, witness=witness)
-        self._progress(f"{what}: {'verified' if verified else 'NOT verified'}: {witness}")
-
-    def _heal(self, what: str, fault_id: str, fault: Fault) -> None:
-        try:
-            how = fault.heal()
-        except ChaosError as error:
-            self._journal.write("healed", fault_id=fault_id, healed=False, how=str(error))
-            self._progress(f"{what}: NOT healed: {error}")
-            raise
-        self._open.discard(fault_id)
-        self._journal.write("healed", fault_id=fault_id, healed=True, how=how)
-        self._progress(f"{what}: healed: {how}")
+        Nobody may be hit, if that is allowed, and nobody is once all waiting has ended.
+        """
+        told = None
+        while True:
+            faults = self._factory.make(step, self._stop)
+            if not faults:
+                self._progress(f"{step.id} {step.fault}: {step.whom} matches nobody, as allowed")
+                self._journal.write("skipped", fault_id=step.id, why=f"{step.whom} matches nobody")
+            ids = [f"{step.id}.{i + 1}" for i in range(len(faults))]
+            by_id = dict(zip(ids if len(faults) > 1 else [step.id], faults, strict=False))
+            matter = self._execution.claim(by_id)
+            if matter is None:
+                return {} if self._stop.is_set() else by_id
+            if matter != told:
+                self._progress(f"{step.id} {step.fault}: waits, as {matter}")
+                told = matter
+            if self._stop.wait(_POLL_S):
+                return {}

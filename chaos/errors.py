@@ -11,3 +11,7 @@ class TargetError(ChaosError):
 
 class LoadGoneError(ChaosError):
     """The load process has ended, and with it every member that it ran."""
+
+
+class UnreachableError(ChaosError):
+    """Nobody answered; a removal may have been carried out all the same."""

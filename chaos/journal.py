@@ -69,21 +69,41 @@ class Journal:
 def read(path: Path) -> tuple[Entry, ...]:
     """Return the entries of a journal, without a last line that was cut off.
 
-    Raises ChaosError if there is no such file, or if a line before the last is no JSON.
+    Raises ChaosError if there is no such file, or if a line is not what `Journal` writes.
     """
     try:
         *lines, _cut = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ChaosError(
-            f"{path}: cannot be read ({error.strerror}); name the journal of a run"
+            f"{path}: cannot be read ({error.strerror}); name the folder of a run"
         ) from error
     entries = []
     for number, line in enumerate(lines, 1):
         try:
             entries.append(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ChaosError(f"{path}:{number}: no JSON; the journal was altered") from error
+        if wrong := _wrong(entries[-1]):
+            raise ChaosError(f"{path}:{number}: no journal entry: {wrong}; the journal was altered")
     return tuple(entries)
+
+
+_NEEDED: Mapping[str, Mapping[str, type]] = {
+    "intent": {"fault_id": str, "kind": str},
+    "healed": {"fault_id": str, "healed": bool},
+}
+"""The fields that tell what is open."""
+
+
+def _wrong(entry: Any) -> str | None:
+    """Say in words what keeps a line from being an entry; None if it is one."""
+    if not isinstance(entry, dict):
+        return "no JSON object"
+    needed = {"event": str, **_NEEDED.get(str(entry.get("event")), {})}
+    for name, kind in needed.items():
+        if not isinstance(entry.get(name), kind):
+            return f"{name!r} is {'of the wrong type' if name in entry else 'missing'}"
+    return None
 
 
 def open_faults(entries: Iterable[Entry]) -> tuple[Entry, ...]:

@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -11,6 +11,15 @@ from chaos.errors import ChaosError, LoadGoneError
 
 TIMEOUT_S = 30.0
 """Closing a consumer whose JoinGroup is pending takes librdkafka about 5 s."""
+
+DUPLICATE = ".duplicate"
+"""What follows the name of a member in the client.id of its duplicate."""
+
+Identity = Mapping[str, str | None]
+"""Who a member comes back as: `instance_id` of a static member, None of a dynamic one; what is
+empty is whoever it was."""
+
+SAME: Identity = {}
 
 
 class Members:
@@ -34,9 +43,33 @@ class Members:
         """Close a member's consumer; it is closed when this returns."""
         self._ask("stop", member=member)
 
-    def start(self, member: str) -> None:
+    def start(self, member: str, identity: Identity = SAME) -> None:
         """Give a member a fresh consumer, unless it has one; returns before it has joined."""
-        self._ask("start", member=member)
+        self._ask("start", member=member, **identity)
+
+    def kill(self, member: str) -> None:
+        """End a member's consumer as a crash does; its sockets are gone when this returns."""
+        self._ask("kill", member=member)
+
+    def duplicate(self, member: str) -> str:
+        """Start a process that joins under a member's instance id; return its client.id.
+
+        The client.id is the member's name and `DUPLICATE`; it has not joined yet.
+        """
+        client_id: str = self._ask("duplicate", member=member)["client_id"]
+        return client_id
+
+    def end_duplicate(self, member: str) -> None:
+        """End the process that duplicates a member."""
+        self._ask("end-duplicate", member=member)
+
+    def begin(self, experiment: str, bootstrap: str, history: str) -> None:
+        """Let a load that waits for its run join this cluster; the others are paths of files."""
+        self._ask("begin", experiment=experiment, bootstrap=bootstrap, history=history)
+
+    def finish(self) -> None:
+        """Let such a load close all its members; they are closed when this returns."""
+        self._ask("finish")
 
     def quit(self) -> None:
         """Let the load process stop all users and end."""
@@ -66,8 +99,8 @@ class Members:
             watcher.join()
             connection.close()
 
-    def _ask(self, do: str, **fields: str) -> Any:
-        what = " ".join((do, *fields.values()))
+    def _ask(self, do: str, **fields: str | None) -> Any:
+        what = " ".join((do, *filter(None, fields.values())))
         try:
             with self._connect() as connection, connection.makefile("rwb") as lines:
                 lines.write(_line({"id": 1, "do": do, **fields}))

@@ -6,13 +6,28 @@ its members; each fault draws from a source of its own, so changing one leaves t
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any
 
 from chaos import targets
-from chaos.errors import ChaosError
-from scenarios import Experiment, Fault, GroupBounce, LeaderMemberOf, Names, Target
+from scenarios import (
+    BrokerFault,
+    BrokerPause,
+    BrokerRestart,
+    BrokerTarget,
+    DuplicateInstance,
+    Experiment,
+    Fault,
+    GroupBounce,
+    LeaderMemberOf,
+    MemberFault,
+    MemberRestart,
+    MemberTarget,
+    Names,
+    RemoveMembers,
+    Static,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +36,8 @@ class Step:
 
     `id` is `f<number of the fault in the file>.<number of the step>`. `cause` is the fault of the
     file that this step came from, if it goes by another name. `at_ms` counts from the start of the
-    impact phase. `group` is whom a target such as `all` chooses from.
+    impact phase. `group` is whom a target such as `all` chooses from. `args` are what else the
+    fault needs, as JSON can hold it; where there is no `target`, they say whom it hits too.
     """
 
     id: str
@@ -29,9 +45,9 @@ class Step:
     fault: str
     cause: str | None
     group: str | None
-    target: Target
+    target: MemberTarget | BrokerTarget | None
     allow_empty: bool
-    args: Mapping[str, int]
+    args: Mapping[str, Any]
     undo: str
 
     @property
@@ -39,25 +55,28 @@ class Step:
         """The fault of the file; what comes from one fault happens one step after the other."""
         return self.id.partition(".")[0]
 
+    @property
+    def whom(self) -> str:
+        """Whom it hits, as people read it."""
+        if self.target is not None:
+            return targets.in_words(self.target, self.group)
+        instances = self.args["instances"]
+        listed = "all static members" if instances == "all" else ", ".join(instances)
+        return f"{listed} of {self.group}"
+
     def as_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold, for `from_dict`."""
-        target = self.target
+        """Return what JSON can hold."""
         return {
             "id": self.id,
             "at_ms": self.at_ms,
             "fault": self.fault,
             "cause": self.cause,
             "group": self.group,
-            "target": target if isinstance(target, str) else target.model_dump(by_alias=True),
+            "target": _plain(self.target),
             "allow_empty": self.allow_empty,
             "args": dict(self.args),
             "undo": self.undo,
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the step that `as_dict` wrote."""
-        return cls(**{**data, "target": _target(data["target"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,38 +88,19 @@ class Plan:
     steps: tuple[Step, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold, for `from_dict`."""
+        """Return what JSON can hold."""
         return {
             "experiment": self.experiment,
             "seed": self.seed,
             "steps": [step.as_dict() for step in self.steps],
         }
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the plan that `as_dict` wrote. Raises ChaosError for anything else."""
-        try:
-            steps = tuple(Step.from_dict(step) for step in data["steps"])
-            return cls(data["experiment"], data["seed"], steps)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ChaosError(
-                f"not a plan ({error!r}); take plan.json of a run, or plan again"
-            ) from error
-
     def describe(self) -> str:
         """Return a table for people: step, when, what, whom, and how it is undone."""
         rows = [("step", "at", "fault", "target", "undo")]
         for step in self.steps:
             cause = f" ({step.cause})" if step.cause else ""
-            rows.append(
-                (
-                    step.id,
-                    _seconds(step.at_ms),
-                    step.fault + cause,
-                    targets.in_words(step.target, step.group),
-                    step.undo,
-                )
-            )
+            rows.append((step.id, _seconds(step.at_ms), step.fault + cause, step.whom, step.undo))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{self.experiment}, seed {self.seed}: {len(self.steps)} steps"]
         for row in rows:
@@ -122,34 +122,72 @@ def make_plan(experiment: Experiment, seed: int) -> Plan:
 def _steps(
     number: int, fault: Fault, experiment: Experiment, chance: random.Random
 ) -> Iterator[Step]:
-    bounce = isinstance(fault, GroupBounce)
-    chosen: list[Target] = [fault.target]
-    if bounce and not isinstance(fault.target, LeaderMemberOf):
+    step = Step(
+        id=f"f{number}.1",
+        at_ms=fault.at_ms,
+        fault=fault.fault,
+        cause=None,
+        group=None if isinstance(fault, BrokerFault) else fault.group,
+        target=None if isinstance(fault, RemoveMembers) else fault.target,
+        allow_empty=isinstance(fault, MemberFault) and fault.allow_empty,
+        args=_args(fault),
+        undo=_undo(fault),
+    )
+    if not isinstance(fault, GroupBounce):
+        yield step
+        return
+    chosen: list[MemberTarget] = [fault.target]
+    if not isinstance(fault.target, LeaderMemberOf):
         members = targets.known(fault.target, fault.group, experiment)
         chosen = [Names(names=(member.name,)) for member in members]
         chance.shuffle(chosen)
     for i, target in enumerate(chosen):
-        yield Step(
+        yield replace(
+            step,
             id=f"f{number}.{i + 1}",
-            at_ms=fault.at_ms + (i * fault.every_ms if isinstance(fault, GroupBounce) else 0),
+            at_ms=fault.at_ms + i * fault.every_ms,
             fault="member.restart",
-            cause="group.bounce" if bounce else None,
-            group=fault.group,
+            cause="group.bounce",
             target=target,
-            allow_empty=fault.allow_empty,
-            args={"down_for_ms": fault.down_for_ms},
-            undo=f"start again after {_seconds(fault.down_for_ms)}",
         )
 
 
-def _target(value: Any) -> Target:
-    match value:
-        case "all" | "static" | "dynamic":
-            return value  # type: ignore[no-any-return]
-        case {"names": _}:
-            return Names.model_validate(value)
+def _args(fault: Fault) -> dict[str, Any]:
+    match fault:
+        case RemoveMembers(instances=instances):
+            return {"instances": instances if isinstance(instances, str) else list(instances)}
+        case DuplicateInstance(lasts_ms=lasts_ms):
+            return {"lasts_ms": lasts_ms}
+        case BrokerRestart():
+            return {}
+        case MemberRestart(becomes=becomes) | GroupBounce(becomes=becomes) if becomes:
+            who = becomes if isinstance(becomes, str) else becomes.model_dump()
+            return {"down_for_ms": fault.down_for_ms, "becomes": who}
         case _:
-            return LeaderMemberOf.model_validate(value)
+            return {"down_for_ms": fault.down_for_ms}
+
+
+def _undo(fault: Fault) -> str:
+    match fault:
+        case RemoveMembers():
+            return "none"
+        case DuplicateInstance(lasts_ms=lasts_ms):
+            return f"end the duplicate after {_seconds(lasts_ms)}, start the member afresh"
+        case BrokerRestart():
+            return "start again at once"
+        case BrokerPause(down_for_ms=down_for_ms):
+            return f"resume after {_seconds(down_for_ms)}"
+        case MemberRestart(becomes=becomes) | GroupBounce(becomes=becomes) if becomes:
+            who = becomes.instance_id if isinstance(becomes, Static) else "a dynamic member"
+            return f"start again after {_seconds(fault.down_for_ms)} as {who}"
+        case _:
+            return f"start again after {_seconds(fault.down_for_ms)}"
+
+
+def _plain(target: MemberTarget | BrokerTarget | None) -> Any:
+    if target is None or isinstance(target, str):
+        return target
+    return target.model_dump(mode="json", by_alias=True)
 
 
 def _seconds(duration_ms: int) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
@@ -53,13 +54,14 @@ def await_steady(
     was observed.
     """
     deadline = time.monotonic() + experiment.steady_state.within_ms / 1000
+    sizes = Counter(member.group for member in experiment.members())
     while True:
         probes = tuple(
             Observation(
                 probe.name,
                 probe.probe,
                 probe.group,
-                probe.tolerance,
+                sizes[probe.group] if probe.tolerance == "all" else probe.tolerance,
                 _observe(probe_functions[probe.probe], probe.group),
             )
             for probe in experiment.steady_state.probes

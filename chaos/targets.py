@@ -1,28 +1,42 @@
-"""Targets: which members a selector means."""
+"""Targets: who is hit, found out when the fault fires."""
 
 from collections.abc import Callable
 
+from chaos.cluster_view import ClusterView
 from chaos.errors import TargetError
-from scenarios import Experiment, LeaderMemberOf, MemberSpec, Names, Target
+from chaos.members import DUPLICATE
+from scenarios import (
+    Brokers,
+    BrokerTarget,
+    CoordinatorOf,
+    Experiment,
+    LeaderMemberOf,
+    MemberSpec,
+    MemberTarget,
+    Names,
+    PartitionLeader,
+)
 
 
 def resolve(
-    target: Target,
+    target: MemberTarget,
     group: str | None,
     experiment: Experiment,
     leader_of: Callable[[str], str | None],
     *,
     allow_empty: bool,
 ) -> tuple[MemberSpec, ...]:
-    """Return the members that `target` means now, in the experiment's order.
+    """Return the members that a target selects, in the file's order.
 
-    `group` is whom `all`, `static` and `dynamic` choose from; `leader_of` gives the name of the
-    member that leads a group. Raises TargetError if a name is unknown, or, unless `allow_empty`,
-    if nobody is selected.
+    `leader_of` gives the client that leads a group at the moment, or None. Raises TargetError,
+    naming who is there, if a name is unknown, or if nobody is selected and `allow_empty` is not
+    set.
     """
     if isinstance(target, LeaderMemberOf):
-        leader = leader_of(target.group)
-        found = tuple(m for m in _members(experiment, target.group) if m.name == leader)
+        # a duplicate that leads does so in its member's name
+        leader = (leader_of(target.group) or "").removesuffix(DUPLICATE)
+        members = _members(experiment, target.group)
+        found = tuple(member for member in members if member.name == leader)
     else:
         found = known(target, group, experiment)
     if not found and not allow_empty:
@@ -30,7 +44,9 @@ def resolve(
     return found
 
 
-def known(target: Target, group: str | None, experiment: Experiment) -> tuple[MemberSpec, ...]:
+def known(
+    target: MemberTarget, group: str | None, experiment: Experiment
+) -> tuple[MemberSpec, ...]:
     """Return the members of a target that the experiment alone decides.
 
     That is all but a role, of which nothing is known before the fault fires. Raises TargetError if
@@ -41,23 +57,45 @@ def known(target: Target, group: str | None, experiment: Experiment) -> tuple[Me
             return ()
         case Names(names=names):
             members = {member.name: member for member in experiment.members()}
-            if unknown := [name for name in names if name not in members]:
+            if missing := [name for name in names if name not in members]:
                 raise TargetError(
-                    f"no member is called {', '.join(unknown)}; there are {', '.join(members)}"
+                    f"no member is called {', '.join(missing)}; there are {', '.join(members)}"
                 )
-            return tuple(members[name] for name in members if name in names)
+            return tuple(member for name, member in members.items() if name in names)
         case kind:
             here = _members(experiment, group)
             return tuple(member for member in here if kind in ("all", member.kind))
 
 
-def in_words(target: Target, group: str | None) -> str:
+def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
+    """Return the ids of the brokers that a target selects now; raises what `view` raises."""
+    match target:
+        case CoordinatorOf(group=group):
+            return (view.coordinator(group),)
+        case PartitionLeader(partition=partition):
+            topic, _, number = partition.rpartition("/")
+            return (view.leader(topic, int(number)),)
+        case Brokers(brokers=ids):
+            return tuple(dict.fromkeys(ids))
+        case _:
+            return (view.controller(),)
+
+
+def in_words(target: MemberTarget | BrokerTarget, group: str | None) -> str:
     """Return a target as people read it: `static-3`, `all of G`, `leader-member-of: G`."""
     match target:
         case LeaderMemberOf(group=led):
             return f"leader-member-of: {led}"
         case Names(names=names):
             return ", ".join(names)
+        case CoordinatorOf(group=coordinated):
+            return f"coordinator-of: {coordinated}"
+        case PartitionLeader(partition=partition):
+            return f"partition-leader: {partition}"
+        case Brokers(brokers=ids):
+            return ", ".join(f"broker-{broker}" for broker in ids)
+        case "controller":
+            return "controller"
         case kind:
             return f"{kind} of {group}"
 
@@ -66,7 +104,7 @@ def _members(experiment: Experiment, group: str | None) -> tuple[MemberSpec, ...
     return tuple(member for member in experiment.members() if member.group == group)
 
 
-def _nobody(target: Target, group: str | None, experiment: Experiment) -> str:
+def _nobody(target: MemberTarget, group: str | None, experiment: Experiment) -> str:
     where = target.group if isinstance(target, LeaderMemberOf) else group
     here = ", ".join(member.name for member in _members(experiment, where)) or "nobody"
     why = " (the brokers' logs show no leader now)" if isinstance(target, LeaderMemberOf) else ""

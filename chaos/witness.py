@@ -1,8 +1,10 @@
 """The witness: what the brokers' own logs say about a member, whatever its injector claims.
 
-A member's name is its `client.id`, and that stands in every request line of a `group.log`:
+A member's name is its `client.id`, and that stands in every request line of a `group.log`, which
+is one of these (`log_time` tells them apart):
 
-    <sn> <epoch ms> <nanos> <thread> DEBUG Completed request:{…} (kafka.request.logger)
+    <sn> <epoch ms> <nanos> <thread> DEBUG Completed request:{…} (kafka.request.logger)    4.x
+    <date> <time>,<ms> <thread> DEBUG Completed request:{…} (kafka.request.logger)         3.x, UTC
 
 What counts is when a request *arrived*. A broker answers a JoinGroup that it holds back, and logs
 it, long after the client that sent it is gone; such a line is no sign of life.
@@ -11,28 +13,39 @@ it, long after the client that sent it is gone; such a line is no sign of life.
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from chaos.tail import Tail
+
 NONE = 0
 """Kafka's error code for no error."""
+FENCED_INSTANCE_ID = 82
+"""Another member joined under the same instance id (KIP-345)."""
+_ELSEWHERE = (15, 16)  # COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 
-_CHUNK = 1 << 20
 _CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
 _REQUEST = "Completed request:"
-# The leader's SyncGroup (3.0 and later name the leader), and the end of the last leader's reign.
+# The leader's SyncGroup (3.0 and later name the leader), and the end of the last leader's reign;
+# the Scala coordinator names the offsets partition in the latter, the Java one has a full stop.
 _LED = re.compile(r"Assignment received from leader (\S+) for group (\S+) for generation (\d+)\.")
-_EMPTY = re.compile(r"Group ()(\S+) with generation (\d+) is now empty\.")
+_EMPTY = re.compile(r"Group ()(\S+) with generation (\d+) is now empty(?:\.| \(__consumer_offsets)")
+_EPOCH = re.compile(r"\d+ (\d{13}) ")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) ")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request that a broker completed, and where it says so.
 
-    `arrived_ms` is the latest time that the log's whole milliseconds allow. `error_code` is None
-    for the APIs that give one per partition. `member_id` is the answer's.
+    `arrived_ms` is the latest time that the log's whole milliseconds allow. `error_code` is the
+    answer's; a commit's is the first of its partitions that is not NONE, and None if it has none.
+    `instance_id` is the sender's, `member_id` the answer's. `removed` pairs the instance ids that a
+    LeaveGroup names with the errors about them. `connection` is the broker's name for it:
+    `<local host>:<port>-<remote host>:<port>-<numbers>`.
     """
 
     client: str
@@ -41,7 +54,10 @@ class Request:
     arrived_ms: float
     completed_ms: int
     error_code: int | None
+    instance_id: str | None
     member_id: str
+    removed: tuple[tuple[str, int], ...]
+    connection: str
     broker: int
     line: int
 
@@ -52,22 +68,12 @@ class Request:
 
 
 @dataclass(slots=True)
-class _Tail:
-    """A log and how far it was read."""
-
-    path: Path
-    offset: int = 0
-    lines: int = 0
-    partial: bytes = b""
-
-
-@dataclass(slots=True)
 class _Client:
     """The latest requests of one client."""
 
     last: Request
-    accepted: dict[str, Request] = field(default_factory=dict)
-    """By API: the latest that was answered without an error."""
+    of: dict[tuple[str, int | None], Request] = field(default_factory=dict)
+    """By API and error code."""
 
 
 class Witness:
@@ -78,17 +84,19 @@ class Witness:
     """
 
     def __init__(self, logs: Mapping[int, Path]) -> None:
-        self._tails = {broker: _Tail(path) for broker, path in logs.items()}
+        self._tails = {broker: Tail(path) for broker, path in logs.items()}
         self._clients: dict[str, _Client] = {}
         self._client_of: dict[str, str] = {}
         self._leaders: dict[str, tuple[int, int, str]] = {}
+        self._heard: dict[int, int] = {}
+        self._coordinators: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def poll(self) -> None:
         """Read what the brokers wrote since the last poll; a line without its end waits."""
         with self._lock:
             for broker, tail in self._tails.items():
-                for line in _appended(tail):
+                for line in tail.appended():
                     self._take(broker, tail.lines, line)
 
     def last_request(self, client: str) -> Request | None:
@@ -103,11 +111,23 @@ class Witness:
 
     def joined_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest JoinGroup without an error, if it arrived then or later."""
-        return self._accepted_since("JOIN_GROUP", client, since_ms)
+        return self._since(since_ms, self._answered(client, "JOIN_GROUP", NONE))
 
     def synced_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest SyncGroup without an error, if it arrived then or later."""
-        return self._accepted_since("SYNC_GROUP", client, since_ms)
+        return self._since(since_ms, self._answered(client, "SYNC_GROUP", NONE))
+
+    def left_since(self, client: str, since_ms: float) -> Request | None:
+        """Return a client's latest LeaveGroup, whatever the answer, if it arrived then or later."""
+        return self._since(since_ms, self._answered(client, "LEAVE_GROUP"))
+
+    def fenced_since(self, client: str, since_ms: float) -> Request | None:
+        """Return a client's latest request that was fenced, if it was answered then or later.
+
+        When it arrived does not matter, since a JoinGroup may have waited for its answer.
+        """
+        fenced = self._answered(client, error_code=FENCED_INSTANCE_ID)
+        return fenced if fenced and fenced.completed_ms >= since_ms else None
 
     def leader(self, group: str) -> str | None:
         """Return the client that leads a group, or None if nobody does.
@@ -119,67 +139,107 @@ class Witness:
         _, _, member_id = self._leaders.get(group, (0, 0, ""))
         return self._client_of.get(member_id)
 
-    def _accepted_since(self, api: str, client: str, since_ms: float) -> Request | None:
-        seen = self._clients.get(client)
-        request = seen.accepted.get(api) if seen else None
+    def coordinator(self, group: str) -> tuple[int, int]:
+        """Return the broker that completed a group's latest request, and when it last did any.
+
+        Raises KeyError if no log ever told of the group.
+        """
+        _, broker = self._coordinators[group]
+        return broker, self._heard[broker]
+
+    def _answered(
+        self, client: str, api: str | None = None, error_code: int | None = None
+    ) -> Request | None:
+        """Return a client's latest request of one API, answer or both."""
+        with self._lock:
+            seen = self._clients.get(client)
+            of = dict(seen.of) if seen else {}
+        found = [
+            request
+            for known, request in of.items()
+            if api in (None, known[0]) and error_code in (None, known[1])
+        ]
+        return max(found, key=_arrival, default=None)
+
+    @staticmethod
+    def _since(since_ms: float, request: Request | None) -> Request | None:
         return request if request and request.arrived_ms >= since_ms else None
 
-    def _take(self, broker: int, number: int, line: bytes) -> None:
-        text = line.decode(errors="replace")
+    def _take(self, broker: int, number: int, text: str) -> None:
         try:
             if _REQUEST in text:
                 self._take_request(_request(broker, number, text))
             elif match := _LED.search(text) or _EMPTY.search(text):
                 member_id, group, generation = match.groups()
                 # A group may move to another broker, so the latest line need not be read last.
-                reign = (int(text.split(" ", 2)[1]), int(generation), member_id)
+                reign = (log_time(text), int(generation), member_id)
                 self._leaders[group] = max(reign, self._leaders.get(group, reign))
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a killed broker leaves half a line, and goes on behind it: no evidence
 
     def _take_request(self, request: Request) -> None:
+        broker, at_ms = request.broker, request.completed_ms
+        self._heard[broker] = max(at_ms, self._heard.get(broker, 0))
+        office = (0 if request.error_code in _ELSEWHERE else at_ms, broker)
+        known = self._coordinators.get(request.group, office)
+        self._coordinators[request.group] = max(office, known)
         client = self._clients.setdefault(request.client, _Client(request))
         client.last = max(client.last, request, key=_arrival)
-        if request.error_code == NONE:
-            before = client.accepted.get(request.api, request)
-            client.accepted[request.api] = max(before, request, key=_arrival)
+        kind = (request.api, request.error_code)
+        client.of[kind] = max(client.of.get(kind, request), request, key=_arrival)
         if request.member_id:
             self._client_of[request.member_id] = request.client
+
+
+def log_time(line: str) -> int:
+    """Return when a line of a group.log was written, in UTC epoch milliseconds.
+
+    Raises ValueError if it is no whole line.
+    """
+    if match := _EPOCH.match(line):
+        return int(match[1])
+    if match := _DATE.match(line):
+        second = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        return int(second.timestamp()) * 1000 + int(match[2])
+    raise ValueError(f"no line of a group.log: {line}")
 
 
 def _arrival(request: Request) -> float:
     return request.arrived_ms
 
 
-def _appended(tail: _Tail) -> Iterator[bytes]:
-    """Yield the whole lines that were appended, counting them."""
-    try:
-        log = tail.path.open("rb")
-    except FileNotFoundError:
-        return
-    with log:
-        log.seek(tail.offset)
-        while chunk := log.read(_CHUNK):
-            tail.offset += len(chunk)
-            *lines, tail.partial = (tail.partial + chunk).split(b"\n")
-            for line in lines:
-                tail.lines += 1
-                yield line
-
-
 def _request(broker: int, number: int, text: str) -> Request:
-    completed_ms = int(text.split(" ", 2)[1])
+    completed_ms = log_time(text)
     start = text.index(_REQUEST) + len(_REQUEST)
     content: dict[str, Any] = json.loads(text[start : text.rindex(" (")])
-    header, response = content["requestHeader"], content["response"]
+    header, request, response = content["requestHeader"], content["request"], content["response"]
     return Request(
         client=header["clientId"],
         api=header["requestApiKeyName"],
-        group=content["request"].get("groupId", ""),
+        group=request.get("groupId", ""),
         arrived_ms=completed_ms + _CUT_MS - content["totalTimeMs"],
         completed_ms=completed_ms,
-        error_code=response.get("errorCode"),
+        error_code=_error_code(response),
+        instance_id=request.get("groupInstanceId"),
         member_id=response.get("memberId", ""),
+        removed=_removed(response),
+        connection=content["connection"],
         broker=broker,
         line=number,
+    )
+
+
+def _error_code(response: Mapping[str, Any]) -> int | None:
+    if "topics" not in response:
+        return response.get("errorCode")
+    codes = [part["errorCode"] for topic in response["topics"] for part in topic["partitions"]]
+    return next(filter(None, codes), NONE if codes else None)
+
+
+def _removed(response: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Return what a LeaveGroup's answer says of those it names by their instance ids (v3+)."""
+    return tuple(
+        (member["groupInstanceId"], member["errorCode"])
+        for member in response.get("members", ())
+        if "errorCode" in member and member["groupInstanceId"]
     )

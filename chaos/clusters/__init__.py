@@ -3,9 +3,9 @@
 In: a run's mark and folder, a Kafka release, the number of brokers and their properties.
 Out: a `Cluster` of real brokers that can be killed, stopped, started, paused and resumed one by
 one, and that writes down what its group coordinators do.
-It may import nothing else of ours.
+It may import `scenarios` and nothing else of ours.
 """
 
-from chaos.clusters.interface import BrokerInfo, Cluster, ClusterError
+from chaos.clusters.interface import BrokerInfo, Cluster, ClusterError, UnsupportedError
 
-__all__ = ["BrokerInfo", "Cluster", "ClusterError"]
+__all__ = ["BrokerInfo", "Cluster", "ClusterError", "UnsupportedError"]

@@ -1,34 +1,46 @@
-"""Writes the files that a broker is started with: its properties and its logging."""
+"""Writes the properties that a broker is started with."""
 
 from collections.abc import Mapping
-from pathlib import Path
-
-from chaos.clusters.ports import HOST
-
-LOG4J2 = Path(__file__).parent / "templates" / "log4j2.yaml"
+from pathlib import PurePath
 
 Properties = Mapping[str, str | int | bool]
 
 
-def server_properties(
-    broker_id: int,
-    ports: Mapping[int, tuple[int, int]],
-    data: Path,
-    overrides: Properties,
-) -> str:
-    """Return the `server.properties` of one broker.
+def kraft(broker_id: int, voters: Mapping[int, str]) -> Properties:
+    """Return who a broker is, where each is a controller too.
 
-    `ports` holds (client port, controller port) for every broker id; `overrides` win.
+    `voters` holds `host:port` of the listener CONTROLLER of every broker, by broker id, as its
+    peers reach it.
     """
-    client, controller = ports[broker_id]
-    voters = ",".join(f"{node}@{HOST}:{port}" for node, (_, port) in ports.items())
-    replicas = min(3, len(ports))
-    properties: dict[str, str | int | bool] = {
+    return {
         "node.id": broker_id,
         "process.roles": "broker,controller",
-        "listeners": f"PLAINTEXT://{HOST}:{client},CONTROLLER://{HOST}:{controller}",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": voters,
+        "controller.quorum.voters": ",".join(f"{node}@{at}" for node, at in voters.items()),
+    }
+
+
+def with_zookeeper(broker_id: int, address: str) -> Properties:
+    """Return who a broker is, where a ZooKeeper at `address` (`host:port`) keeps the metadata."""
+    return {
+        "broker.id": broker_id,
+        "zookeeper.connect": address,
+        # The default of 2.4. It is 18 s from 2.5 on, for the sake of clouds (KIP-537), and a killed
+        # broker cannot come back before.
+        "zookeeper.session.timeout.ms": 6_000,
+    }
+
+
+def server_properties(
+    identity: Properties, brokers: int, network: Properties, data: PurePath, overrides: Properties
+) -> str:
+    """Return the `server.properties` of one of so many brokers.
+
+    `identity` is what `kraft` or `with_zookeeper` returns. `network` holds the `listeners` and
+    whatever more the place needs, such as `advertised.listeners`. `overrides` win over all of it.
+    """
+    replicas = min(3, brokers)
+    properties: dict[str, str | int | bool] = {
         "log.dirs": str(data),
         "auto.create.topics.enable": False,
         "offsets.topic.replication.factor": replicas,
@@ -43,9 +55,12 @@ def server_properties(
         "num.network.threads": 2,
         "num.io.threads": 4,
     }
-    return "".join(
-        f"{key}={_escaped(value)}\n" for key, value in {**properties, **overrides}.items()
-    )
+    return as_properties({**identity, **properties, **network, **overrides})
+
+
+def as_properties(properties: Properties) -> str:
+    """Return the text of a properties file."""
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
 
 
 def _escaped(value: str | int | bool) -> str:

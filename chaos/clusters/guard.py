@@ -2,16 +2,19 @@
 
 The kernel's parent-death signal would not do: it fires when the *thread* that started a broker
 ends, and chaos may start brokers from threads that do. So one small process of its own session
-waits for the end of a pipe that only the runner holds, and then kills whatever carries the mark.
+waits for the end of a pipe that only the runner holds, and then ends whatever carries the mark.
+Containers outlive whoever had them made all the more, so theirs is the same guard.
 """
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+
+Guard = subprocess.Popen[bytes]
 
 
 def mark(run_id: str) -> str:
@@ -33,30 +36,38 @@ def kill_marked(run_id: str) -> tuple[int, ...]:
     return tuple(killed)
 
 
-def end_left_over(folder: Path) -> tuple[int, ...]:
-    """End what still runs of the cluster in a folder, by the mark it wrote down; return the ids."""
-    try:
-        run_id = json.loads((folder / "processes.json").read_text())["run_id"]
-    except (FileNotFoundError, ValueError, KeyError):
-        return ()  # it never came to start a broker
-    return kill_marked(run_id)
+def _remove_containers(run_id: str) -> None:
+    """Remove the containers and networks of a run, as far as the engine lets us now."""
+    # here, so that a guard which only waits is small, and that of processes depends on nothing
+    from chaos.clusters.docker_engine import remove_marked  # noqa: PLC0415
+    from chaos.clusters.interface import ClusterError  # noqa: PLC0415
+
+    with suppress(ClusterError):  # nobody is left to be told, but whoever heals
+        remove_marked(run_id)
 
 
-def stand_by(run_id: str) -> subprocess.Popen[bytes]:
+def stand_by(run_id: str, *, containers: bool = False) -> Guard:
     """Start the guard of a run: it acts when its `stdin` closes, which our own end closes too."""
+    path = os.pathsep.join(filter(None, sys.path))  # what we can import, it can
+    kind = ["-P", __file__, "containers"] if containers else ["-I", "-S", __file__, "processes"]
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, run_id],
+        [sys.executable, *kind, run_id],
+        env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
         start_new_session=True,  # what ends the runner's process group must not end its guard
     )
 
 
 def main() -> None:
-    """Wait until standard input ends, then kill what the run left behind."""
+    """Wait until standard input ends, then end what the run left behind."""
+    kind, run_id = sys.argv[1:]
     sys.stdin.buffer.read()
-    for _ in range(3):  # a broker may have been between fork and exec, not yet carrying the mark
-        kill_marked(sys.argv[1])
-        time.sleep(0.1)
+    # What was about to be made does not carry the mark yet: a broker between fork and exec, or a
+    # container that the engine has been asked for.
+    end, pause_s = (_remove_containers, 1) if kind == "containers" else (kill_marked, 0.1)
+    for _ in range(3):
+        end(run_id)
+        time.sleep(pause_s)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class ClusterError(Exception):
     """A cluster could not do what was asked; the message says what, where and what to do."""
+
+
+class UnsupportedError(ClusterError):
+    """No cluster of that release, or with that coordinator, can be run: another has to be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,13 @@ class BrokerInfo:
     server_log: Path
 
 
+class CutShort(NamedTuple):
+    """A broker that did not shut down in time, and how much its group log held when it was dead."""
+
+    broker: int
+    log_bytes: int
+
+
 class Cluster(Protocol):
     """A Kafka cluster that a run owns. Every method raises `ClusterError` and blocks until done."""
 
@@ -37,8 +48,11 @@ class Cluster(Protocol):
     def start(self) -> None:
         """Start every broker and wait until each takes requests."""
 
-    def stop(self) -> None:
-        """Stop every broker that still runs, paused ones too; nothing is left behind."""
+    def stop(self) -> tuple[CutShort, ...]:
+        """Stop every broker that still runs, paused ones too; nothing is left behind.
+
+        Returns those that had to be killed, and whose logs therefore have no last line.
+        """
 
     def kill(self, broker_id: int) -> None:
         """End a broker without a goodbye (SIGKILL)."""

@@ -1,19 +1,21 @@
 """Gets the jars that a Kafka broker runs on, from Maven Central or from an unpacked Kafka."""
 
+import fcntl
+import os
 import re
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import jgo
 
 from chaos.clusters.interface import ClusterError
+from chaos.clusters.releases import release_of
 
 KAFKA = "org.apache.kafka:kafka_2.13"
-LOG_BINDING = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3"
-"""Joins Kafka's SLF4J to log4j2; the Kafka archive ships it, the Maven coordinate lacks it."""
 
-_LOGGING = ("log4j-core", "log4j-slf4j-impl", "jackson-dataformat-yaml", "snakeyaml")
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[\w.+-]*)\.jar")
 
 
@@ -37,16 +39,18 @@ def from_maven(version: str) -> Distribution:
     """
     # Two resolutions, not one: in one, log4j's dependency management overrules Kafka's and
     # brings the kafka-clients of another release. Kafka's own choice of a jar comes first.
-    one_each: dict[str, Path] = {}
-    for jar in [*_build(f"{KAFKA}:{version}"), *_build(LOG_BINDING)]:
-        one_each.setdefault(_artifact(jar), jar)
-    return _checked(version, one_each.values(), f"{KAFKA}:{version} and {LOG_BINDING}")
+    binding = release_of(version).log_binding
+    jars = _build(f"{KAFKA}:{version}")
+    # Kafka's own may share a name: its metrics-core is Yammer's, ZooKeeper's is Dropwizard's.
+    there = {_artifact(jar) for jar in jars}
+    jars += [jar for jar in _build(binding) if _artifact(jar) not in there]
+    return _checked(version, jars, f"{KAFKA}:{version} and {binding}")
 
 
 def from_home(kafka_home: Path) -> Distribution:
     """Return the jars of an unpacked Kafka (`kafka_home/libs`).
 
-    Raises ClusterError if there is no Kafka, or one without log4j2 (before 4.0).
+    Raises ClusterError if there is no Kafka, or one that is not supported.
     """
     jars = sorted((kafka_home / "libs").glob("*.jar"))
     versions = [_version(jar) for jar in jars if _artifact(jar) == "kafka_2.13"]
@@ -59,8 +63,12 @@ def from_home(kafka_home: Path) -> Distribution:
 
 
 def _build(coordinate: str) -> list[Path]:
+    """Return the jars in the local Maven repository, where they stay: `jgo.build` would link them
+    to a folder that it may make anew at each call, under the eyes of brokers that start from it.
+    """  # noqa: D205
     try:
-        jars: list[Path] = jgo.build(coordinate).all_jars
+        with _alone():
+            return [artifact.resolve() for artifact in jgo.resolve(coordinate)]
     except OSError as error:  # requests' errors are OSErrors too
         raise ClusterError(
             f"{coordinate}: Maven Central cannot be reached, or the cache cannot be written"
@@ -70,10 +78,18 @@ def _build(coordinate: str) -> list[Path]:
         raise ClusterError(
             f"{coordinate}: not found in Maven Central ({error}); check the Kafka version"
         ) from error
-    return jars
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one process of this user at a time download: others would see half a jar."""
+    with (Path(tempfile.gettempdir()) / f"groupquake-jars-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _checked(version: str, jars: Iterable[Path], source: str) -> Distribution:
+    needed = release_of(version).log_jars
     jars = tuple(jars)
     versions = {_artifact(jar): _version(jar) for jar in jars}
     if versions.get("kafka-clients") != version:
@@ -81,11 +97,11 @@ def _checked(version: str, jars: Iterable[Path], source: str) -> Distribution:
             f"{source}: kafka-clients is {versions.get('kafka-clients', 'missing')} beside a"
             f" broker {version}; remove the cached jars and try again"
         )
-    missing = [artifact for artifact in _LOGGING if artifact not in versions]
+    missing = [artifact for artifact in needed if artifact not in versions]
     if missing:
         raise ClusterError(
             f"{source}: no {', '.join(missing)}, which the observation log needs;"
-            " use Kafka 4.1 or later, or an unpacked Kafka 4.0"
+            f" give an unpacked Kafka {version} that is complete, or use another release"
         )
     return Distribution(version, jars)
 

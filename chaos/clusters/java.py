@@ -1,4 +1,4 @@
-"""Finds a Java runtime that Kafka 4 accepts."""
+"""Finds a Java runtime that every supported Kafka accepts."""
 
 import os
 import re

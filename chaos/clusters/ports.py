@@ -9,16 +9,18 @@ from chaos.clusters.interface import ClusterError
 
 HOST = "127.0.0.1"
 _LOWEST = 10_000
+_OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return `count` different free ports below the range for outgoing connections.
+    """Return `count` different free ports outside the range for outgoing connections.
 
     A port from that range would be handed to clients while its broker is down: a client that
     keeps trying to reconnect on the loopback may even connect to itself, and the broker could
     not come back. Raises ClusterError if too few ports are free.
     """
-    candidates = range(_LOWEST, _first_outgoing_port())
+    first, last = map(int, _OUTGOING.read_text().split())
+    candidates = [*range(_LOWEST, first), *range(max(_LOWEST, last + 1), 65_536)]
     found: list[int] = []
     for port in random.sample(candidates, len(candidates)):
         if _is_free(port):
@@ -26,8 +28,9 @@ def free_ports(count: int) -> tuple[int, ...]:
         if len(found) == count:
             return tuple(found)
     raise ClusterError(
-        f"fewer than {count} free ports on {HOST} between {candidates.start} and"
-        f" {candidates.stop - 1}; end programs that listen there"
+        f"fewer than {count} free ports on {HOST} from {_LOWEST} on, outside {first}-{last}, which"
+        " are for outgoing connections; narrow net.ipv4.ip_local_port_range, or end programs that"
+        " listen there"
     )
 
 
@@ -50,8 +53,3 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
-
-
-def _first_outgoing_port() -> int:
-    linux_setting = Path("/proc/sys/net/ipv4/ip_local_port_range")
-    return int(linux_setting.read_text().split()[0])

@@ -3,9 +3,7 @@
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
-
-Kind = Literal["recoverable", "one-shot"]
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,27 +14,50 @@ class Finding:
     evidence: str
 
 
-class Fault(Protocol):
+class _Any(Protocol):
     """One target, to be broken once. The methods are called in this order, in one thread."""
-
-    @property
-    def kind(self) -> Kind:
-        """Whether there is something to undo."""
 
     @property
     def target(self) -> str:
         """Whom it hits."""
 
     @property
-    def group(self) -> str:
-        """The group that is hit."""
+    def group(self) -> str | None:
+        """The group that is hit, if it is one."""
 
     @property
-    def undo(self) -> Mapping[str, str]:
-        """What undoes it, for someone who has nothing but the journal."""
+    def details(self) -> Mapping[str, Any]:
+        """What the plan could not know of it, for the journal."""
 
     def inject(self) -> None:
         """Break it. Raises ChaosError, and then it may or may not be broken."""
+
+
+class OneShot(_Any, Protocol):
+    """A fault that nothing can undo."""
+
+    @property
+    def kind(self) -> Literal["one-shot"]:
+        """There is nothing to undo."""
+
+    def verify(self, stop: threading.Event) -> Finding:
+        """Tell whether it happened; may wait for the evidence a little, or until `stop`."""
+
+
+class Recoverable(_Any, Protocol):
+    """A fault that lasts, and is put right in the end."""
+
+    @property
+    def kind(self) -> Literal["recoverable"]:
+        """There is something to undo."""
+
+    @property
+    def lasts_ms(self) -> int:
+        """How long it stays broken."""
+
+    @property
+    def undo(self) -> Mapping[str, Any]:
+        """What undoes it, for someone who has nothing but the journal."""
 
     def verify(self) -> Finding:
         """Tell, while it should be broken, whether it is."""
@@ -46,3 +67,6 @@ class Fault(Protocol):
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until it is right again, no longer than a fault of this kind may take, or `stop`."""
+
+
+Fault = OneShot | Recoverable

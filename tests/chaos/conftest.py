@@ -5,11 +5,13 @@ import pytest
 
 from scenarios import Experiment
 from scenarios import load as load_experiment
+from tests.chaos.fake_cluster import FakeCluster
 from tests.chaos.fakes import BrokerLog, FakeLoad
+from tests.chaos.run import Run
 
 EXPERIMENT = """
 name: small
-cluster: {{brokers: 1, config: {{group.min.session.timeout.ms: 100}}}}
+cluster: {{brokers: 3, config: {{group.min.session.timeout.ms: 100}}}}
 workload:
   topics: [{{name: orders, partitions: 8, replication_factor: 1}}]
   groups:
@@ -60,3 +62,18 @@ def load(experiment: Make, log: BrokerLog) -> Iterator[FakeLoad]:
     fake = FakeLoad(experiment().members(), log)
     yield fake
     fake.die()
+
+
+@pytest.fixture
+def fake_cluster(log: BrokerLog, tmp_path: Path) -> Iterator[FakeCluster]:
+    """Three brokers; the group's log is that of the first."""
+    cluster = FakeCluster(log.path, tmp_path / "2" / "group.log", tmp_path / "3" / "group.log")
+    (tmp_path / "2").mkdir()
+    (tmp_path / "3").mkdir()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def run(load: FakeLoad, fake_cluster: FakeCluster, tmp_path: Path) -> Run:
+    return Run(load, fake_cluster, tmp_path / "journal.jsonl")

@@ -5,14 +5,14 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
-from chaos.clusters import BrokerInfo, Cluster
 from chaos.journal import now_ms
+from chaos.members import DUPLICATE
+from chaos.witness import FENCED_INSTANCE_ID
 from scenarios import MemberSpec
 
 TOKEN = "of this test"
@@ -37,20 +37,35 @@ def request_text(
     group: str = "static",
     error: int | None = 0,
     member_id: str = "",
+    instance_id: str | None = None,
+    removed: Mapping[str, int] | None = None,
+    connection: str = "127.0.0.1:27161-127.0.0.1:42578-1-4",
     total_ms: float = 0.25,
 ) -> str:
     """Return the message and logger of a request line, shaped like those of Kafka 4.3.0."""
     response: dict[str, Any] = {"throttleTimeMs": 0}
-    if error is not None:
+    if api == "OFFSET_COMMIT":
+        codes = [] if error is None else [0, error]
+        partitions = [{"partitionIndex": i, "errorCode": code} for i, code in enumerate(codes)]
+        response["topics"] = [{"name": "orders", "partitions": partitions}]
+    elif error is not None:
         response["errorCode"] = error
     if api == "JOIN_GROUP":
         response["memberId"] = member_id
+        response["members"] = [{"memberId": member_id, "groupInstanceId": "x", "metadata": ""}]
+    request: dict[str, Any] = {"groupId": group, "memberId": "", "groupInstanceId": instance_id}
+    if removed is not None:
+        request["members"] = [{"memberId": "", "groupInstanceId": one} for one in removed]
+        response["members"] = [
+            {"memberId": "", "groupInstanceId": one, "errorCode": code}
+            for one, code in removed.items()
+        ]
     content = {
         "isForwarded": False,
         "requestHeader": {"correlationId": 2, "clientId": client, "requestApiKeyName": api},
-        "request": {"groupId": group, "memberId": "", "groupInstanceId": client},
+        "request": request,
         "response": response,
-        "connection": "127.0.0.1:27161-127.0.0.1:42578-1-4",
+        "connection": connection,
         "totalTimeMs": total_ms,
         "clientInformation": {"softwareName": "a (strange) client", "softwareVersion": "1"},
     }
@@ -92,21 +107,13 @@ class BrokerLog:
         return self.write(COORDINATOR.format(text), at_ms)
 
 
-def cluster_of(*logs: Path) -> Cluster:
-    """Return what the controller wants of a cluster: brokers with logs."""
-    brokers = tuple(
-        BrokerInfo(number, 0, log, log.with_name("server.log"))
-        for number, log in enumerate(logs, 1)
-    )
-    return cast("Cluster", SimpleNamespace(brokers=brokers))
-
-
 class FakeLoad:
     """Serves the control channel, and writes to a broker's log what its members would cause.
 
     The first member of each group leads it. Members named in `deaf` go on when stopped, those in
     `lost` do not join when started, those in `unassigned` join and get no assignment, those in
-    `refused` may not be started.
+    `refused` may not be started, those in `polite` say goodbye when killed, and duplicates of those
+    in `unnoticed` fence nobody.
     """
 
     def __init__(self, members: Iterable[MemberSpec], log: BrokerLog) -> None:
@@ -116,8 +123,11 @@ class FakeLoad:
         self.lost: set[str] = set()
         self.unassigned: set[str] = set()
         self.refused: set[str] = set()
+        self.polite: set[str] = set()
+        self.unnoticed: set[str] = set()
         self.joins: Counter[str] = Counter()
         self._specs = {member.name: member for member in members}
+        self._identity = {member.name: member.instance_id for member in self._specs.values()}
         self._state = dict.fromkeys(self._specs, "starting")
         self._over = threading.Event()
         self._one_at_a_time = threading.Lock()  # what was stopped does not beat once more
@@ -167,20 +177,26 @@ class FakeLoad:
             self._beat()
 
     def _beat(self) -> None:
-        for name in self._specs:
+        for name in tuple(self._state):
             with self._one_at_a_time:
                 self._beat_of(name, self._state[name])
 
     def _beat_of(self, name: str, state: str) -> None:
-        group = self._specs[name].group
+        member = name.removesuffix(DUPLICATE)
+        who = {"group": self._specs[member].group, "instance_id": self._identity[member]}
         if state == "joined":
-            self.log.request(name, "HEARTBEAT", group=group)
+            self.log.request(name, "HEARTBEAT", **who)
+        elif state == "superseded":
+            self._state[name] = "fenced"
+            self.log.request(name, "HEARTBEAT", **who, error=FENCED_INSTANCE_ID)
         elif state == "starting" and name not in self.lost:
             self.joins[name] += 1
             self._state[name] = "joined"
-            self.log.request(name, "JOIN_GROUP", group=group, member_id=self.member_id(name))
+            self.log.request(name, "JOIN_GROUP", **who, member_id=self.member_id(name))
             error = 27 if name in self.unassigned else 0  # REBALANCE_IN_PROGRESS
-            self.log.request(name, "SYNC_GROUP", group=group, error=error)
+            self.log.request(name, "SYNC_GROUP", **who, error=error)
+            if name != member and member not in self.unnoticed:
+                self._state[member] = "superseded"
 
     def _accept(self) -> None:
         while not self._over.is_set():
@@ -205,15 +221,26 @@ class FakeLoad:
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         name = request.get("member", "")
         self.orders.append((request["do"], name, time.monotonic()))
+        if request["do"] == "start" and name in self.refused:
+            return {"ok": False, "error": f"no user runs member '{name}' now"}
+        with self._one_at_a_time:
+            return {"ok": True, "result": self._done(request, name)}
+
+    def _done(self, request: dict[str, Any], name: str) -> Any:
+        duplicate = name + DUPLICATE
         match request["do"]:
             case "members":
-                rows = [{"name": name, "state": state} for name, state in self._state.items()]
-                return {"ok": True, "result": rows}
-            case "stop" if name not in self.deaf:
-                with self._one_at_a_time:
-                    self._state[name] = "stopped"
-            case "start" if name in self.refused:
-                return {"ok": False, "error": f"no user runs member '{name}' now"}
+                return [{"name": name, "state": state} for name, state in self._state.items()]
+            case "stop" | "kill" if name not in self.deaf:
+                self._state[name] = "stopped"
+                if name in self.polite:
+                    self.log.request(name, "LEAVE_GROUP", group=self._specs[name].group)
+            case "duplicate":
+                self._state[duplicate] = "starting"
+                return {"client_id": duplicate, "pid": 1}
+            case "end-duplicate" if duplicate not in self.deaf:
+                self._state[duplicate] = "stopped"
             case "start" if not self.is_up(name):
+                self._identity[name] = request.get("instance_id", self._identity[name])
                 self._state[name] = "starting"
-        return {"ok": True, "result": None}
+        return None

@@ -9,16 +9,19 @@ from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import make_plan
 from scenarios import load
-from tests.chaos.fakes import TOKEN, cluster_of
+from tests.chaos.fake_cluster import FakeCluster
+from tests.chaos.fakes import TOKEN
 
 port, log, file, path = sys.argv[1:]
 experiment = load(Path(file))
+cluster = FakeCluster(Path(log))
 with Journal(Path(path)) as journal:
     controller = Controller(
         make_plan(experiment, 1),
         experiment,
-        cluster_of(Path(log)),
+        cluster,
         Members(int(port), TOKEN),
+        cluster,
         journal,
         progress=lambda line: print(line, flush=True),
     )

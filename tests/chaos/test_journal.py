@@ -78,9 +78,27 @@ def test_a_cut_last_line_is_left_out_and_goes_when_the_journal_goes_on(path):
 
 
 def test_a_broken_line_that_is_not_the_last_is_an_error(path):
-    path.write_text('{"at_ms": 1}\n{"at_ms"\n{"at_ms": 3}\n')
+    path.write_text('{"event": "x"}\n{"at_ms"\n{"event": "x"}\n')
     with pytest.raises(ChaosError, match=r"journal.jsonl:2: no JSON"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("17", "no JSON object"),
+        ("[" * 100_000, "no JSON"),
+        ('{"at_ms": 1}', "'event' is missing"),
+        ('{"event": ["intent"]}', "'event' is of the wrong type"),
+        ('{"event": "intent", "fault_id": "f1"}', "'kind' is missing"),
+        ('{"event": "intent", "fault_id": {}, "kind": "recoverable"}', "'fault_id' is of the"),
+        ('{"event": "healed", "fault_id": "f1", "healed": "no"}', "'healed' is of the wrong"),
+    ],
+)
+def test_json_that_is_no_entry_is_an_error_at_its_line(line, wrong, path):
+    path.write_text(f'{{"event": "x"}}\n{line}\n')
+    with pytest.raises(ChaosError, match=f"journal.jsonl:2: .*{wrong}"):
+        open_faults(read(path))
 
 
 def test_no_journal_is_an_error(path):

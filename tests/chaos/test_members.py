@@ -5,7 +5,7 @@ import pytest
 
 from chaos.errors import ChaosError, LoadGoneError
 from chaos.members import Members
-from tests.chaos.fakes import TOKEN, FakeLoad
+from tests.chaos.fakes import TOKEN, FakeLoad, until
 
 
 @pytest.fixture
@@ -24,6 +24,20 @@ def test_orders_reach_the_load_process(load, members):
         ("start", "static-2"),
         ("quit", ""),
     ]
+
+
+def test_orders_may_change_who_a_member_is_and_double_it(load, members):
+    assert members.duplicate("static-2") == "static-2.duplicate"
+    members.end_duplicate("static-2")
+    members.kill("static-2")
+    members.start("static-2", {"instance_id": "app-2"})
+    assert [order[:2] for order in load.orders] == [
+        ("duplicate", "static-2"),
+        ("end-duplicate", "static-2"),
+        ("kill", "static-2"),
+        ("start", "static-2"),
+    ]
+    until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
 
 
 def test_a_refusal_is_told(load, members):

@@ -2,9 +2,8 @@ import json
 
 import pytest
 
-from chaos.errors import ChaosError
 from chaos.plan import Plan, make_plan
-from scenarios import LeaderMemberOf, Names
+from scenarios import CoordinatorOf, LeaderMemberOf, Names
 
 BOUNCE = "{fault: group.bounce, target: all, group: static, at: 3s, down_for: 2500ms, every: 5s}"
 LEADER = "{fault: member.restart, target: {leader-member-of: static}, at: 4s, down_for: 650ms}"
@@ -42,18 +41,90 @@ def test_a_bounce_becomes_restarts_and_a_role_stays_a_role(experiment):
     assert leader.target == LeaderMemberOf.model_validate({"leader-member-of": "static"})
 
 
-@pytest.mark.parametrize("target", ["all", "{leader-member-of: static}", "{names: [lone]}"])
-def test_a_plan_survives_json(experiment, target):
-    group = ", group: mixed" if target == "all" else ""
-    fault = f"{{fault: member.restart, target: {target}{group}, at: 1s, down_for: 2s}}"
-    plan = make_plan(experiment(BOUNCE, fault), 7)
-    assert Plan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
+RESTART = "{fault: member.restart, target: all, group: mixed, at: 1s, down_for: 2s, becomes: %s}"
+KILL = "{fault: member.kill, target: {names: [lone]}, at: 1s, down_for: 2s}"
+DUPLICATE = "{fault: member.duplicate-instance, target: {names: [lone]}, at: 1s, lasts: 1500ms}"
+REMOVE = "{fault: group.remove-members, group: static, instances: %s, at: 1s}"
+COORDINATOR = "{fault: broker.%s, target: {coordinator-of: mixed}, at: 1s, down_for: 5s}"
+PARTITION = "{fault: broker.restart, target: {partition-leader: orders/0}, at: 1s}"
+NAMED = "{fault: broker.stop, target: {brokers: [1, 3]}, at: 1s, down_for: 5s}"
+CONTROLLER = "{fault: broker.pause, target: controller, at: 1s, down_for: 5s}"
 
 
-@pytest.mark.parametrize("broken", [{}, {"experiment": "x", "seed": 1, "steps": [{"id": "f1.1"}]}])
-def test_what_is_no_plan_is_said_to_be_none(broken):
-    with pytest.raises(ChaosError, match="not a plan"):
-        Plan.from_dict(broken)
+@pytest.mark.parametrize(
+    ("fault", "args", "whom", "undo"),
+    [
+        (
+            RESTART % "dynamic",
+            {"down_for_ms": 2000, "becomes": "dynamic"},
+            "all of mixed",
+            "start again after 2 s as a dynamic member",
+        ),
+        (
+            RESTART % '{instance_id: "app-{n}"}',
+            {"down_for_ms": 2000, "becomes": {"instance_id": "app-{n}"}},
+            "all of mixed",
+            "start again after 2 s as app-{n}",
+        ),
+        (KILL, {"down_for_ms": 2000}, "lone", "start again after 2 s"),
+        (
+            DUPLICATE,
+            {"lasts_ms": 1500},
+            "lone",
+            "end the duplicate after 1.5 s, start the member afresh",
+        ),
+        (
+            REMOVE % "[static-0, ghost]",
+            {"instances": ["static-0", "ghost"]},
+            "static-0, ghost of static",
+            "none",
+        ),
+        (REMOVE % "all", {"instances": "all"}, "all static members of static", "none"),
+        (
+            COORDINATOR % "kill",
+            {"down_for_ms": 5000},
+            "coordinator-of: mixed",
+            "start again after 5 s",
+        ),
+        (PARTITION, {}, "partition-leader: orders/0", "start again at once"),
+        (NAMED, {"down_for_ms": 5000}, "broker-1, broker-3", "start again after 5 s"),
+        (CONTROLLER, {"down_for_ms": 5000}, "controller", "resume after 5 s"),
+    ],
+)
+def test_every_fault_has_a_step_that_tells_what_it_needs(experiment, fault, args, whom, undo):
+    plan = make_plan(experiment(fault), 7)
+    [step] = plan.steps
+    assert (step.args, step.whom, step.undo) == (args, whom, undo)
+    [row] = plan.describe().splitlines()[2:]
+    assert all(cell in row for cell in ("f1.1", "1 s", step.fault, whom, undo))
+
+
+def test_a_plan_tells_json_what_the_file_told(experiment):
+    bounce = BOUNCE.replace("every: 5s", "every: 5s, becomes: dynamic")
+    faults = (bounce, COORDINATOR % "stop", REMOVE % "[ghost]")
+    written = json.loads(json.dumps(make_plan(experiment(*faults), 7).as_dict()))
+    coordinator, remove, first, *_ = written["steps"]
+    assert (written["experiment"], written["seed"], len(written["steps"])) == ("small", 7, 6)
+    assert coordinator == {
+        "id": "f2.1",
+        "at_ms": 1000,
+        "fault": "broker.stop",
+        "cause": None,
+        "group": None,
+        "target": {"coordinator-of": "mixed"},
+        "allow_empty": False,
+        "args": {"down_for_ms": 5000},
+        "undo": "start again after 5 s",
+    }
+    assert (remove["group"], remove["target"]) == ("static", None)
+    assert remove["args"] == {"instances": ["ghost"]}
+    assert first["args"] == {"down_for_ms": 2500, "becomes": "dynamic"}
+    assert list(first["target"]) == ["names"]
+
+
+def test_a_role_of_a_broker_stays_a_role(experiment):
+    [step] = make_plan(experiment(COORDINATOR % "kill"), 7).steps
+    assert step.target == CoordinatorOf.model_validate({"coordinator-of": "mixed"})
 
 
 def test_the_description_is_a_table(experiment):

@@ -30,6 +30,15 @@ def test_it_is_steady_once_all_probes_hold_together(experiment, path):
     }
 
 
+def test_all_are_as_many_as_the_file_gives_the_group(experiment, path):
+    sizes = iter([4, 5])
+    probes = {"group.members": lambda _: next(sizes), "group.state": lambda _: "Stable"}
+    grown = ["steady_state.probes.0.tolerance=all", "workload.groups.0.members.0.count=5"]
+    with Journal(path) as journal:
+        assert await_steady(experiment().override(grown), probes, journal, threading.Event()).ok
+    assert [probe["tolerance"] for probe in read(path)[0]["probes"]] == [5, "Stable"]
+
+
 def test_what_was_seen_last_is_told_when_time_is_up(experiment, path):
     def no_state(group):
         raise ChaosError(f"the coordinator of {group} is loading")

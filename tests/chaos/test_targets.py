@@ -1,8 +1,16 @@
 import pytest
 
 from chaos.errors import TargetError
-from chaos.targets import in_words, resolve
-from scenarios import LeaderMemberOf, Names, Target
+from chaos.targets import brokers, in_words, resolve
+from scenarios import (
+    Brokers,
+    BrokerTarget,
+    CoordinatorOf,
+    LeaderMemberOf,
+    MemberTarget,
+    Names,
+    PartitionLeader,
+)
 
 LEADERS = {"mixed": "lone"}
 
@@ -17,7 +25,7 @@ LEADERS = {"mixed": "lone"}
         (LeaderMemberOf.model_validate({"leader-member-of": "mixed"}), None, ["lone"]),
     ],
 )
-def test_every_form_selects_members(experiment, target: Target, group, names):
+def test_every_form_selects_members(experiment, target: MemberTarget, group, names):
     found = resolve(target, group, experiment(), LEADERS.get, allow_empty=False)
     assert [member.name for member in found] == names
 
@@ -45,6 +53,29 @@ def test_an_unknown_name_is_an_error_even_beside_known_ones(experiment):
     target = Names(names=("static-0", "statik-1"))
     with pytest.raises(TargetError, match="no member is called statik-1; there are static-0, "):
         resolve(target, None, experiment(), LEADERS.get, allow_empty=True)
+
+
+def test_a_duplicate_that_leads_stands_for_its_member(experiment):
+    target = LeaderMemberOf.model_validate({"leader-member-of": "mixed"})
+    leaders = {"mixed": "lone.duplicate"}
+    [found] = resolve(target, None, experiment(), leaders.get, allow_empty=False)
+    assert found.name == "lone"
+
+
+@pytest.mark.parametrize(
+    ("target", "ids"),
+    [
+        ("controller", (2,)),
+        (CoordinatorOf.model_validate({"coordinator-of": "mixed"}), (3,)),
+        (PartitionLeader.model_validate({"partition-leader": "orders/7"}), (2,)),
+        (Brokers(brokers=(3, 1, 3)), (3, 1)),
+    ],
+)
+def test_every_form_selects_brokers(fake_cluster, target: BrokerTarget, ids):
+    fake_cluster.controls = 2
+    fake_cluster.coordinates["mixed"] = 3
+    fake_cluster.leads["orders", 7] = 2
+    assert brokers(target, fake_cluster) == ids
 
 
 def test_targets_in_words():

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_a_growing_file_is_read_once_and_by_whole_lines(log, witness, monkeypatc
 
 
 def test_a_line_may_be_longer_than_what_is_read_at_once(log, witness, monkeypatch):
-    monkeypatch.setattr("chaos.witness._CHUNK", 64)
+    monkeypatch.setattr("chaos.tail._CHUNK", 64)
     for number in range(3):
         log.request("a", "HEARTBEAT", T + number)
     witness.poll()
@@ -142,3 +143,91 @@ def test_a_group_may_move_to_another_broker(tmp_path: Path):
     witness.poll()
     assert witness.leader("static") == "b"
     assert witness.last_request("a").broker == 1
+
+
+def test_a_fenced_answer_is_found_whatever_was_asked(log, witness):
+    log.request("a", "HEARTBEAT", T, error=82, instance_id="one")
+    witness.poll()
+    assert witness.fenced_since("a", T).api == "HEARTBEAT"
+    assert witness.fenced_since("a", T + 1) is None
+    log.request("a", "OFFSET_COMMIT", T + 5, error=82, instance_id="one")
+    witness.poll()
+    fenced = witness.fenced_since("a", T + 1)
+    assert (fenced.api, fenced.instance_id) == ("OFFSET_COMMIT", "one")
+    # an answer that was held back counts from when it was given
+    log.request("b", "JOIN_GROUP", T + 50, error=82, total_ms=2000)
+    witness.poll()
+    assert witness.fenced_since("b", T).api == "JOIN_GROUP"
+
+
+def test_a_commit_without_partitions_has_no_answer_and_one_that_went_well_has(log, witness):
+    log.request("a", "OFFSET_COMMIT", T, error=None)
+    witness.poll()
+    assert witness.last_request("a").error_code is None
+    log.request("a", "OFFSET_COMMIT", T + 1)
+    witness.poll()
+    assert witness.last_request("a").error_code == 0
+
+
+def test_a_leave_group_is_told_with_those_it_removes(log, witness):
+    removed = {"static-0": 0, "ghost": 25}
+    log.request("remover", "LEAVE_GROUP", T, error=0, removed=removed)
+    log.request("static-1", "LEAVE_GROUP", T, error=25)
+    witness.poll()
+    assert witness.left_since("remover", T).removed == (("static-0", 0), ("ghost", 25))
+    assert witness.left_since("static-1", T).removed == ()
+    assert witness.left_since("static-1", T + 2) is None
+
+
+@pytest.fixture
+def far_from_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+OLD_COORDINATOR = "2026-11-21 11:45:{} {} INFO {} ({})"
+SCALA = ("group-metadata-manager-0", "kafka.coordinator.group.GroupCoordinator")
+JAVA = (
+    "group-coordinator-event-processor-0",
+    "org.apache.kafka.coordinator.group.GroupMetadataManager",
+)
+
+
+@pytest.mark.parametrize(
+    ("thread", "logger", "prefix", "tail"),
+    [
+        (*SCALA, "[GroupCoordinator 2]:", "(__consumer_offsets-1)"),
+        (*JAVA, "[GroupCoordinator id=2 topic=__consumer_offsets partition=1]", "."),
+    ],
+)
+@pytest.mark.usefixtures("far_from_utc")
+def test_the_logs_of_older_releases_tell_the_same(log, witness, thread, logger, prefix, tail):
+    join = request_text("a", "JOIN_GROUP", member_id="a-1", total_ms=100)
+    led = (
+        f"{prefix} Assignment received from leader a-1 for group static for generation 1."
+        " The group has 4 members, 4 of which are static."
+    )
+    empty = f"{prefix} Group static with generation 2 is now empty"
+    empty += tail if tail == "." else f" {tail}"
+
+    def coordinator(time: str, text: str) -> str:
+        return OLD_COORDINATOR.format(time, thread, text, logger)
+
+    log.path.write_text(f"2026-11-21 11:45:40,250 {join}\n{coordinator('40,500', led)}\n")
+    witness.poll()
+    last = witness.last_request("a")
+    assert (last.completed_ms, last.arrived_ms, last.line) == (T + 250, T + 151, 1)
+    assert witness.leader("static") == "a"
+    with log.path.open("a") as file:
+        file.write(coordinator("41,000", empty) + "\n")
+    witness.poll()
+    assert witness.leader("static") is None
+
+
+def test_a_client_cannot_write_the_time(log, witness):
+    log.path.write_text(f"1 x {T} 2026-11-21 11:45:40,250 {request_text('a', 'HEARTBEAT')}\n")
+    witness.poll()
+    assert witness.last_request("a") is None

@@ -1,8 +1,11 @@
+import re
 from pathlib import Path
 
-from chaos.clusters.config import server_properties
+from chaos.clusters.config import kraft, server_properties, with_zookeeper
 
-PORTS = {1: (9001, 9101), 2: (9002, 9102)}
+IDENTITY = kraft(2, {1: "a:9101", 2: "b:9102"})
+NETWORK = {"listeners": "PLAINTEXT://b:9002,CONTROLLER://b:9102"}
+DATA = Path("/data")
 
 
 def read(text: str) -> dict[str, str]:
@@ -10,18 +13,30 @@ def read(text: str) -> dict[str, str]:
 
 
 def test_each_broker_is_a_controller_too() -> None:
-    properties = read(server_properties(2, PORTS, Path("/data"), {}))
+    properties = read(server_properties(IDENTITY, 2, NETWORK, DATA, {}))
     assert properties["node.id"] == "2"
     assert properties["process.roles"] == "broker,controller"
-    assert properties["controller.quorum.voters"] == "1@127.0.0.1:9101,2@127.0.0.1:9102"
-    assert properties["listeners"] == "PLAINTEXT://127.0.0.1:9002,CONTROLLER://127.0.0.1:9102"
+    assert properties["controller.quorum.voters"] == "1@a:9101,2@b:9102"
+    assert properties["listeners"] == NETWORK["listeners"]
     assert properties["log.dirs"] == "/data"
+
+
+def test_a_broker_with_a_zookeeper_is_told_nothing_of_controllers() -> None:
+    """Kafka 2.4 to 2.7 do not know such properties."""
+    network = {"listeners": "PLAINTEXT://b:9002"}
+    text = server_properties(with_zookeeper(2, "z:2181"), 1, network, DATA, {})
+    properties = read(text)
+    assert properties["broker.id"] == "2"
+    assert properties["zookeeper.connect"] == "z:2181"
+    assert not re.search(r"node\.id|process\.roles|controller|CONTROLLER", text)
+    stretched = {"zookeeper.session.timeout.ms": 18_000}
+    text = server_properties(with_zookeeper(2, "z:2181"), 1, network, DATA, stretched)
+    assert read(text)["zookeeper.session.timeout.ms"] == "18000"
 
 
 def test_group_records_are_as_safe_as_the_brokers_allow() -> None:
     for brokers, replicas in ((1, "1"), (2, "2"), (3, "3"), (5, "3")):
-        ports = {node: (9000 + node, 9100 + node) for node in range(1, brokers + 1)}
-        properties = read(server_properties(1, ports, Path("/data"), {}))
+        properties = read(server_properties(IDENTITY, brokers, NETWORK, DATA, {}))
         assert properties["offsets.topic.replication.factor"] == replicas
 
 
@@ -29,15 +44,17 @@ def test_what_the_experiment_says_wins() -> None:
     overrides = {
         "offsets.topic.num.partitions": 1,
         "auto.create.topics.enable": True,
+        "listeners": "PLAINTEXT://c:1",
         "group.initial.rebalance.delay.ms": "250",
     }
-    properties = read(server_properties(1, PORTS, Path("/data"), overrides))
+    properties = read(server_properties(IDENTITY, 2, NETWORK, DATA, overrides))
     assert properties["offsets.topic.num.partitions"] == "1"
     assert properties["auto.create.topics.enable"] == "true"
+    assert properties["listeners"] == "PLAINTEXT://c:1"
     assert properties["group.initial.rebalance.delay.ms"] == "250"
 
 
 def test_values_survive_the_properties_format() -> None:
-    text = server_properties(1, PORTS, Path("/data"), {"a": "C:\\x", "b": "1\n2"})
+    text = server_properties(IDENTITY, 2, NETWORK, DATA, {"a": "C:\\x", "b": "1\n2"})
     assert "a=C:\\\\x\n" in text
     assert "b=1\\n2\n" in text

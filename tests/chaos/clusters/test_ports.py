@@ -7,13 +7,37 @@ from chaos.clusters import ClusterError
 from chaos.clusters.ports import HOST, free_ports, require_free
 from chaos.clusters.process import ProcessCluster
 
+OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
 
 def test_free_ports_differ_and_are_never_handed_out_to_clients() -> None:
-    first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    first, last = map(int, OUTGOING.read_text().split())
     ports = free_ports(10)
     assert len(set(ports)) == 10
-    assert all(10_000 <= port < first_outgoing for port in ports)
+    assert all(port >= 10_000 and not first <= port <= last for port in ports)
     require_free(ports)
+
+
+@pytest.fixture
+def outgoing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The kernel's setting; what stands in it here is the test's own."""
+    setting = tmp_path / "ip_local_port_range"
+    monkeypatch.setattr("chaos.clusters.ports._OUTGOING", setting)
+    return setting
+
+
+def test_ports_may_lie_above_those_of_outgoing_connections(outgoing: Path) -> None:
+    outgoing.write_text("1024\t60999\n")
+    assert all(port > 60_999 for port in free_ports(10))
+    outgoing.write_text("1024\t4999\n")
+    assert all(port >= 10_000 for port in free_ports(10))
+
+
+def test_no_port_is_left_by_outgoing_connections(outgoing: Path) -> None:
+    outgoing.write_text("1024\t65535\n")
+    told = r"fewer than 3 free ports .* outside 1024-65535, .*; narrow net\.ipv4\.ip_local_port_ra"
+    with pytest.raises(ClusterError, match=told):
+        free_ports(3)
 
 
 def test_a_port_in_use_stops_the_start(tmp_path: Path, run_id: str) -> None:

@@ -4,75 +4,28 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import TopicPartition
 
 from chaos.clusters import BrokerInfo, Cluster, ClusterError
+from chaos.clusters.interface import CutShort
 from chaos.clusters.process import ProcessCluster
+from tests.chaos.clusters.clients import GROUP_APIS, create_topic, eventually, member
 
 pytestmark = pytest.mark.cluster
 
-ALLOWED = {
-    "JOIN_GROUP",
-    "SYNC_GROUP",
-    "HEARTBEAT",
-    "LEAVE_GROUP",
-    "OFFSET_COMMIT",
-    "CONSUMER_GROUP_HEARTBEAT",
-}
 LINE = re.compile(r"(\d+) \d{13} \d+ \S+ (?:INFO|DEBUG|WARN|ERROR) (.+) \([\w.$]+\)")
 GOODBYE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
-
-
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 15) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {timeout_s} s for: {what}"
-        time.sleep(0.05)
-
-
-def create_topic(cluster: Cluster, name: str) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    topic = NewTopic(name, 3, len(cluster.brokers))
-    admin.create_topics([topic])[name].result(15)
 
 
 @pytest.fixture(scope="module")
 def topic(cluster: ProcessCluster) -> str:
     create_topic(cluster, "orders")
     return "orders"
-
-
-@contextmanager
-def member(cluster: Cluster, topic: str, group: str, **more: str) -> Iterator[Consumer]:
-    """A member of the group that has its partitions."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap,
-            "group.id": group,
-            "heartbeat.interval.ms": 200,
-            "log_level": 0,
-            **{key.replace("_", "."): value for key, value in more.items()},
-        }
-    )
-    consumer.subscribe([topic])
-
-    def has_partitions() -> bool:
-        consumer.poll(0.05)
-        return bool(consumer.assignment())
-
-    try:
-        eventually(has_partitions, f"partitions in {group}", timeout_s=30)
-        yield consumer
-    finally:
-        consumer.close()
 
 
 def brokers_that_say(cluster: Cluster, text: str) -> list[int]:
@@ -220,11 +173,24 @@ def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
         for _, message in fields
         if (api := re.match(r'Completed request:.*?"requestApiKeyName":"(\w+)"', message))
     }
-    assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= apis <= ALLOWED
+    assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= apis <= GROUP_APIS
     others = [message for _, message in fields if not message.startswith("Completed request:")]
     assert all(message.startswith("[GroupCoordinator id=1") for message in others)
     assert not any("metadata image" in message for message in others)
-    cluster.stop()  # once more does no harm
+    assert cluster.stop() == ()  # once more does no harm
+
+
+def test_a_broker_that_waits_for_a_lost_quorum_is_cut_short(
+    tmp_path: Path, run_id: str, marked: Callable[[str], list[Path]]
+) -> None:
+    with ProcessCluster(run_id, tmp_path) as cluster:
+        cluster.kill(1)
+        cluster.kill(3)
+        cut_short = cluster.stop()
+    assert marked(run_id) == []
+    log = cluster.brokers[1].group_log
+    assert cut_short == (CutShort(2, log.stat().st_size),)
+    assert GOODBYE not in log.read_text()
 
 
 RUNNER = """
@@ -232,7 +198,8 @@ import sys, time
 from pathlib import Path
 from threading import Thread
 from chaos.clusters.process import ProcessCluster
-cluster = ProcessCluster(sys.argv[1], Path(sys.argv[2]), brokers=1)
+run_id, folder, version, coordinator = sys.argv[1:]
+cluster = ProcessCluster(run_id, Path(folder), version=version, coordinator=coordinator, brokers=1)
 starting = Thread(target=cluster.start)
 starting.start()
 starting.join()
@@ -241,16 +208,25 @@ time.sleep(600)
 """
 
 
+@pytest.mark.parametrize(
+    ("version", "coordinator", "processes"),
+    [("4.3.0", "java", 1), pytest.param("2.4.1", "scala", 2, id="and a ZooKeeper")],
+)
 def test_brokers_end_with_a_killed_runner_but_not_with_the_thread_that_started_them(
-    tmp_path: Path, run_id: str, marked: Callable[[str], list[Path]]
+    tmp_path: Path,
+    run_id: str,
+    marked: Callable[[str], list[Path]],
+    version: str,
+    coordinator: str,
+    processes: int,
 ) -> None:
-    runner = [sys.executable, "-c", RUNNER, run_id, str(tmp_path)]
+    runner = [sys.executable, "-c", RUNNER, run_id, str(tmp_path), version, coordinator]
     root = Path(__file__).parents[3]
     with subprocess.Popen(runner, stdout=subprocess.PIPE, text=True, cwd=root) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "started\n"
-            assert len(marked(run_id)) == 1
+            assert len(marked(run_id)) == processes
         finally:
             process.send_signal(signal.SIGKILL)
-    eventually(lambda: marked(run_id) == [], "the guard to end the broker", timeout_s=5)
+    eventually(lambda: marked(run_id) == [], "the guard to end them", timeout_s=5)

@@ -1,0 +1,160 @@
+"""Real Kafka brokers as containers on a network of their own.
+
+Whatever the image, a broker is told everything by KAFKA_* variables, as `apache/kafka` takes them.
+Its folder on the host is mounted into its container, so that logs and data are where those of
+local processes are. Brokers reach each other by name; clients come through a port of 127.0.0.1
+that is pinned, since one that the engine picks would be another after every start.
+"""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+from typing import Unpack
+
+from docker.types import Mount
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.network import Network
+
+from chaos.clusters import guard
+from chaos.clusters.config import kraft, server_properties
+from chaos.clusters.docker_broker import ContainerBroker
+from chaos.clusters.docker_engine import LABEL, complaining, engine, remove_marked
+from chaos.clusters.image import choose, command
+from chaos.clusters.interface import BrokerInfo, ClusterError
+from chaos.clusters.local import HEAP, JVM_OPTIONS, LocalCluster, Settings
+from chaos.clusters.ports import HOST
+from chaos.clusters.releases import require_containers
+
+# Its reaper would be an image to pull; what a run leaves behind is found by our label instead.
+testcontainers_config.ryuk_disabled = True
+
+_FOLDER = PurePosixPath("/groupquake")
+"""Where a container finds its broker's folder."""
+
+_CLIENTS, _BROKERS, _CONTROLLER = 9092, 19092, 9093
+"""The ports inside a container."""
+
+
+class DockerCluster(LocalCluster):
+    """A `LocalCluster` of containers, from an image of that release (see `image.choose`).
+
+    Whatever carries the mark is removed when this process ends.
+    """
+
+    kind = "docker"
+
+    def __init__(
+        self, run_id: str, folder: Path, *, image: str | None = None, **settings: Unpack[Settings]
+    ) -> None:
+        super().__init__(run_id, folder, **settings)
+        require_containers(self._version)
+        self._image = image
+        self._labels = {LABEL: run_id}
+        self._cluster_id = self._new_id()
+        self._guard: guard.Guard | None = None
+        self._network: Network | None = None
+        self._brokers: dict[int, ContainerBroker] = {
+            info.id: ContainerBroker(info, self._folder / str(info.id), self._words)
+            for info in self.brokers
+        }
+
+    def _set_up(self) -> None:
+        with engine() as client:
+            self._guard = guard.stand_by(self._run_id, containers=True)
+            image = choose(client, self._version, self._image, self._labels, self._progress)
+            started_by = command(client, image)
+        self._write_files()
+        self._progress(f"containers of {image}")
+        with complaining():
+            self._network = Network(docker_network_kw={"labels": self._labels})
+            self._network.name = self._name("network")
+            self._network.create()
+            for broker in self._brokers.values():
+                container = self._container(broker, image, self._network)
+                broker.container = container.with_command(started_by)
+
+    def _name(self, what: str | int) -> str:
+        return f"groupquake-{re.sub('[^a-zA-Z0-9_.-]', '_', self._run_id)}-{what}"
+
+    def _container(self, broker: ContainerBroker, image: str, network: Network) -> DockerContainer:
+        node = broker.info.id
+        container = DockerContainer(
+            image,
+            name=self._name(node),
+            hostname=_host(node),
+            network=network,
+            network_aliases=[_host(node)],
+            labels=self._labels,
+            env=self._variables(broker),
+            # A mount, not a volume: these are cut at colons, which a path may hold.
+            mounts=[Mount(str(_FOLDER), str(broker.folder), type="bind")],
+            user=f"{os.getuid()}:{os.getgid()}",  # what it writes belongs to who runs us
+            entrypoint=["/bin/sh", "-c", f'exec "$@" >>{_FOLDER}/stdout.log 2>&1', "sh"],
+        )
+        pinned = (HOST, broker.info.port)
+        container.ports = {f"{_CLIENTS}/tcp": pinned}  # type: ignore[dict-item]  # it is passed on
+        # The scripts of `apache/kafka` write there, and that user could not.
+        container.tmpfs = {"/opt/kafka/config": f"uid={os.getuid()}"}
+        return container
+
+    def _variables(self, broker: ContainerBroker) -> dict[str, str]:
+        properties = (broker.folder / "server.properties").read_text().splitlines()
+        logging = self._release.logging_options(_FOLDER / self._release.logging.name, _FOLDER)
+        return {
+            **dict(_variable(line) for line in properties),
+            "CLUSTER_ID": self._cluster_id,
+            "KAFKA_HEAP_OPTS": HEAP,
+            "KAFKA_JVM_PERFORMANCE_OPTS": " ".join(JVM_OPTIONS),
+            "KAFKA_LOG4J_OPTS": " ".join(logging),
+            "LOG_DIR": "/tmp",  # noqa: S108 (the container's: Kafka's scripts log collections there)
+        }
+
+    def _properties(self, info: BrokerInfo) -> str:
+        ids = [each.id for each in self.brokers]
+        network = {
+            "listeners": (
+                f"PLAINTEXT://:{_CLIENTS},BROKERS://:{_BROKERS},CONTROLLER://:{_CONTROLLER}"
+            ),
+            "advertised.listeners": (
+                f"PLAINTEXT://{HOST}:{info.port},BROKERS://{_host(info.id)}:{_BROKERS}"
+            ),
+            "inter.broker.listener.name": "BROKERS",
+            "listener.security.protocol.map": (
+                "PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT,CONTROLLER:PLAINTEXT"
+            ),
+        }
+        voters = {node: f"{_host(node)}:{_CONTROLLER}" for node in ids}
+        return server_properties(
+            kraft(info.id, voters), len(ids), network, _FOLDER / "data", self._config
+        )
+
+    def _clean_up(self) -> None:
+        if self._guard is None:
+            return
+        remove_marked(self._run_id)
+        with self._guard:
+            self._guard.kill()  # nothing is left for it
+        self._guard = None
+        if self._network is not None:
+            self._network = None
+            for broker in self._brokers.values():
+                broker.forget()
+            self._record()
+
+
+def _host(node: int) -> str:
+    """Return the name by which brokers know each other."""
+    return f"kafka-{node}"
+
+
+def _variable(line: str) -> tuple[str, str]:
+    """Turn a line of `server.properties` into a variable: its name as apache/kafka spells it."""
+    key, value = line.split("=", 1)
+    if key != key.lower():
+        raise ClusterError(
+            f"the broker property {key} has capital letters, which a container cannot be told;"
+            " leave it out, or use --cluster process"
+        )
+    spelt = key.replace("_", "__").replace("-", "___").replace(".", "_")
+    return f"KAFKA_{spelt.upper()}", value

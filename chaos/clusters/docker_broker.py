@@ -1,0 +1,108 @@
+"""One broker as a container: testcontainers starts it, the Docker SDK breaks it."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docker.errors import NotFound
+from docker.models.containers import Container
+
+from chaos.clusters.docker_engine import complaining
+from chaos.clusters.interface import BrokerInfo
+from chaos.clusters.local_broker import LocalBroker, Words
+
+if TYPE_CHECKING:
+    from testcontainers.core.container import DockerContainer
+
+_POLL_S = 0.05
+
+
+class ContainerBroker(LocalBroker):
+    """A broker in `container`, which is created at the first launch and started again later."""
+
+    def __init__(self, info: BrokerInfo, folder: Path, words: Words) -> None:
+        super().__init__(info, folder, words)
+        self.container: DockerContainer | None = None
+        self._created: Container | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the container runs, be it paused."""
+        return bool(self._state()["Running"])
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of the JVM, 137 after SIGKILL; None while it runs."""
+        state = self._state()
+        return None if state["Running"] else int(state["ExitCode"])
+
+    def describe(self) -> dict[str, str | int]:
+        """Tell the container's name."""
+        return {"container": str(self._running().name)}
+
+    def kill(self) -> None:
+        """SIGKILL; the engine thaws a paused container for it."""
+        container = self._running()
+        with complaining():
+            container.kill()
+
+    def terminate(self) -> None:
+        """Unpause, then SIGTERM."""
+        container = self._running()
+        with complaining():
+            if container.status == "paused":
+                container.unpause()
+            container.kill("SIGTERM")
+
+    def pause(self) -> None:
+        """Freeze all processes of the container."""
+        container = self._running()
+        with complaining():
+            container.pause()
+
+    def resume(self) -> None:
+        """Unpause, if it is paused."""
+        container = self._running()
+        if container.status == "paused":
+            with complaining():
+                container.unpause()
+
+    def ended_within(self, timeout_s: float) -> bool:
+        """Ask the engine until the container has exited."""
+        deadline = time.monotonic() + timeout_s
+        while self.runs:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+    def forget(self) -> None:
+        """Let go of the container, once it was removed."""
+        if self.container is not None:
+            self.container.get_docker_client().client.close()
+        self.container = self._created = None
+
+    def _launch(self) -> None:
+        with complaining():
+            if self._created is not None:
+                self._created.start()
+            elif self.container is not None:
+                self._created = self.container.start().get_wrapped_container()
+
+    def _running(self) -> Container:
+        if self._created is None or not self.runs:
+            raise self._not_running()
+        return self._created
+
+    def _state(self) -> Mapping[str, Any]:
+        """Return what the engine says of the container now."""
+        if self._created is None:
+            return {"Running": False, "ExitCode": 0}
+        with complaining():
+            try:
+                self._created.reload()
+            except NotFound:
+                return {"Running": False, "ExitCode": 137}  # removed: by hand, or by `heal`
+        state: Mapping[str, Any] = self._created.attrs["State"]
+        return state

@@ -1,0 +1,171 @@
+"""The images that broker containers run: which one serves a release, and how ours is made.
+
+Ours has the layout of `apache/kafka`: the jars in /opt/kafka/libs, a start script that reads
+KAFKA_* variables at /etc/kafka/docker/run. A Debian root file system with a Java runtime lies
+under the images of all releases and is made once, by mmdebstrap: no image registry is needed.
+"""
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, BuildError, ImageNotFound
+
+from chaos.clusters import jars
+from chaos.clusters.docker_engine import engine
+from chaos.clusters.interface import ClusterError
+from chaos.clusters.releases import require_containers
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SUITE = "bookworm"
+_BASE = f"groupquake/java:17-{_SUITE}"
+_PACKAGES = "openjdk-17-jre-headless,iproute2,procps"
+
+Progress = Callable[[str], None]
+
+
+def own_name(version: str) -> str:
+    """Return the name of the image that `build` makes."""
+    return f"groupquake/kafka:{version}"
+
+
+def choose(
+    client: docker.DockerClient,
+    version: str,
+    asked: str | None,
+    labels: Mapping[str, str],
+    progress: Progress,
+) -> str:
+    """Return the image for a release: the one asked for, else ours, else Apache Kafka's.
+
+    One that is not in the engine is pulled, except ours. Raises ClusterError if there is none, or
+    the one asked for holds another release; a container that finds that out has the `labels`.
+    """
+    if asked is not None:
+        _require(client, asked, progress)
+        _check_release(client, asked, version, labels)
+        return asked
+    if _is_there(client, own_name(version)):
+        return own_name(version)
+    official = f"apache/kafka:{version}"
+    try:
+        _require(client, official, progress)
+    except ClusterError as error:
+        raise ClusterError(
+            f"{error}; make one with `groupquake dev image build --kafka {version}`,"
+            " or name one with --image"
+        ) from error
+    return official
+
+
+def command(client: docker.DockerClient, name: str) -> list[str]:
+    """Return the command line that an image starts unless told otherwise."""
+    config = client.images.get(name).attrs["Config"]
+    return [*(config["Entrypoint"] or ()), *(config["Cmd"] or ())]
+
+
+def _is_there(client: docker.DockerClient, name: str) -> bool:
+    try:
+        client.images.get(name)
+    except ImageNotFound:
+        return False
+    return True
+
+
+def _require(client: docker.DockerClient, name: str, progress: Progress) -> None:
+    """Pull an image unless the engine has it."""
+    if _is_there(client, name):
+        return
+    progress(f"pulling {name}")
+    try:
+        client.images.pull(name)
+    except APIError as error:
+        raise ClusterError(
+            f"no image {name}, and it cannot be pulled ({error.explanation})"
+        ) from error
+
+
+def _check_release(
+    client: docker.DockerClient, name: str, version: str, labels: Mapping[str, str]
+) -> None:
+    """Refuse an image of another release: its evidence would be judged by the wrong rules."""
+    jar = f"/opt/kafka/libs/kafka-clients-{version}.jar"
+    container = client.containers.create(
+        name, entrypoint=["test", "-e", jar], command=[], labels=dict(labels)
+    )
+    try:
+        container.start()
+        holds_it = container.wait()["StatusCode"] == 0
+    finally:
+        container.remove(force=True, v=True)
+    if not holds_it:
+        raise ClusterError(
+            f"{name} does not hold Kafka {version} (no {jar}); say with --kafka which release it is"
+        )
+
+
+def build(version: str, progress: Progress) -> str:
+    """Make our image of a release and return its name; what is there already is not made again.
+
+    Raises ClusterError if the release is not run in containers, or the jars or the Debian packages
+    cannot be had.
+    """
+    require_containers(version)
+    with engine() as client:
+        if not _is_there(client, _BASE):
+            _build_base(client, progress)
+        progress(f"Kafka {version}: getting the jars (downloaded once)")
+        distribution = jars.from_maven(version)
+        progress(f"building {own_name(version)}")
+        with tempfile.TemporaryFile() as context:
+            with tarfile.open(fileobj=context, mode="w") as tar:
+                for name in ("Dockerfile", "run-broker.sh"):
+                    tar.add(_TEMPLATES / name, name, filter=_for_everyone)
+                for jar in distribution.jars:
+                    tar.add(jar, f"libs/{jar.name}", filter=_for_everyone)
+            context.seek(0)
+            try:
+                client.images.build(
+                    fileobj=context,
+                    custom_context=True,
+                    buildargs={"BASE": _BASE},
+                    tag=own_name(version),
+                    rm=True,
+                )
+            except BuildError as error:
+                raise ClusterError(f"{own_name(version)} cannot be built: {error}") from error
+    return own_name(version)
+
+
+def _for_everyone(file: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Let any user of the container read and run a file, whoever may here."""
+    file.mode, file.uid, file.gid = 0o755, 0, 0
+    return file
+
+
+def _build_base(client: docker.DockerClient, progress: Progress) -> None:
+    if shutil.which("mmdebstrap") is None:
+        raise ClusterError(
+            f"no mmdebstrap, which makes the root file system of {_BASE}; install it"
+            " (apt-get install mmdebstrap), or let `groupquake run --image NAME` pull another"
+        )
+    progress(f"{_BASE}: making a root file system with mmdebstrap (half a minute, once)")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "root.tar"
+        made = subprocess.run(
+            ["mmdebstrap", "--variant=minbase", f"--include={_PACKAGES}", _SUITE, root],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            errors = [line for line in made.stderr.splitlines() if line.startswith("E: ")]
+            said = (errors or ["it said nothing"])[0].removeprefix("E: ")
+            raise ClusterError(f"mmdebstrap cannot make the root file system of {_BASE}: {said}")
+        repository, tag = _BASE.split(":")
+        client.api.import_image_from_file(str(root), repository, tag)

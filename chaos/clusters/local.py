@@ -1,0 +1,304 @@
+"""What all clusters on this machine share: ports, files, verbs, readiness and the record.
+
+From 3.3 on every broker is a KRaft node of both roles (broker and controller), so that any of them
+can be broken without breaking the others. Layout, under the cluster's folder:
+
+    processes.json                          what runs, for `heal`
+    <id>/server.properties                  what the broker was started with, beside the
+                                            logging file of its release
+    <id>/group.log server.log stdout.log    what it said
+    <id>/data/                              what it stored
+"""
+
+import base64
+import json
+import shutil
+import threading
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self, TypedDict, Unpack
+
+import psutil
+
+from chaos.clusters.config import Properties
+from chaos.clusters.interface import BrokerInfo, ClusterError, CutShort
+from chaos.clusters.local_broker import LocalBroker, Words
+from chaos.clusters.ports import HOST, free_ports, require_free
+from chaos.clusters.releases import release_of
+
+READY_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 20.0
+_POLL_S = 0.05
+_GRACE_S = 0.5
+_ALONE_S = 5.0
+"""How long those that are left may take to shut down when most controllers have gone."""
+_PROGRESS_EVERY_S = 2.0
+
+RECORD = "processes.json"
+
+# The C1 compiler alone: a broker lives for minutes, and several of them warm up on few cores
+# (measured on two: ready in 1.7 s instead of 2.8 s, for half of the CPU time).
+JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
+HEAP = "-Xmx256m"
+
+
+class Settings(TypedDict, total=False):
+    """How a cluster of any kind may be told to be; what is left out has the default.
+
+    `version` is the Kafka release [4.3.0], `coordinator` is `scala` or `java`, where the release
+    has both [java]; `brokers` is their number, 1 to 5 [3]; `config` holds broker properties that
+    win over ours [none]; `ports` are the client ports, one per broker [free ones]. `progress` is
+    told what happens, a line at a time.
+    """
+
+    version: str
+    coordinator: str
+    brokers: int
+    config: Properties
+    ports: Sequence[int] | None
+    progress: Callable[[str], None]
+
+
+class LocalCluster(ABC):
+    """A `Cluster` on this machine; as a context manager it starts and stops the brokers.
+
+    `run_id` marks everything that is started. `folder` receives one folder per broker.
+    """
+
+    kind: ClassVar[str]
+    """The backend's name, as `--cluster` takes it."""
+
+    _brokers: Mapping[int, LocalBroker]
+
+    def __init__(self, run_id: str, folder: Path, **settings: Unpack[Settings]) -> None:
+        count = settings.get("brokers", 3)
+        ports = settings.get("ports")
+        if not 1 <= count <= 5:
+            raise ClusterError(f"{count} brokers asked for; a {self.kind} cluster has 1 to 5")
+        if ports is not None and not len(ports) == len(set(ports)) == count:
+            raise ClusterError(f"{count} brokers need {count} different ports, not {ports}")
+        self._run_id = run_id
+        self._folder = folder.absolute()
+        self._version = settings.get("version", "4.3.0")
+        coordinator = settings.get("coordinator", "java")
+        self._release = release_of(self._version, coordinator)
+        chosen = self._release.coordinators[coordinator]
+        self._words = Words(self._release.ready, chosen.goodbye)
+        self._config = {**settings.get("config", {}), **chosen.properties}
+        self._progress: Callable[[str], None] = settings.get("progress", lambda _: None)
+        self._asked_ports = tuple(ports or ())
+        self._recording = threading.Lock()  # brokers may be healed side by side
+        clients = self._asked_ports or free_ports(count)
+        self._infos = {node: self._info(node, port) for node, port in enumerate(clients, 1)}
+
+    def _info(self, node: int, port: int) -> BrokerInfo:
+        folder = self._folder / str(node)
+        return BrokerInfo(node, port, folder / "group.log", folder / "server.log")
+
+    @abstractmethod
+    def _set_up(self) -> None:
+        """Get everything ready for `_brokers` to be launched."""
+
+    @abstractmethod
+    def _clean_up(self) -> None:
+        """End and remove whatever carries the mark; does nothing if nothing was started."""
+
+    @abstractmethod
+    def _properties(self, info: BrokerInfo) -> str:
+        """Return the `server.properties` of one broker."""
+
+    def _beside(self) -> Mapping[str, object]:
+        """Return what the record says of that which runs beside the brokers."""
+        return {}
+
+    @property
+    def bootstrap(self) -> str:
+        """`127.0.0.1:port` of every broker, comma-separated."""
+        return ",".join(f"{HOST}:{broker.port}" for broker in self.brokers)
+
+    @property
+    def brokers(self) -> tuple[BrokerInfo, ...]:
+        """All brokers, ordered by id, running or not."""
+        return tuple(self._infos.values())
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Get what is needed, start every broker and wait until all are ready.
+
+        Raises ClusterError, with nothing left running, if any of this fails.
+        """
+        require_free(self._asked_ports)
+        try:
+            self._set_up()
+            self._progress(f"Kafka {self._version}: starting {self.bootstrap}")
+            self._launch(self._brokers.values())
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> tuple[CutShort, ...]:
+        """Shut every broker down at once, and leave nothing behind.
+
+        A broker is killed once its group coordinator has closed its log, or after 20 s without: it
+        may wait for a quorum of controllers that is gone. Those are returned.
+        """
+        running = [broker for broker in self._brokers.values() if broker.runs]
+        try:
+            self._stop_brokers(running)
+        finally:
+            self._clean_up()
+        return tuple(
+            CutShort(broker.info.id, broker.log_bytes)
+            for broker in running
+            if not broker.has_closed_groups()
+        )
+
+    def _stop_brokers(self, running: list[LocalBroker]) -> None:
+        """Do it gently; what ends meanwhile by itself, or does not, is left to the clean-up."""
+        # All at once: whoever is told late finds the quorum of controllers gone.
+        with ThreadPoolExecutor(len(running) or 1) as pool:
+            pool.map(_terminate, running)
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while True:
+            alive = [broker for broker in running if broker.runs]
+            if all(broker.has_closed_groups() for broker in alive):
+                break
+            if 2 * len(alive) <= len(self._brokers):
+                deadline = min(deadline, time.monotonic() + _ALONE_S)
+            if time.monotonic() > deadline:
+                self._progress("some brokers did not stop in time; killing them")
+                break
+            time.sleep(_POLL_S)
+        # The last controller would wait 5 s for a quorum that is gone (4.3); nothing hangs on it.
+        for broker in running:
+            if not broker.ended_within(_GRACE_S):
+                with suppress(ClusterError):
+                    broker.kill()
+                broker.ended_within(STOP_TIMEOUT_S)
+
+    def kill(self, broker_id: int) -> None:
+        """SIGKILL a broker, paused or not, and wait until it is gone."""
+        broker = self._named(broker_id)
+        broker.kill()
+        broker.ended_within(STOP_TIMEOUT_S)
+        self._record()
+
+    def stop_broker(self, broker_id: int) -> None:
+        """SIGTERM a broker and wait until it has shut down.
+
+        Raises ClusterError if it still runs 20 s later, as it may without a controller quorum.
+        """
+        broker = self._named(broker_id)
+        broker.terminate()
+        if not broker.ended_within(STOP_TIMEOUT_S):
+            raise ClusterError(
+                f"broker {broker_id} still runs {STOP_TIMEOUT_S:.0f} s after SIGTERM;"
+                f" kill it instead, or see {broker.info.server_log}"
+            )
+        self._record()
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a stopped or killed broker on its old ports and data; wait until it is ready.
+
+        Raises ClusterError if it ends or is not ready in 120 s; in the latter case it runs on.
+        """
+        self._launch([self._named(broker_id)])
+
+    def pause(self, broker_id: int) -> None:
+        """Freeze a broker: its sockets stay open, nothing answers."""
+        self._named(broker_id).pause()
+
+    def resume(self, broker_id: int) -> None:
+        """Let a paused broker go on."""
+        self._named(broker_id).resume()
+
+    def _named(self, broker_id: int) -> LocalBroker:
+        try:
+            return self._brokers[broker_id]
+        except KeyError:
+            known = ", ".join(str(node) for node in self._brokers)
+            raise ClusterError(f"there is no broker {broker_id}; brokers are {known}") from None
+
+    @staticmethod
+    def _new_id() -> str:
+        """Return a cluster id: 16 random bytes in base64, as Kafka writes them."""
+        return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+    def _write_files(self) -> None:
+        for broker in self._brokers.values():
+            try:
+                broker.folder.mkdir(parents=True)
+            except FileExistsError:
+                raise ClusterError(
+                    f"{broker.folder} is there already; give every cluster a folder of its own"
+                ) from None
+            shutil.copy(self._release.logging, broker.folder)
+            (broker.folder / "server.properties").write_text(self._properties(broker.info))
+        self._record()  # the mark is on disk before anything carries it
+
+    def _launch(self, brokers: Iterable[LocalBroker]) -> None:
+        waiting = list(brokers)
+        for broker in waiting:
+            broker.launch()
+        self._record()
+        self._wait_ready(waiting)
+
+    def _wait_ready(self, waiting: list[LocalBroker]) -> None:
+        started = told = time.monotonic()
+        while True:
+            waiting = [broker for broker in waiting if not broker.is_ready()]
+            now = time.monotonic()
+            if not waiting:
+                self._progress(f"ready after {now - started:.1f} s")
+                return
+            names = ", ".join(str(broker.info.id) for broker in waiting)
+            if now - started > READY_TIMEOUT_S:
+                raise ClusterError(
+                    f"broker {names} not ready after {READY_TIMEOUT_S:.0f} s:"
+                    f" {waiting[0].complaint()}; see {waiting[0].folder}"
+                )
+            if now - told > _PROGRESS_EVERY_S:
+                self._progress(f"waiting for broker {names} ({now - started:.0f} s)")
+                told = now
+            time.sleep(_POLL_S)
+
+    def _record(self) -> None:
+        """Write down what runs, and under which mark, for whoever has to end it."""
+        with self._recording:
+            running = []
+            for node, broker in self._brokers.items():
+                with suppress(ClusterError, psutil.Error):  # it may be killed at this moment
+                    if broker.runs:
+                        running.append({"id": node, **broker.describe()})
+            record = {
+                "cluster": self.kind,
+                "run_id": self._run_id,
+                "brokers": running,
+                **self._beside(),
+            }
+            unfinished = self._folder / f"{RECORD}.new"
+            unfinished.write_text(json.dumps(record, indent=1) + "\n")
+            unfinished.replace(self._folder / RECORD)
+
+
+def _terminate(broker: LocalBroker) -> None:
+    """SIGTERM a broker, if it still runs."""
+    with suppress(ClusterError):
+        broker.terminate()

@@ -1,0 +1,134 @@
+"""One broker on this machine, wherever it runs: its folder, and what it says about itself."""
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.clusters.complaint import complaint
+from chaos.clusters.interface import BrokerInfo, ClusterError
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a broker's lines end that tell where it is, the id of the broker left out as `{}`.
+
+    `ready` is in `server.log` once it takes requests of clients; `goodbye` is the last of its
+    group coordinator.
+    """
+
+    ready: str
+    goodbye: str
+
+
+class LocalBroker(ABC):
+    """Starts, watches and breaks one broker. Its folder holds everything it writes."""
+
+    def __init__(self, info: BrokerInfo, folder: Path, words: Words) -> None:
+        self.info = info
+        self.folder = folder
+        self.stdout = folder / "stdout.log"
+        self._words = words
+        self._sizes_at_launch: dict[Path, int] = {}
+
+    @property
+    @abstractmethod
+    def runs(self) -> bool:
+        """Whether it runs, or is paused."""
+
+    @property
+    @abstractmethod
+    def exit_status(self) -> int | None:
+        """What it ended with, None while it runs."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, str | int]:
+        """Return what `processes.json` says of a broker that runs."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """SIGKILL it, paused or not. Raises ClusterError if it does not run."""
+
+    @abstractmethod
+    def terminate(self) -> None:
+        """SIGTERM it, and let it go on if it is paused. Raises ClusterError if it does not run."""
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Freeze it. Raises ClusterError if it does not run."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Let it go on. Raises ClusterError if it does not run."""
+
+    @abstractmethod
+    def ended_within(self, timeout_s: float) -> bool:
+        """Wait until it has ended; False if it still runs after `timeout_s`."""
+
+    @abstractmethod
+    def _launch(self) -> None:
+        """Start the JVM, for the first time or again."""
+
+    def launch(self) -> None:
+        """Start it; it is ready some seconds later. Its logs go on where they ended."""
+        if self.runs:
+            raise ClusterError(f"broker {self.info.id} already runs")
+        _end_line(self.info.group_log)
+        logs = (self.info.group_log, self.info.server_log, self.stdout)
+        self._sizes_at_launch = {log: _size(log) for log in logs}
+        self._launch()
+
+    def is_ready(self) -> bool:
+        """Whether the broker said that it takes requests of clients since it was launched.
+
+        An open port is no proof: the controller's opens seconds before (seen on 4.3).
+        Raises ClusterError with the broker's own words if it has ended.
+        """
+        status = self.exit_status
+        if status is not None:
+            raise ClusterError(
+                f"broker {self.info.id} ended with status {status} before it was"
+                f" ready: {self.complaint()}; see {self.folder}"
+            )
+        return self._words.ready.format(self.info.id) in self._said(self.info.server_log)
+
+    @property
+    def log_bytes(self) -> int:
+        """How long its `group.log` is."""
+        return _size(self.info.group_log)
+
+    def has_closed_groups(self) -> bool:
+        """Whether the group coordinator's last line is written: nothing follows in `group.log`.
+
+        No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
+        """
+        log = self.info.group_log
+        return self._words.goodbye in self._said(log, since=self.log_bytes - 1000)
+
+    def complaint(self) -> str:
+        """Return the line that says best what the broker has to complain of since its launch."""
+        return complaint(self._said(self.info.server_log) + "\n" + self._said(self.stdout))
+
+    def _not_running(self) -> ClusterError:
+        return ClusterError(f"broker {self.info.id} does not run; start it first")
+
+    def _said(self, log: Path, since: int = 0) -> str:
+        """Return what a log holds from byte `since` on, and from the last launch on."""
+        if not log.exists():
+            return ""
+        with log.open("rb") as file:
+            file.seek(max(since, self._sizes_at_launch[log]))
+            return file.read().decode(errors="replace")
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _end_line(log: Path) -> None:
+    """Keep a line that SIGKILL cut off apart from the first one of the next start."""
+    if _size(log) > 0:
+        with log.open("rb+") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read() != b"\n":
+                file.write(b"\n")

@@ -1,0 +1,100 @@
+"""The ZooKeeper in which brokers before 3.3 keep their metadata: one for a run, a JVM of its own.
+
+It is no target of faults: with it gone, every broker would be broken at once.
+"""
+
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.clusters.child import Child, describe, launch
+from chaos.clusters.complaint import complaint
+from chaos.clusters.config import Properties, as_properties
+from chaos.clusters.interface import ClusterError
+from chaos.clusters.ports import HOST
+
+LOGGING = Path(__file__).parent / "templates" / "log4j-zookeeper.properties"
+_HEAP = "-Xmx128m"
+_READY_WITHIN_S = 60.0
+_FORGOTTEN_WITHIN_S = 120.0
+_POLL_S = 0.05
+_TICK_MS = 500
+"""How finely it looks at sessions; it grants none below two of them, nor above its limit."""
+_LONGEST_SESSION_MS = 60_000
+
+
+class ZooKeeper:
+    """A standalone server on a port of 127.0.0.1; its folder holds its data and what it says."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.address = f"{HOST}:{port}"
+        self._port = port
+        self._folder = folder
+        self._said = folder / "stdout.log"
+        self._process: Child | None = None
+
+    def start(self, jvm: Sequence[str]) -> None:
+        """Start it and wait until it serves. Raises ClusterError if it ends, or takes a minute."""
+        self._folder.mkdir()
+        settings = self._folder / "zookeeper.properties"
+        properties: Properties = {
+            "dataDir": str(self._folder / "data"),
+            "clientPortAddress": HOST,
+            "clientPort": self._port,
+            "tickTime": _TICK_MS,
+            "maxSessionTimeout": _LONGEST_SESSION_MS,
+            "admin.enableServer": False,  # it would take port 8080
+            "4lw.commands.whitelist": "dump",
+        }
+        settings.write_text(as_properties(properties))
+        logging = f"-Dlog4j.configuration={LOGGING.as_uri()}"
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        self._process = launch([*jvm, _HEAP, logging, main, str(settings)], self._said)
+        deadline = time.monotonic() + _READY_WITHIN_S
+        while "SessionTracker dump" not in self._dump():
+            status = self._process.poll()
+            if status is not None or time.monotonic() > deadline:
+                trouble = "is not ready" if status is None else f"ended with status {status}"
+                raise ClusterError(
+                    f"ZooKeeper {trouble}: {complaint(self._said.read_text())}; see {self._said}"
+                )
+            time.sleep(_POLL_S)
+
+    def wait_until_forgotten(self, broker_id: int) -> None:
+        """Wait until the session of a dead broker has expired.
+
+        Until then its name is taken, and a broker that finds it so gives up (KafkaZkClient).
+        Raises ClusterError if that takes two minutes.
+        """
+        name = f"\t/brokers/ids/{broker_id}"
+        deadline = time.monotonic() + _FORGOTTEN_WITHIN_S
+        while name in self._dump().splitlines():
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"ZooKeeper holds broker {broker_id} for alive {_FORGOTTEN_WITHIN_S:.0f} s"
+                    " after its end; lower zookeeper.session.timeout.ms"
+                )
+            time.sleep(_POLL_S)
+
+    def describe(self) -> dict[str, str | int]:
+        """Return what `processes.json` says of it, nothing if it does not run."""
+        if self._process is None or self._process.poll() is not None:
+            return {}
+        return describe(self._process)
+
+    def end(self) -> None:
+        """SIGKILL: what it knows is of no use after its brokers. Does nothing if it never ran."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _dump(self) -> str:
+        """Ask for its sessions and what lives as long as they do; nothing if it does not answer."""
+        said = b""
+        with suppress(OSError), socket.create_connection((HOST, self._port), timeout=5) as peer:
+            peer.sendall(b"dump")
+            while part := peer.recv(65_536):
+                said += part
+        return said.decode(errors="replace")

@@ -1,0 +1,85 @@
+"""`member.duplicate-instance`: a second process under the instance id of a member.
+
+The coordinator lets the newer one in and answers the older one FENCED_INSTANCE_ID (KIP-345).
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from chaos.errors import LoadGoneError
+from chaos.faults.interface import Finding
+from chaos.faults.presence import Presence
+from chaos.journal import now_ms
+from chaos.members import DUPLICATE, Members
+
+
+class DuplicateInstance:
+    """Starts and ends one duplicate over the control channel; the brokers' logs are the witness."""
+
+    kind: Literal["recoverable"] = "recoverable"
+    details: Mapping[str, Any]
+    undo: Mapping[str, Any]
+
+    def __init__(
+        self, member: str, group: str, lasts_ms: int, presence: Presence, members: Members
+    ) -> None:
+        self.target = member
+        self.group = group
+        self.lasts_ms = lasts_ms
+        self.details = {"duplicate": member + DUPLICATE}
+        self.undo = {"do": "end-duplicate", "member": member}
+        self._duplicate = member + DUPLICATE
+        self._presence = presence
+        self._witness = presence.witness
+        self._members = members
+        self._began_ms = self._healing_ms = 0
+
+    def inject(self) -> None:
+        """Start the duplicate; it has not joined yet when this returns."""
+        self._began_ms = now_ms()
+        self._duplicate = self._members.duplicate(self.target)
+
+    def verify(self) -> Finding:
+        """Tell whether the brokers let the duplicate in and fenced the member."""
+        self._witness.poll()
+        joined = self._witness.joined_since(self._duplicate, self._began_ms)
+        if joined is None:
+            return Finding(False, f"no JOIN_GROUP of {self._duplicate} was answered NONE")
+        came = f"JOIN_GROUP of {self._duplicate} answered NONE ({joined.place})"
+        fenced = self._witness.fenced_since(self.target, self._began_ms)
+        if fenced is None or fenced.instance_id != joined.instance_id:
+            return Finding(
+                False,
+                f"{came}, but no request of {self.target} as {joined.instance_id} was answered"
+                " FENCED_INSTANCE_ID",
+            )
+        return Finding(
+            True, f"{came}, {fenced.api} of {self.target} FENCED_INSTANCE_ID ({fenced.place})"
+        )
+
+    def heal(self) -> str:
+        """End the duplicate and start the member; it has not joined yet when this returns."""
+        self._healing_ms = now_ms()
+        return end_duplicate(self.target, self._members)
+
+    def verify_healed(self, stop: threading.Event) -> Finding:
+        """Wait until the brokers let the member join and gave it its assignment."""
+        return self._presence.comeback(self._healing_ms, stop)
+
+
+def end_duplicate(member: str, members: Members | None) -> str:
+    """End the duplicate of a member and start the member afresh, and return how that went.
+
+    A load process that is gone (None, or found so) took both along: nothing is left to undo.
+    Raises ChaosError if the load process is there and does not do it.
+    """
+    try:
+        if members is not None:
+            members.end_duplicate(member)
+            members.stop(member)  # one that was not fenced yet would be, by whoever comes next
+            members.start(member)
+            return "the duplicate ended, the member started afresh over the control channel"
+    except LoadGoneError:
+        pass
+    return "nothing to undo: the load process is gone, its members and their duplicates with it"

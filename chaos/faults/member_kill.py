@@ -1,0 +1,95 @@
+"""`member.kill`: a member ends as in a crash, without a word, and a fresh one takes its place."""
+
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import psutil
+
+from chaos.faults.interface import Finding
+from chaos.faults.member_restart import start_again
+from chaos.faults.presence import Presence
+from chaos.journal import now_ms
+from chaos.members import Members
+
+_CONNECTION = re.compile(r"(.+):(\d+)-(.+):(\d+)(?:-\d+)+")
+
+
+class MemberKill:
+    """Kills one member over the control channel.
+
+    The brokers' logs tell that it was silent and sent no LeaveGroup, the kernel that the connection
+    on which the broker last heard of it is gone. A static member sends no LeaveGroup when it is
+    closed, either (KIP-345), and its connection ends as well: nobody outside can tell its crash
+    from a close, and the evidence says so.
+    """
+
+    kind: Literal["recoverable"] = "recoverable"
+    details: Mapping[str, Any] = {}
+    undo: Mapping[str, Any]
+
+    def __init__(
+        self, member: str, group: str, lasts_ms: int, presence: Presence, members: Members
+    ) -> None:
+        self.target = member
+        self.group = group
+        self.lasts_ms = lasts_ms
+        self.undo = {"do": "start", "member": member}
+        self._presence = presence
+        self._members = members
+        self._ordered_ms = self._killed_ms = self._started_ms = 0
+        self._connection: str | None = None
+        self._is_static = False
+
+    def inject(self) -> None:
+        """Kill the member; its sockets are gone when this returns."""
+        witness = self._presence.witness
+        witness.poll()
+        last = witness.last_request(self.target)
+        # from inside a container, or through a NAT, the broker may know it by another name
+        self._connection = last.connection if last and is_open(last.connection) else None
+        self._is_static = bool(last and last.instance_id)
+        self._ordered_ms = now_ms()
+        self._members.kill(self.target)
+        self._killed_ms = now_ms()
+
+    def verify(self) -> Finding:
+        """Tell whether the member fell silent without a goodbye."""
+        silence = self._presence.silence(self._killed_ms)
+        left = self._presence.witness.left_since(self.target, self._ordered_ms)
+        if left:
+            return Finding(False, f"{self.target} said goodbye with LEAVE_GROUP ({left.place})")
+        if self._connection and is_open(self._connection):
+            return Finding(False, f"{silence.evidence}, but connection {self._connection} is open")
+        left_out = " (a static member sends none when closed, either)" if self._is_static else ""
+        gone = (
+            f"connection {self._connection} gone"
+            if self._connection
+            else "no socket of this machine could be matched with its connection"
+        )
+        return Finding(silence.holds, f"{silence.evidence}, no LEAVE_GROUP of it{left_out}, {gone}")
+
+    def heal(self) -> str:
+        """Start a fresh consumer; it has not joined yet when this returns."""
+        self._started_ms = now_ms()
+        return start_again(self.target, self._members)
+
+    def verify_healed(self, stop: threading.Event) -> Finding:
+        """Wait until the brokers let the member join and gave it its assignment."""
+        return self._presence.comeback(self._started_ms, stop)
+
+
+def is_open(connection: str) -> bool:
+    """Tell whether this machine's kernel has a connection that a broker names, at the client's end.
+
+    Kafka's name for it is `<local host>:<port>-<remote host>:<port>-<numbers>`.
+    """
+    named = _CONNECTION.fullmatch(connection)
+    if named is None:
+        return False
+    broker, client = (named[1], int(named[2])), (named[3], int(named[4]))
+    return any(
+        (found.status, found.laddr, found.raddr) == (psutil.CONN_ESTABLISHED, client, broker)
+        for found in psutil.net_connections("tcp4")
+    )

@@ -1,0 +1,58 @@
+"""What the tests of real clusters share: a topic, members, and waiting for them."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from chaos.clusters import Cluster
+
+GROUP_APIS = {
+    "JOIN_GROUP",
+    "SYNC_GROUP",
+    "HEARTBEAT",
+    "LEAVE_GROUP",
+    "OFFSET_COMMIT",
+    "CONSUMER_GROUP_HEARTBEAT",
+}
+"""The requests that `group.log` holds, and no others."""
+
+
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 15) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {timeout_s} s for: {what}"
+        time.sleep(0.05)
+
+
+def create_topic(cluster: Cluster, name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    topic = NewTopic(name, 3, len(cluster.brokers))
+    admin.create_topics([topic])[name].result(15)
+
+
+@contextmanager
+def member(cluster: Cluster, topic: str, group: str, **more: str) -> Iterator[Consumer]:
+    """A member of the group that has its partitions."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": group,
+            "heartbeat.interval.ms": 200,
+            "log_level": 0,
+            **{key.replace("_", "."): value for key, value in more.items()},
+        }
+    )
+    consumer.subscribe([topic])
+
+    def has_partitions() -> bool:
+        consumer.poll(0.05)
+        return bool(consumer.assignment())
+
+    try:
+        eventually(has_partitions, f"partitions in {group}", timeout_s=30)
+        yield consumer
+    finally:
+        consumer.close()

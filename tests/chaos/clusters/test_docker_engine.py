@@ -1,0 +1,42 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from chaos.clusters import ClusterError
+from chaos.clusters.docker import DockerCluster
+from chaos.clusters.factory import end_left_over
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    where = f"unix://{tmp_path}/docker.sock"
+    monkeypatch.setenv("DOCKER_HOST", where)
+    return where
+
+
+def test_no_engine_is_said_at_once_with_the_way_out(no_engine: str, tmp_path: Path) -> None:
+    told = rf"no Docker engine answers at {re.escape(no_engine)} .*start it, or use --cluster"
+    with pytest.raises(ClusterError, match=told):
+        DockerCluster("none", tmp_path).start()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_left_of_containers_cannot_be_ended_without_the_engine(
+    no_engine: str, tmp_path: Path
+) -> None:
+    record = '{"cluster": "docker", "run_id": "none", "brokers": []}'
+    (tmp_path / "processes.json").write_text(record)
+    with pytest.raises(ClusterError, match="no Docker engine answers"):
+        end_left_over(tmp_path)
+
+
+def test_nothing_is_left_of_what_never_started(tmp_path: Path) -> None:
+    assert end_left_over(tmp_path) == ()
+
+
+@pytest.mark.parametrize("record", ["", "{}", "[]", "half a rec"])
+def test_a_damaged_record_is_not_taken_for_nothing_left(record: str, tmp_path: Path) -> None:
+    (tmp_path / "processes.json").write_text(record)
+    with pytest.raises(ClusterError, match=r"processes\.json: damaged, so what is left is not"):
+        end_left_over(tmp_path)

@@ -1,0 +1,69 @@
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from chaos.clusters import ClusterError
+from chaos.clusters.java import find_java
+from chaos.clusters.zookeeper import ZooKeeper
+from tests.chaos.clusters.test_jars import unpacked
+
+
+@contextmanager
+def serving(answers: list[str]) -> Iterator[int]:
+    """A server on the port that is yielded: it tells one answer after the other to `dump`."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            assert self.request.recv(16) == b"dump"
+            self.request.sendall(answers.pop(0).encode())
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def dump(*names: str) -> str:
+    """What ZooKeeper 3.5.7 says."""
+    return "\n".join(
+        [
+            "SessionTracker dump:",
+            "Session Sets (1)/(1):",
+            "1 expire at Sat Nov 21 19:00:01 UTC 2026:",
+            "\t0x10001c3a7b90000",
+            "ephemeral nodes dump:",
+            "Sessions with Ephemerals (1):",
+            "0x10001c3a7b90000:",
+            *(f"\t{name}" for name in names),
+        ]
+    )
+
+
+def test_a_broker_is_forgotten_once_its_name_is_gone(tmp_path: Path) -> None:
+    answers = [dump("/controller", "/brokers/ids/1"), dump("/brokers/ids/1"), dump("/controller")]
+    with serving(answers) as port:
+        ZooKeeper(tmp_path, port).wait_until_forgotten(1)
+    assert answers == []
+
+
+def test_another_broker_may_live_on(tmp_path: Path) -> None:
+    answers = [dump("/brokers/ids/10", "/brokers/ids/2"), dump()]
+    with serving(answers) as port:
+        ZooKeeper(tmp_path, port).wait_until_forgotten(1)
+    assert len(answers) == 1, "it was asked again"
+
+
+def test_one_that_cannot_start_tells_why(tmp_path: Path) -> None:
+    java = find_java()
+    jar = unpacked(tmp_path, "empty.jar") / "libs" / "empty.jar"
+    zookeeper = ZooKeeper(tmp_path / "zookeeper", 1)
+    with pytest.raises(ClusterError, match=r"ZooKeeper ended with status 1: .*QuorumPeerMain"):
+        zookeeper.start([str(java), "-cp", str(jar)])
+    assert zookeeper.describe() == {}
+    zookeeper.end()

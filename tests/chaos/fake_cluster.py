@@ -1,0 +1,159 @@
+"""Brokers that are a port and a log, and what the cluster would say of them."""
+
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from chaos.clusters import BrokerInfo, ClusterError
+from chaos.errors import ChaosError
+
+GOODBYE = (
+    "kafka-shutdown-hook INFO [GroupCoordinator id=1] Shutdown complete."
+    " (org.apache.kafka.coordinator.group.GroupCoordinatorService)"
+)
+
+
+class FakeBroker:
+    """Answers whoever connects, unless it is down or paused."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.port = 0
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self._listener: socket.socket | None = None
+        self._connections: list[socket.socket] = []
+        self.start()
+
+    @property
+    def is_up(self) -> bool:
+        return self._listener is not None
+
+    def start(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def end(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def end_connections(self) -> None:
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            self._connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            if connection.recv(100):
+                self.goes_on.wait()
+                connection.sendall(b"\0\0\0\6")
+
+
+class FakeCluster:
+    """A `Cluster`, and the `ClusterView` of it. Broker 1 has every role unless told otherwise.
+
+    Brokers in `immortal` survive whatever ends a broker, those in `lost` do not come back. Those in
+    `lagging` are never in sync again, or not as the broker in `seen_lagging` knows it, and those in
+    `mute` know nothing.
+    """
+
+    def __init__(self, *logs: Path) -> None:
+        self._by_id = {number: FakeBroker(log) for number, log in enumerate(logs, 1)}
+        self.immortal: set[int] = set()
+        self.lagging: set[int] = set()
+        self.seen_lagging: dict[int, set[int]] = {}
+        self.mute: set[int] = set()
+        self.lost: set[int] = set()
+        self.coordinates: dict[str, int] = {}
+        self.leads: dict[tuple[str, int], int] = {}
+        self.controls = 1
+        self.answers_from_call = 1
+        self.calls: list[tuple[str, int]] = []
+
+    def close(self) -> None:
+        for broker in self._by_id.values():
+            broker.goes_on.set()
+            broker.end()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{broker.port}" for broker in self._by_id.values())
+
+    @property
+    def brokers(self) -> tuple[BrokerInfo, ...]:
+        return tuple(
+            BrokerInfo(number, broker.port, broker.log, broker.log.with_name("server.log"))
+            for number, broker in self._by_id.items()
+        )
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+    def kill(self, broker_id: int) -> None:
+        self._called("kill", broker_id, is_up=True)
+        if broker_id not in self.immortal:
+            self._by_id[broker_id].end()
+
+    def stop_broker(self, broker_id: int) -> None:
+        self._called("stop", broker_id, is_up=True)
+        if broker_id in self.immortal:
+            raise ClusterError(f"broker {broker_id} still runs 20 s after SIGTERM")
+        broker = self._by_id[broker_id]
+        with broker.log.open("a") as log:
+            log.write(f"1 1795261540000 1 {GOODBYE}\n")
+        broker.end()
+
+    def start_broker(self, broker_id: int) -> None:
+        self._called("start", broker_id, is_up=False)
+        if broker_id in self.lost:
+            raise ClusterError(f"broker {broker_id} not ready after 60 s")
+        self._by_id[broker_id].start()
+
+    def pause(self, broker_id: int) -> None:
+        self._called("pause", broker_id, is_up=True)
+        if broker_id not in self.immortal:
+            self._by_id[broker_id].goes_on.clear()
+
+    def resume(self, broker_id: int) -> None:
+        self._called("resume", broker_id, is_up=True)
+        self._by_id[broker_id].goes_on.set()
+
+    def end_connections(self, broker_id: int) -> None:
+        self._by_id[broker_id].end_connections()
+
+    def coordinator(self, group: str) -> int:
+        return self.coordinates.get(group, 1)
+
+    def leader(self, topic: str, partition: int) -> int:
+        return self.leads.get((topic, partition), 1)
+
+    def controller(self) -> int:
+        self.answers_from_call -= 1
+        if self.answers_from_call > 0:
+            raise ChaosError("there is no active controller")
+        return self.controls
+
+    def in_sync(self, port: int) -> frozenset[int]:
+        up = {number for number, broker in self._by_id.items() if broker.is_up}
+        if not any(self._by_id[number].port == port for number in up - self.mute):
+            raise ChaosError(f"no broker answers at 127.0.0.1:{port}")
+        asked = next(number for number in up if self._by_id[number].port == port)
+        return frozenset(up - self.lagging - self.seen_lagging.get(asked, set()))
+
+    def _called(self, what: str, broker_id: int, *, is_up: bool) -> None:
+        self.calls.append((what, broker_id))
+        if self._by_id[broker_id].is_up != is_up:
+            raise ClusterError(f"broker {broker_id} {'does not run' if is_up else 'already runs'}")

@@ -1,0 +1,232 @@
+"""Broker faults on brokers that are a port and a log; real ones are in test_real_brokers."""
+
+import resource
+import socket
+import time
+
+import pytest
+
+from chaos.errors import ChaosError
+from chaos.faults import BrokerDown, BrokerPause, BrokerProbe
+from tests.chaos.fakes import until
+
+
+@pytest.fixture
+def down(fake_cluster):
+    def make(*, cleanly: bool) -> BrokerDown:
+        probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
+        return BrokerDown(2, "static", 0, fake_cluster, probe, cleanly=cleanly)
+
+    return make
+
+
+@pytest.fixture
+def pause(fake_cluster) -> BrokerPause:
+    probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
+    return BrokerPause(2, None, 0, fake_cluster, probe)
+
+
+def port(cluster) -> int:
+    return cluster.brokers[1].port
+
+
+@pytest.mark.parametrize(("cleanly", "goodbye"), [(False, "no"), (True, "a")])
+def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye):
+    fault = down(cleanly=cleanly)
+    assert (fault.target, fault.group, fault.details) == ("broker-2", "static", {"broker": 2})
+    assert fault.undo == {"do": "start-broker", "broker": 2}
+    fault.inject()
+    broken = fault.verify()
+    address = f"127.0.0.1:{port(fake_cluster)}"
+    assert broken.holds
+    assert broken.evidence == (
+        f"{address} takes no connections, {goodbye} goodbye of its coordinator in its group.log"
+    )
+    assert fault.heal() == "started, and ready for requests"
+    back = fault.verify_healed(stop)
+    assert back.holds
+    assert back.evidence == f"{address} answers, in sync according to broker 1, 2, 3"
+
+
+def test_a_goodbye_of_an_earlier_end_does_not_count(fake_cluster, down):
+    fake_cluster.stop_broker(2)
+    fake_cluster.start_broker(2)
+    fault = down(cleanly=False)
+    fault.inject()
+    assert fault.verify().holds
+
+
+def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, down, monkeypatch):
+    monkeypatch.setattr(fake_cluster, "stop_broker", fake_cluster.kill)  # as after a time-out
+    fault = down(cleanly=True)
+    fault.inject()
+    broken = fault.verify()
+    assert not broken.holds
+    assert "no goodbye" in broken.evidence
+
+
+def test_a_broker_that_survives_is_told(fake_cluster, down):
+    fake_cluster.immortal.add(2)
+    fault = down(cleanly=False)
+    fault.inject()
+    broken = fault.verify()
+    assert not broken.holds
+    assert f"127.0.0.1:{port(fake_cluster)} takes connections" in broken.evidence
+
+
+def test_a_port_that_cannot_be_asked_is_not_taken_for_a_broker_that_is_down(fake_cluster, down):
+    fault = down(cleanly=False)
+    fault.inject()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        with pytest.raises(ChaosError, match=r"cannot be asked .*Too many open files"):
+            fault._probe.takes_connections()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert not fault._probe.takes_connections()
+
+
+def test_one_that_has_taken_all_the_connections_it_can_is_not_waited_for(
+    fake_cluster, down, stop, monkeypatch
+):
+    """As a paused broker has, whose clients come back again and again."""
+    monkeypatch.setattr("chaos.faults.broker_probe._CONNECT_S", 0.2)
+    fault = down(cleanly=False)
+    fault.inject()
+    fault.heal()
+    address = ("127.0.0.1", fake_cluster.brokers[2].port)
+    fake_cluster.kill(3)
+    with socket.create_server(address, backlog=0), socket.create_connection(address):
+        with pytest.raises(TimeoutError):
+            socket.create_connection(address, 0.2)
+        assert fault.verify_healed(stop).evidence.endswith("according to broker 1, 2")
+        with pytest.raises(ChaosError, match="timed out"):
+            BrokerProbe(3, fake_cluster.brokers, fake_cluster).takes_connections()
+
+
+def test_whoever_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
+    monkeypatch.setattr("chaos.faults.broker_probe._ANSWER_S", 0.2)
+    probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
+    assert probe.answers()
+    fake_cluster.pause(2)
+    assert not probe.answers()
+    fake_cluster.kill(2)
+    assert not probe.answers()
+
+
+def test_a_broker_that_would_not_stop_is_ended_before_it_is_started(fake_cluster, down):
+    fake_cluster.immortal.add(2)
+    fault = down(cleanly=True)
+    with pytest.raises(ChaosError, match="still runs 20 s after SIGTERM"):
+        fault.inject()
+    fake_cluster.immortal.clear()
+    fault.heal()
+    assert fake_cluster.calls == [("stop", 2), ("kill", 2), ("start", 2)]
+
+
+def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, down):
+    fake_cluster.kill(2)
+    fault = down(cleanly=False)
+    with pytest.raises(ChaosError, match="broker 2 does not run"):
+        fault.inject()
+    fault.heal()
+    assert fake_cluster.in_sync(port(fake_cluster)) == {1, 2, 3}
+
+
+def test_a_broker_that_does_not_start_is_told(fake_cluster, down):
+    fault = down(cleanly=False)
+    fault.inject()
+    fake_cluster.lost.add(2)
+    with pytest.raises(ChaosError, match="not ready after 60 s"):
+        fault.heal()
+
+
+def test_a_broker_is_back_only_when_it_is_in_sync(fake_cluster, down, stop, monkeypatch):
+    monkeypatch.setattr("chaos.faults.broker_probe.BACK_WITHIN_MS", 100)
+    fault = down(cleanly=False)
+    fault.inject()
+    fake_cluster.lagging.add(2)
+    fault.heal()
+    back = fault.verify_healed(stop)
+    assert not back.holds
+    assert back.evidence.endswith("did not answer with broker 2 in sync within 100 ms")
+
+
+@pytest.mark.parametrize(
+    "trouble", [{"seen_lagging": {3: {2}}}, {"seen_lagging": {2: {2}}}, {"mute": {2}}]
+)
+def test_all_that_answer_have_to_agree_and_it_has_to_answer(
+    fake_cluster, down, stop, monkeypatch, trouble
+):
+    monkeypatch.setattr("chaos.faults.broker_probe.BACK_WITHIN_MS", 100)
+    fault = down(cleanly=False)
+    fault.inject()
+    [(how, who)] = trouble.items()
+    setattr(fake_cluster, how, who)
+    fault.heal()
+    assert not fault.verify_healed(stop).holds
+
+
+def test_those_that_are_away_are_not_asked_who_is_back(fake_cluster, down, stop):
+    fake_cluster.kill(3)
+    fault = down(cleanly=False)
+    fault.inject()
+    fault.heal()
+    back = fault.verify_healed(stop)
+    assert back.holds
+    assert back.evidence.endswith("according to broker 1, 2")
+
+
+def test_the_end_of_the_run_ends_the_wait(fake_cluster, down, stop):
+    fault = down(cleanly=False)
+    fault.inject()
+    fake_cluster.lagging.add(2)
+    fault.heal()
+    stop.set()
+    began = time.monotonic()
+    back = fault.verify_healed(stop)
+    assert time.monotonic() - began < 1
+    assert (back.holds, "was not waited for" in back.evidence) == (False, True)
+
+
+def test_a_pause_is_a_request_without_an_answer(fake_cluster, pause, stop):
+    assert pause.undo == {"do": "resume-broker", "broker": 2}
+    pause.inject()
+    time.sleep(0.05)
+    broken = pause.verify()
+    assert broken.holds
+    start, _, waited = broken.evidence.partition(" has had no answer for ")
+    assert start == f"ApiVersions sent to 127.0.0.1:{port(fake_cluster)}"
+    assert 50 <= int(waited.removesuffix(" ms")) < 1000
+    assert pause.heal() == "resumed"
+    assert pause.verify_healed(stop).holds
+
+
+def test_a_broker_that_answers_is_not_paused(fake_cluster, pause):
+    fake_cluster.immortal.add(2)
+    pause.inject()
+    time.sleep(0.2)
+    broken = pause.verify()
+    assert (broken.holds, "was answered" in broken.evidence) == (False, True)
+    pause.heal()
+
+
+def test_a_broker_that_goes_is_not_paused(fake_cluster, pause):
+    pause.inject()
+
+    def closed() -> bool:
+        fake_cluster.end_connections(2)  # of which it may not have taken every one yet
+        return not pause.verify().holds
+
+    until(closed)
+    assert pause.verify().evidence.endswith("found the connection closed")
+    pause.heal()
+
+
+def test_a_broker_that_is_gone_cannot_be_paused(fake_cluster, pause):
+    fake_cluster.kill(2)
+    with pytest.raises(ChaosError, match="broker 2 does not run"):
+        pause.inject()
+    with pytest.raises(ChaosError, match="broker 2 does not run"):
+        pause.heal()

@@ -1,0 +1,119 @@
+"""Broker faults, roles and removals on real brokers; every test leaves the cluster sound."""
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from chaos.clusters.process import ProcessCluster
+from chaos.errors import ChaosError
+from chaos.faults import BrokerDown, BrokerPause, BrokerProbe, RemoveMembers
+from chaos.faults.member_kill import is_open
+from chaos.removal import remove_members, static_members
+from chaos.witness import Witness
+from groupquake.kafka_admin import KafkaAdmin
+from tests.chaos.clusters.clients import create_topic, eventually, member
+
+pytestmark = pytest.mark.cluster
+
+ELECTED = re.compile(r"Completed transition to Leader\(.*?, epoch=(\d+),")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    config = {"group.initial.rebalance.delay.ms": 100}
+    run_id = f"test-faults-{os.getpid()}"
+    with ProcessCluster(run_id, folder, config=config) as started:
+        create_topic(started, "orders")
+        yield started
+
+
+@pytest.fixture(scope="module")
+def view(cluster) -> KafkaAdmin:
+    return KafkaAdmin(cluster.bootstrap)
+
+
+@pytest.fixture
+def witness(cluster) -> Witness:
+    return Witness({broker.id: broker.group_log for broker in cluster.brokers})
+
+
+def elected(cluster) -> int:
+    """The broker that was elected last to lead the metadata quorum, by its own account."""
+    epochs = {
+        broker.id: max(map(int, ELECTED.findall(broker.server_log.read_text())), default=-1)
+        for broker in cluster.brokers
+    }
+    return max(epochs, key=epochs.__getitem__)
+
+
+def test_the_coordinator_goes_by_sigkill_and_comes_back(cluster, view, stop):
+    with member(cluster, "orders", "killed"):
+        coordinator = view.coordinator("killed")
+        probes = view.probes()
+        assert (probes["group.members"]("killed"), probes["group.state"]("killed")) == (1, "Stable")
+        logs = {broker.id: broker.group_log.read_text() for broker in cluster.brokers}
+        assert [node for node, log in logs.items() if "group killed" in log] == [coordinator]
+        probe = BrokerProbe(coordinator, cluster.brokers, view)
+        fault = BrokerDown(coordinator, "killed", 0, cluster, probe, cleanly=False)
+        fault.inject()
+        broken = fault.verify()
+        assert (broken.holds, "no goodbye" in broken.evidence) == (True, True)
+        fault.heal()
+        back = fault.verify_healed(stop)
+        assert back.holds, back.evidence
+        assert back.evidence.endswith("according to broker 1, 2, 3")
+    assert all(view.in_sync(broker.port) == {1, 2, 3} for broker in cluster.brokers)
+
+
+def test_who_cannot_be_found_is_told(view):
+    with pytest.raises(ChaosError, match="partition none/0 has no leader"):
+        view.leader("none", 0)
+    with pytest.raises(ChaosError, match=r"no broker answers at 127\.0\.0\.1:1"):
+        view.in_sync(1)
+
+
+def test_a_partition_leader_stops_cleanly_and_comes_back(cluster, view, stop):
+    leader = view.leader("orders", 1)
+    probe = BrokerProbe(leader, cluster.brokers, view)
+    fault = BrokerDown(leader, None, 0, cluster, probe, cleanly=True)
+    fault.inject()
+    broken = fault.verify()
+    assert (broken.holds, "a goodbye of its coordinator" in broken.evidence) == (True, True)
+    eventually(lambda: view.leader("orders", 1) != leader, "another leader")
+    fault.heal()
+    back = fault.verify_healed(stop)
+    assert back.holds, back.evidence
+
+
+def test_the_active_controller_freezes_and_goes_on(cluster, view, stop):
+    controller = view.controller()
+    assert controller == elected(cluster)
+    probe = BrokerProbe(controller, cluster.brokers, view)
+    fault = BrokerPause(controller, None, 0, cluster, probe)
+    fault.inject()
+    try:
+        threading.Event().wait(0.5)
+        broken = fault.verify()
+        assert broken.holds, broken.evidence
+    finally:
+        fault.heal()
+    back = fault.verify_healed(stop)
+    assert back.holds, back.evidence
+
+
+def test_a_static_member_is_removed_in_front_of_the_witness(cluster, stop, witness):
+    with member(cluster, "orders", "removed", group_instance_id="one", client_id="one"):
+        assert static_members(cluster.bootstrap, "removed") == ("one",)
+        witness.poll()
+        assert is_open(witness.last_request("one").connection)
+        remove = partial(remove_members, cluster.bootstrap, "removed", client_id="remover")
+        fault = RemoveMembers("removed", ("one", "ghost"), "remover", remove, witness)
+        fault.inject()
+        found = fault.verify(stop)
+        assert found.holds, found.evidence
+        assert found.evidence.endswith("one: NONE, ghost: UNKNOWN_MEMBER_ID")

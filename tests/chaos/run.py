@@ -1,0 +1,59 @@
+"""A controller of a small experiment, and what it left behind."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from chaos.controller import Controller, Outcome
+from chaos.journal import Journal, read
+from chaos.members import Members
+from chaos.plan import make_plan
+from scenarios import Experiment
+from tests.chaos.fake_cluster import FakeCluster
+from tests.chaos.fakes import TOKEN, FakeLoad, until
+
+GOOD = Outcome(None, None, ())
+
+
+class Run:
+    """A controller of a small experiment, and what it left behind."""
+
+    def __init__(self, load: FakeLoad, cluster: FakeCluster, path: Path) -> None:
+        self.load = load
+        self.cluster = cluster
+        self.path = path
+        self.progress: list[str] = []
+
+    def of(self, experiment: Experiment) -> Outcome:
+        with Journal(self.path) as journal:
+            self.controller = Controller(
+                make_plan(experiment, 1),
+                experiment,
+                self.cluster,
+                Members(self.load.port, TOKEN),
+                self.cluster,
+                journal,
+                progress=self.progress.append,
+            )
+            return self.controller.run()
+
+    def meanwhile(self, experiment: Experiment, when: Callable[[], Any], do: Callable[[], Any]):
+        """Run, and do something as soon as a condition holds."""
+
+        def wait() -> None:
+            until(when)
+            do()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        try:
+            return self.of(experiment)
+        finally:
+            thread.join()
+
+    def entries(self, event: str) -> list[dict[str, Any]]:
+        return [dict(entry) for entry in read(self.path) if entry["event"] == event]
+
+    def events(self, fault_id: str) -> list[str]:
+        return [e["event"] for e in read(self.path) if e.get("fault_id") == fault_id]
