@@ -1,16 +1,23 @@
-"""The one place that knows what an experiment file looks like."""
+"""The one place that knows what an experiment is."""
 
 import scenarios
 from loadtest.errors import LoadtestError
 from loadtest.roster import MemberConfig, ProducerConfig, Roster
 
 
-def roster_of(path: str) -> Roster:
-    """Return who takes part in the experiment. Raises LoadtestError if it cannot be loaded."""
+def roster_of(name: str) -> Roster:
+    """Return who takes part in an experiment, a file or one of the library.
+
+    Raises LoadtestError if it cannot be loaded.
+    """
     try:
-        experiment = scenarios.load(path)
+        return roster_in(scenarios.find(name))
     except scenarios.ScenarioError as error:
         raise LoadtestError(str(error)) from error
+
+
+def roster_in(experiment: scenarios.Experiment) -> Roster:
+    """Return who takes part in an experiment."""
     groups = {group.name: group for group in experiment.workload.groups}
     members = [
         MemberConfig(

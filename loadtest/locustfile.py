@@ -9,33 +9,33 @@ its workers after the import.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call"
 
 import os
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-import gevent
 from locust import events
 from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
-from loadtest import experiment, hub_lag, options
-from loadtest.control import ControlServer
+from loadtest import experiment, options, ui
 from loadtest.errors import LoadtestError
-from loadtest.fleet import Fleet
-from loadtest.history import History
-from loadtest.protocol import Verbs, member_of
-from loadtest.roster import Roster
+from loadtest.stage import SPAWN_RATE, Stage
+from loadtest.ui_form import choose
+from loadtest.ui_run import TOKEN_VARIABLE
 from loadtest.users import DynamicMember, FleetUser, Producer, StaticMember
 
-SPAWN_RATE = 20
 BAD_USAGE = 64
-TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (where it is, not what it is)
+
+__all__ = ["DynamicMember", "Producer", "StaticMember"]
+"""What Locust looks for."""
 
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: ArgumentParser, **_: object) -> None:
-    """Let Locust know our options."""
+    """Let Locust know our options; its page is for this machine, unless somebody says otherwise."""
+    parser.set_defaults(web_host="127.0.0.1")
     options.add_arguments(parser)
 
 
@@ -49,7 +49,7 @@ def on_init(environment: Environment, **_: object) -> None:
 @events.test_start.add_listener
 def on_test_start(environment: Environment, **_: object) -> None:
     """Get a worker ready: by now the master has told it its number and the options."""
-    if isinstance(environment.runner, WorkerRunner) and not hasattr(FleetUser, "fleet"):
+    if isinstance(environment.runner, WorkerRunner) and FleetUser.fleet is None:
         _or_exit(_prepare_worker, environment)
 
 
@@ -64,81 +64,56 @@ def _or_exit(step: Any, environment: Environment) -> None:
 def _prepare(environment: Environment) -> None:
     given = _options(environment)
     alone = isinstance(environment.runner, LocalRunner)
-    if not alone and (given.experiment or given.control_file):
+    named = given.experiment != options.NO_EXPERIMENT
+    if not alone and (named or given.control_file):
         raise LoadtestError(
             "--experiment and --control-file need one Locust process, because every member has"
             " one place; leave out --master, --worker and --processes"
         )
-    roster = (
-        experiment.roster_of(given.experiment) if given.experiment else options.roster_of(given)
-    )
-    _spawn_exactly(roster, environment)
-    if alone:
-        _launch(roster, environment)
-
-
-def _prepare_worker(environment: Environment) -> None:
-    roster = options.roster_of(_options(environment))
-    runner = environment.runner
-    assert isinstance(runner, WorkerRunner), "nobody else waits for a number"
-    _launch(roster.on_worker(runner.worker_index), environment)
-
-
-def _spawn_exactly(roster: Roster, environment: Environment) -> None:
-    """Make the roster what Locust spawns, unless --users asks for fewer."""
-    StaticMember.fixed_count = len(roster.of_kind("static"))
-    DynamicMember.fixed_count = len(roster.of_kind("dynamic"))
-    Producer.fixed_count = len(roster.producers)
-    # To Locust a class with no fixed count is one to fill up with.
-    wanted = [user for user in environment.user_classes if user.fixed_count]
-    if not wanted:
-        raise LoadtestError("nobody to run of the user classes named; name others, or none")
-    environment.user_classes[:] = wanted
-    given = _options(environment)
-    given.num_users = given.num_users or sum(user.fixed_count for user in wanted)
+    stage = _stage(environment)
+    if named and environment.web_ui:
+        users = stage.choose(choose(vars(given), given.run_option))
+    else:
+        roster = experiment.roster_of(given.experiment) if named else options.roster_of(given)
+        users = stage.cast(roster)
+        if alone:
+            stage.put_on(roster, given.bootstrap, given.history)
+    given.num_users = given.num_users or users
     given.spawn_rate = given.spawn_rate or SPAWN_RATE
-
-
-def _launch(roster: Roster, environment: Environment) -> None:
-    given = _options(environment)
-    history = History(Path(given.history) if given.history else None)
-    fleet = FleetUser.fleet = Fleet(roster, given.bootstrap, history, environment.events)
-    environment.events.quit.add_listener(lambda **_: _finish(fleet, history))
-    gevent.spawn(hub_lag.watch, history)
     if given.control_file:
         token = os.environ.get(TOKEN_VARIABLE)
         if not token:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
-        ControlServer(token, _verbs(environment)).announce(Path(given.control_file))
-
-
-def _finish(fleet: Fleet, history: History) -> None:
-    # Told twice to end, Locust does not wait for users that it is stopping already.
-    fleet.close()
-    history.close()
-
-
-def _verbs(environment: Environment) -> Verbs:
-    fleet = FleetUser.fleet
-    return {
-        "members": lambda _: fleet.members(),
-        "stop": lambda request: fleet.stop(member_of(request)),
-        "start": lambda request: fleet.start(member_of(request)),
-        "quit": lambda _: _quit_soon(environment),
-    }
-
-
-def _quit_soon(environment: Environment) -> None:
-    """End with 0, failures or not: who gave the order judges the run by other evidence."""
-    environment.process_exit_code = 0
-    gevent.spawn(_quit, environment)
-
-
-def _quit(environment: Environment) -> None:
-    assert environment.runner is not None, "Locust made it before it told us"
-    environment.runner.quit()
+        stage.control(token).announce(Path(given.control_file))
     if environment.web_ui:
-        environment.web_ui.stop()
+        # Locust's page asks for a host, which it takes for a web server's.
+        FleetUser.host = "brokers of its own" if named else given.bootstrap
+        ui.Page(stage, given)
+
+
+def _prepare_worker(environment: Environment) -> None:
+    given = _options(environment)
+    runner = environment.runner
+    assert isinstance(runner, WorkerRunner), "nobody else waits for a number"
+    roster = options.roster_of(given).on_worker(runner.worker_index)
+    _stage(environment).put_on(roster, given.bootstrap, given.history)
+
+
+def _stage(environment: Environment) -> Stage:
+    stage = Stage(environment)
+    environment.events.test_start.add_listener(lambda **_: stage.on_start())
+    environment.events.test_stopping.add_listener(lambda **_: stage.on_stopping())
+    environment.events.test_stop.add_listener(lambda **_: stage.on_stop())
+    environment.events.quitting.add_listener(lambda **_: _end(stage, environment))
+    environment.events.quit.add_listener(lambda **_: stage.clear())
+    return stage
+
+
+def _end(stage: Stage, environment: Environment) -> None:
+    """End a run before its members: it needs them for healing. As it ends, we do."""
+    if stage.runs:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+        environment.process_exit_code = stage.end()
 
 
 def _options(environment: Environment) -> Namespace:

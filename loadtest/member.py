@@ -2,30 +2,41 @@
 
 Kafka's calls block the whole interpreter under gevent, and switching greenlets inside a callback
 delays the rebalance. So callbacks only put down what they saw; `turn` never waits and deals with
-what was put down; `close` is handed to `off_hub`, which runs it where it may block. A member must
-be used by one greenlet (or thread) at a time.
+what was put down; `close` and `kill` are handed to `off_hub`, which runs them where they may block.
+A member must be used by one greenlet (or thread) at a time.
 """
 
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from loadtest.complaints import Complaints
+from loadtest.errors import LoadtestError
 from loadtest.history import History, now_ms
 from loadtest.reporting import Report
 from loadtest.roster import MemberConfig
+from loadtest.settings import consumer_settings
 
-State = Literal["starting", "joined", "stopped", "fenced", "failed"]
+State = Literal["starting", "joined", "stopped", "killed", "fenced", "failed"]
 """`joined` from the first assignment until the membership is lost: also while the group rebalances.
 
-`fenced` and `failed` members have no consumer any more and stay down until they are opened again.
+A cooperative assignor's client does not say that its membership is lost if it had no partitions.
+All but `starting` and `joined` have no consumer any more and stay down until they are opened again.
 """
 
 OffHub = Callable[[Callable[[], Any]], Any]
 """Runs a blocking call to its end and returns its value, without holding up anybody else."""
+
+TURN_S = 0.015
+"""Between two turns. Shorter gains nothing: 10 to 20 ms see an assignment as soon as threads do."""
+
+COMMIT_MS = 5_000.0
+"""How long `close` waits for the answer to a commit before it gives up closing cleanly."""
 
 BATCH = 200
 """Records taken in one `turn`, so that a backlog does not keep other members waiting."""
@@ -38,31 +49,44 @@ class _Seen(NamedTuple):
     detail: Any
 
 
+class _Consumer(Consumer):
+    """One that can be referred to weakly, as Kafka's own cannot."""
+
+
 class Member:
-    """One identity in one group; `open` and `close` may alternate for as long as a run lasts."""
+    """One name in one group; it may come and go for as long as a run lasts.
+
+    `report_as` makes a `Report` for the statistics of a kind, `STATIC` or `DYNAMIC`.
+    """
 
     def __init__(
         self,
         config: MemberConfig,
         bootstrap: str,
         history: History,
-        report: Report,
+        report_as: Callable[[str], Report],
         off_hub: OffHub = lambda call: call(),
     ) -> None:
-        self.config = config
         self.state: State = "stopped"
         self.member_id: str | None = None
         self.joins = 0
-        self._partitions: set[str] = set()
+        self._partitions: set[tuple[str, int]] = set()
         self._bootstrap = bootstrap
-        self._tell = partial(
-            history.write, member=config.name, group=config.group, kind=config.kind
-        )
-        self._report = report
+        self._history = history
+        self._report_as = report_as
         self._off_hub = off_hub
-        self._consumer: Consumer | None = None
+        self._consumer: _Consumer | None = None
         self._seen: deque[_Seen] = deque()
+        self._identify(config)
         self._forget()
+
+    def _identify(self, config: MemberConfig) -> None:
+        self.config = config
+        self._tell = partial(
+            self._history.write, member=config.name, group=config.group, kind=config.kind
+        )
+        self._report = self._report_as(config.kind.upper())
+        self._complaints = Complaints(self._tell)
 
     def _forget(self) -> None:
         """Drop what belongs to one consumer and not to the identity."""
@@ -88,12 +112,12 @@ class Member:
             "instance_id": self.config.instance_id,
             "state": self.state,
             "member_id": self.member_id,
-            "partitions": sorted(self._partitions),
+            "partitions": _names(self._partitions),
             "joins": self.joins,
         }
 
     def open(self) -> None:
-        """Create a fresh consumer with the same identity; nothing happens if there is one.
+        """Create a fresh consumer of this identity; nothing happens if there is one.
 
         What Kafka's client refuses makes the state `failed` and a line of the history.
         """
@@ -103,7 +127,13 @@ class Member:
         self._opened_ms = _clock_ms()
         self._tell("created", instance_id=self.config.instance_id)
         try:
-            self._consumer = Consumer(self._settings())
+            self._consumer = _Consumer(
+                {
+                    **consumer_settings(self.config, self._bootstrap),
+                    "on_commit": lambda error, offsets: self._note("committed", (error, offsets)),
+                    "error_cb": lambda error: self._note("error", error),
+                }
+            )
             self._consumer.subscribe(
                 list(self.config.topics),
                 on_assign=lambda _, partitions: self._note("assigned", partitions),
@@ -112,8 +142,24 @@ class Member:
             )
             self.state = "starting"
         except KafkaException as error:
+            self._consumer = None
             self.state = "failed"
             self._complain(error.args[0], now_ms())
+
+    def become(self, instance_id: str | None) -> None:
+        """Be static under this instance id from the next `open` on, or dynamic if it is None.
+
+        The name, and with it the client.id, stays. Raises LoadtestError while there is a consumer,
+        unless it has that identity.
+        """
+        if instance_id == self.config.instance_id:
+            return
+        if self._consumer is not None:
+            raise LoadtestError(
+                f"{self.config.name!r} is up as {self.config.instance_id or 'a dynamic member'};"
+                " stop or kill it before it comes back as something else"
+            )
+        self._identify(self.config.under(instance_id))
 
     def turn(self) -> None:
         """Take what there is, without waiting, and deal with what the callbacks saw."""
@@ -122,7 +168,9 @@ class Member:
             return
         began_ms = _clock_ms()
         records = size = 0
-        while records < BATCH and (message := consumer.poll(0)) is not None:
+        for _ in range(BATCH):
+            if (message := consumer.poll(0)) is None:
+                break
             if error := message.error():
                 self._note("error", error)
             else:
@@ -140,58 +188,89 @@ class Member:
     def close(self) -> None:
         """Close the consumer cleanly, if there is one.
 
-        A dynamic member sends LeaveGroup, a static one nothing (KIP-345). Blocks in `off_hub`,
-        for about 5 s if a JoinGroup is pending, since LeaveGroup queues behind it.
+        A dynamic member sends LeaveGroup, a static one nothing (KIP-345). Takes about 5 s if a
+        JoinGroup is pending, since LeaveGroup queues behind it, and ends as `kill` does if a commit
+        finds no coordinator.
         """
-        try:
-            self._shut()
-        finally:
-            self.state = "stopped"
+        self._shut("stopped")
 
-    def _shut(self) -> None:
-        consumer, self._consumer = self._consumer, None
-        if consumer is None:
+    def kill(self) -> None:
+        """End the consumer as a crash does: no LeaveGroup, no commit; its sockets are closed.
+
+        Takes some ms, but waits for the answer to a commit on its way to a frozen coordinator, for
+        a session timeout or so. Raises LoadtestError if there is no consumer, or if it lives on
+        because something else uses it.
+        """
+        if self._consumer is None:
+            raise LoadtestError(
+                f"{self.config.name!r} is {self.state} and has no consumer to kill; start it first"
+            )
+        consumer = weakref.ref(self._consumer)
+        self._settle()
+        self._end(list.clear, "killed")
+        if consumer() is not None:
+            raise LoadtestError(
+                f"{self.config.name!r} is not gone, as something still uses its consumer;"
+                " do not trust this run"
+            )
+
+    def _shut(self, state: State) -> None:
+        if self._consumer is None:
+            self.state = state
             return
+        self._settle()
         self._tell("closing")
+        self._end(self._leave, state)
+
+    def _end(self, how: Callable[[list[_Consumer]], Any], state: State) -> None:
+        """Let `how` end the consumer off the hub, and tell what became of it.
+
+        It is given the only reference. Without that, a Consumer is destroyed under librdkafka's
+        flag NO_CONSUMER_CLOSE: no group is left, and its threads and sockets are gone afterwards.
+        """
+        assert self._consumer is not None, "whoever calls knows"
+        held, self._consumer = [self._consumer], None
         began_ms = _clock_ms()
         try:
-            self._off_hub(consumer.close)
-        finally:  # being killed does not undo that it was closed
+            self._off_hub(partial(how, held))
+        finally:  # a user that is killed meanwhile does not undo it
             self._settle()
+            partitions = self._let_go()
             self._forget()
+            self.state = state
             took_ms = round(_clock_ms() - began_ms, 1)
-            self._tell("closed", took_ms=took_ms)
+            self._tell("closed" if held else "killed", partitions=partitions, took_ms=took_ms)
+
+    def _leave(self, held: list[_Consumer]) -> None:
+        # A consumer with a commit on its way closes no sooner than a coordinator has answered it,
+        # which may be never (librdkafka 2.16).
+        deadline_ms = _clock_ms() + COMMIT_MS
+        while self._is_committing():
+            if _clock_ms() > deadline_ms:
+                held.clear()
+                return
+            held[0].poll(0.05)
+        held[0].close()
+
+    def _is_committing(self) -> bool:
+        answered = any(seen.what == "committed" for seen in self._seen)
+        return self._commit_sent_ms is not None and not answered
+
+    def _let_go(self) -> list[str]:
+        """Own nothing any more; return what was owned."""
+        partitions = _names(self._partitions)
+        self._partitions.clear()
+        return partitions
 
     def _give_up(self, error: KafkaError) -> None:
         """Stay down after a fatal error: whoever runs the experiment decides what comes next."""
-        fenced = _is_fencing(error)
-        name = "fenced" if fenced else "error"
-        self._tell(name, error=error.str())
-        self._report(name, None, error=error.name())
-        try:
-            self._shut()
-        finally:
-            self.state = "fenced" if fenced else "failed"
-
-    def _settings(self) -> dict[str, Any]:
-        config = self.config
-        settings = {
-            "bootstrap.servers": self._bootstrap,
-            "broker.address.family": "v4",
-            "client.id": config.name,
-            "group.id": config.group,
-            "partition.assignment.strategy": config.assignor,
-            "session.timeout.ms": config.session_timeout_ms,
-            "heartbeat.interval.ms": config.heartbeat_interval_ms,
-            "max.poll.interval.ms": config.max_poll_interval_ms,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "on_commit": lambda error, offsets: self._note("committed", (error, offsets)),
-            "error_cb": lambda error: self._note("error", error),
-        }
-        if config.instance_id is not None:
-            settings["group.instance.id"] = config.instance_id
-        return settings
+        if _is_fencing(error):
+            self._tell("fenced", error=error.str(), partitions=self._let_go())
+            self._report("fenced", None, error=error.name())
+            self._shut("fenced")
+        else:
+            self._complain(error, now_ms())
+            self._shut("failed")
 
     def _note(self, what: str, detail: Any) -> None:
         # Called from Kafka's callbacks, at times in another thread: append and nothing else.
@@ -212,8 +291,8 @@ class Member:
 
     def _on_assigned(self, seen: _Seen) -> None:
         # A cooperative assignor hands over what is new only; an eager one took all away before.
-        partitions = _names(seen.detail)
-        self._partitions.update(partitions)
+        partitions = _pairs(seen.detail)
+        self._partitions |= partitions
         self.joins += 1
         if self._consumer is not None:
             self.state = "joined"
@@ -221,7 +300,7 @@ class Member:
         self._tell(
             "assigned",
             at_ms=seen.at_ms,
-            partitions=partitions,
+            partitions=_names(partitions),
             member_id=self.member_id,
         )
         if self._opened_ms is not None:
@@ -231,14 +310,15 @@ class Member:
         self._opened_ms = self._broken_ms = None
 
     def _on_taken_away(self, seen: _Seen) -> None:
-        partitions = _names(seen.detail)
-        self._partitions.difference_update(partitions)
+        partitions = _pairs(seen.detail)
+        self._partitions -= partitions
         self._uncommitted = 0  # to commit what was taken away is an error
         if self._broken_ms is None:
             self._broken_ms = seen.clock_ms
         if seen.what == "lost" and self.state == "joined":
             self.state = "starting"
-        self._tell(seen.what, at_ms=seen.at_ms, partitions=partitions)
+            self.member_id = None
+        self._tell(seen.what, at_ms=seen.at_ms, partitions=_names(partitions))
 
     def _commit_when_due(self, consumer: Consumer) -> None:
         clock_ms = _clock_ms()
@@ -258,20 +338,19 @@ class Member:
         took_ms = None if sent_ms is None else seen.clock_ms - sent_ms
         self._report("commit", took_ms, error=error.name() if error else None)
         if error:
-            self._tell("error", at_ms=seen.at_ms, error=f"commit: {error}")
+            self._complaints.add(error, seen.at_ms, about="commit: ")
         else:
             stored = sum(1 for offset in offsets if offset.offset >= 0)
             self._tell("committed", at_ms=seen.at_ms, offsets=stored)
 
     def _on_error(self, seen: _Seen) -> None:
-        error = seen.detail
-        if error.code() == KafkaError._FATAL:  # noqa: SLF001 (a constant)
-            self._fatal = error
+        if seen.detail.code() == KafkaError._FATAL:  # noqa: SLF001 (a constant)
+            self._fatal = seen.detail
         else:
-            self._complain(error, seen.at_ms)
+            self._complain(seen.detail, seen.at_ms)
 
     def _complain(self, error: KafkaError, at_ms: float) -> None:
-        self._tell("error", at_ms=at_ms, error=error.str())
+        self._complaints.add(error, at_ms)
         self._report("error", None, error=error.name())
 
 
@@ -280,9 +359,12 @@ def _is_fencing(error: KafkaError) -> bool:
     return error.code() == KafkaError.FENCED_INSTANCE_ID or "fenced" in error.str()
 
 
-def _names(partitions: list[TopicPartition]) -> list[str]:
-    ordered = sorted((partition.topic, partition.partition) for partition in partitions)
-    return [f"{topic}-{number}" for topic, number in ordered]
+def _pairs(partitions: Iterable[TopicPartition]) -> set[tuple[str, int]]:
+    return {(partition.topic, partition.partition) for partition in partitions}
+
+
+def _names(partitions: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"{topic}-{number}" for topic, number in sorted(partitions)]
 
 
 def _clock_ms() -> float:

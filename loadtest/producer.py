@@ -5,10 +5,11 @@ from collections import deque
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
-from loadtest.history import History
+from loadtest.complaints import Complaints
+from loadtest.history import History, now_ms
 from loadtest.member import OffHub
 from loadtest.reporting import Report
 from loadtest.roster import ProducerConfig
@@ -34,10 +35,12 @@ class PacedProducer:
         self.config = config
         self._bootstrap = bootstrap
         self._write = partial(history.write, member=config.name, kind="producer")
+        self._complaints = Complaints(self._write)
         self._report = report
         self._off_hub = off_hub
         self._producer: KafkaProducer | None = None
         self._delivered: deque[tuple[float | None, str | None]] = deque()
+        self._complained: deque[tuple[KafkaError, float]] = deque()
 
     def open(self) -> None:
         """Create the client; the pace is counted from now. Raises KafkaException if refused."""
@@ -46,6 +49,7 @@ class PacedProducer:
                 "bootstrap.servers": self._bootstrap,
                 "broker.address.family": "v4",
                 "client.id": self.config.name,
+                "error_cb": lambda error: self._complained.append((error, now_ms())),
             }
         )
         self._write("created")
@@ -104,6 +108,10 @@ class PacedProducer:
             self._records += error is None
             self._errors += error is not None
             self._report("produce", took_ms, error=error)
+        while self._complained:
+            complaint, at_ms = self._complained.popleft()
+            self._complaints.add(complaint, at_ms)
+            self._report("error", None, error=complaint.name())
 
     def _tell(self) -> None:
         self._write("produced", records=self._records, errors=self._errors)

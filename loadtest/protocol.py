@@ -39,6 +39,19 @@ def member_of(request: dict[str, Any]) -> str:
     return name
 
 
+def instance_id_of(request: dict[str, Any]) -> str | None:
+    """Return the identity that a request brings: an instance id, or None for a dynamic member.
+
+    Raises LoadtestError if it is neither.
+    """
+    given = request["instance_id"]
+    if given is None or (isinstance(given, str) and given):
+        return given
+    raise LoadtestError(
+        f'{request.get("do")} takes "instance_id" as a name, or as null for a dynamic member'
+    )
+
+
 def _verb(name: str, verbs: Verbs) -> Callable[[dict[str, Any]], Any]:
     try:
         return verbs[name]

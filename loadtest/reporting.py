@@ -33,3 +33,7 @@ def to_locust(events: Any, request_type: str) -> Report:
         )
 
     return report
+
+
+def to_nobody(name: str, took_ms: float | None, size: int = 0, error: str | None = None) -> None:
+    """A `Report` for where no Locust runs."""

@@ -21,6 +21,11 @@ class MemberConfig:
     max_poll_interval_ms: int
     commit_interval_ms: int
 
+    def under(self, instance_id: str | None) -> "MemberConfig":
+        """Return the same member, static under this instance id, or dynamic if it is None."""
+        kind: Kind = "dynamic" if instance_id is None else "static"
+        return replace(self, kind=kind, instance_id=instance_id)
+
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig:

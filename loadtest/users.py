@@ -5,13 +5,13 @@ from typing import ClassVar
 import gevent
 from locust import User, constant, task
 
-from loadtest.fleet import Fleet, Seat
+from loadtest.fleet import Fleet
 from loadtest.identity import LeasePool
+from loadtest.member import TURN_S
 from loadtest.roster import Kind
+from loadtest.seat import Seat
 
-TURN_S = 0.015
-"""Between two turns. Shorter gains nothing: 10 to 20 ms see an assignment as soon as threads do."""
-
+WAIT_S = 0.1
 TURNS = 50
 """Turns in one Locust task, as a task costs more than a turn; --stop-timeout waits for one task."""
 
@@ -19,23 +19,26 @@ TURNS = 50
 class FleetUser(User):
     """Leases a client, keeps it going and gives it back for the next user.
 
-    `fleet` is set before the first user starts (by `locustfile.py`).
+    `fleet` is None while there is no cluster for it yet (see `stage.py`).
     """
 
     abstract = True
     wait_time = constant(0)
-    fleet: ClassVar[Fleet]
+    fleet: ClassVar[Fleet | None] = None
     seat: Seat | None = None
 
-    def pool(self) -> LeasePool[Seat]:
+    def pool(self, fleet: Fleet) -> LeasePool[Seat]:
         """Return where this kind of user finds its clients."""
         raise NotImplementedError
 
     def on_start(self) -> None:
-        """Lease the first free client and open it."""
+        """Lease the first free client and open it, as soon as there are any."""
+        while (fleet := self.fleet) is None:
+            gevent.sleep(WAIT_S)
+        self._pool = self.pool(fleet)
         # None is free while the user before us still closes: Locust may spawn before it is done.
-        while (seat := self.pool().lease()) is None:
-            gevent.sleep(0.1)
+        while (seat := self._pool.lease()) is None:
+            gevent.sleep(WAIT_S)
         self.seat = seat
         seat.open()
 
@@ -54,7 +57,7 @@ class FleetUser(User):
         try:
             self.seat.close()
         finally:
-            self.pool().release(self.seat)
+            self._pool.release(self.seat)
 
 
 class GroupMember(FleetUser):
@@ -63,9 +66,9 @@ class GroupMember(FleetUser):
     abstract = True
     kind: ClassVar[Kind]
 
-    def pool(self) -> LeasePool[Seat]:
+    def pool(self, fleet: Fleet) -> LeasePool[Seat]:
         """Return the members of this kind."""
-        return self.fleet.members_of[self.kind]
+        return fleet.members_of[self.kind]
 
 
 class StaticMember(GroupMember):
@@ -83,6 +86,6 @@ class DynamicMember(GroupMember):
 class Producer(FleetUser):
     """A producer at a steady pace."""
 
-    def pool(self) -> LeasePool[Seat]:
+    def pool(self, fleet: Fleet) -> LeasePool[Seat]:
         """Return the producers."""
-        return self.fleet.producers
+        return fleet.producers

@@ -173,12 +173,18 @@ def experiment_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Bootstrap servers of a real broker with a topic `orders`."""
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
+    """A real broker with a topic `orders`."""
     folder = tmp_path_factory.mktemp("kafka")
     settings = {"group.initial.rebalance.delay.ms": "500"}
     with ProcessCluster(f"loadtest-{os.getpid()}", folder, brokers=1, config=settings) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         for created in admin.create_topics([NewTopic("orders", PARTITIONS, 1)]).values():
             created.result()
-        yield cluster.bootstrap
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka(broker: ProcessCluster) -> str:
+    """Its bootstrap servers."""
+    return broker.bootstrap

@@ -3,8 +3,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PURE = ("errors", "roster", "options", "identity", "history", "reporting", "protocol")
-CLIENTS = ("member", "producer")
+PURE = ("errors", "roster", "options", "identity", "history", "reporting", "protocol", "settings")
+CLIENTS = ("complaints", "member", "producer", "duplicate")
 
 
 def loaded_by(modules):
@@ -24,4 +24,5 @@ def test_what_needs_no_kafka_imports_none():
 
 
 def test_no_module_but_the_users_patches_the_interpreter():
-    assert "locust" not in loaded_by(("control", "fleet", "off_hub", "hub_lag"))
+    modules = ("control", "fleet", "seat", "orders", "duplicate_process", "off_hub", "hub_lag")
+    assert "locust" not in loaded_by(modules)

@@ -60,7 +60,9 @@ def test_an_empty_roster_is_an_error():
 def test_a_timeout_has_a_unit(timeout, capsys):
     with pytest.raises(SystemExit):
         given("--session-timeout", timeout)
-    assert f"--session-timeout: '{timeout}': " in capsys.readouterr().err
+    complaint = capsys.readouterr().err
+    assert "argument --session-timeout: " in complaint
+    assert timeout in complaint
 
 
 @pytest.mark.parametrize("count", ["-1", "many"])
@@ -68,6 +70,14 @@ def test_a_count_is_a_number(count, capsys):
     with pytest.raises(SystemExit):
         given("--static-members", count)
     assert f"'{count}' is no number of members" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["-1", "-0.5", "nan", "inf", "many"])
+def test_a_rate_is_a_number_that_records_can_have(rate, capsys):
+    with pytest.raises(SystemExit):
+        given("--produce-rate", rate)
+    complaint = capsys.readouterr().err
+    assert f"argument --produce-rate: '{rate}' is no number of records a second" in complaint
 
 
 def test_no_two_workers_share_an_identity():

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from loadtest.errors import LoadtestError
-from loadtest.protocol import answer, is_welcome, member_of
+from loadtest.protocol import answer, instance_id_of, is_welcome, member_of
 
 
 def refuse(_):
@@ -58,6 +58,17 @@ def test_a_verb_gets_the_whole_request():
 )
 def test_a_refusal_is_a_reply(line, request_id, error):
     assert ask(line) == {"id": request_id, "ok": False, "error": error}
+
+
+@pytest.mark.parametrize("instance_id", ["app-1", None])
+def test_a_new_identity_is_a_name_or_null(instance_id):
+    assert instance_id_of({"do": "start", "instance_id": instance_id}) == instance_id
+
+
+@pytest.mark.parametrize("instance_id", ["", 7, True, ["app-1"]])
+def test_what_is_no_identity_is_refused(instance_id):
+    with pytest.raises(LoadtestError, match='start takes "instance_id" as a name, or as null'):
+        instance_id_of({"do": "start", "instance_id": instance_id})
 
 
 def test_garbage_is_refused_too():

@@ -1,0 +1,119 @@
+"""The second process of a member, seen from the load: started, watched and ended."""
+
+import json
+import os
+import signal
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gevent
+from gevent import subprocess
+from gevent.event import Event
+from gevent.lock import BoundedSemaphore
+
+from loadtest.errors import LoadtestError
+from loadtest.history import History
+from loadtest.roster import MemberConfig
+from loadtest.tether import tethered
+
+START_S = 20.0
+"""How long the process may take to come up; it needs a fraction of a second."""
+
+PACKAGES = Path(__file__).parents[1]
+
+
+class DuplicateProcess:
+    """Where a `loadtest.duplicate` of one member runs; there is one at a time at most."""
+
+    def __init__(self, bootstrap: str, history: History) -> None:
+        self._bootstrap = bootstrap
+        self._history = history
+        self._one_at_a_time = BoundedSemaphore()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._row: dict[str, Any] = {}
+
+    def start(self, original: MemberConfig) -> dict[str, Any]:
+        """Start a process that joins as `original` does; return its `client_id` and `pid`.
+
+        Raises LoadtestError if there is one already, if it cannot be started, or if the member is
+        dynamic.
+        """
+        if original.instance_id is None:
+            raise LoadtestError(
+                f"{original.name!r} is a dynamic member and has no group.instance.id that another"
+                " process could claim; name a static one"
+            )
+        with self._one_at_a_time:
+            if self._process is not None:
+                raise LoadtestError(
+                    f"{original.name!r} has a duplicate already, process {self._process.pid};"
+                    " end that first (end-duplicate)"
+                )
+            config = replace(original, name=f"{original.name}.duplicate")
+            return {"client_id": config.name, "pid": self._launch(config)}
+
+    def end(self) -> None:
+        """Kill the process, if there is one, and wait until it is gone.
+
+        It may be called again if whoever called it was killed meanwhile.
+        """
+        with self._one_at_a_time:
+            self._end()
+
+    def _launch(self, config: MemberConfig) -> int:
+        """Start the process, wait until it has a consumer, and return its id."""
+        order = {
+            "bootstrap": self._bootstrap,
+            "history": str(self._history.path) if self._history.path else None,
+            "member": asdict(config),
+        }
+        paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
+        try:
+            process = subprocess.Popen(
+                [*tethered(signal.SIGKILL), "-P", "-m", "loadtest.duplicate"],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is the load's to handle, which ends this one too
+            )
+        except OSError as error:
+            raise LoadtestError(f"{config.name!r} cannot be started: {error}") from error
+        self._process = process
+        with suppress(BrokenPipeError), process.stdin as order_to:
+            order_to.write(json.dumps(order).encode())
+        self._config, self._row = config, {}
+        is_up = Event()
+        self._reader = gevent.spawn(self._read_rows, process.stdout, is_up)
+        is_up.wait(START_S)
+        if self._row.get("state", "failed") == "failed":
+            self._end()
+            raise LoadtestError(
+                f"{config.name!r} did not come up; the history and the load's own log tell why"
+            )
+        return int(process.pid)
+
+    def _read_rows(self, lines: Any, is_up: Event) -> None:
+        with lines:
+            for line in lines:
+                if line.endswith(b"\n"):
+                    self._row = json.loads(line)
+                    is_up.set()
+        is_up.set()
+
+    def _end(self) -> None:
+        if (process := self._process) is None:
+            return
+        process.kill()
+        code = process.wait()
+        self._reader.join()
+        config = self._config
+        tell = partial(
+            self._history.write, member=config.name, group=config.group, kind=config.kind
+        )
+        if code != -signal.SIGKILL:
+            tell("error", error=f"its process had ended by itself before, exit code {code}")
+        tell("killed", partitions=self._row.get("partitions", []))
+        self._process = None

@@ -1,0 +1,192 @@
+"""What Locust's page shows and does beside its own: tables, runs of experiments, their verdicts."""
+
+# Locust's web interface has no types.
+# mypy: disable-error-code="untyped-decorator, no-untyped-call"
+
+import json
+from argparse import Namespace
+from copy import copy
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import gevent
+from flask import Blueprint, Response, abort, jsonify, render_template, request, send_file, url_for
+from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
+
+from loadtest import options
+from loadtest.errors import LoadtestError
+from loadtest.stage import SPAWN_RATE, Stage
+from loadtest.ui_form import choose
+
+FORM = (
+    "experiment", "static_members", "dynamic_members", "session_timeout", "kafka", "coordinator",
+    "seed",
+)  # fmt: skip
+REPORTS = ("report.html", "verdict.json", "junit.xml")
+
+TABLES = {
+    "rebalances": {
+        "title": "Rebalances",
+        "at": "At (UTC)",
+        "group": "Group",
+        "generation": "Generation",
+        "reason": "Reason",
+        "members": "Members",
+        "duration": "Join phase took",
+    },
+    "faults": {
+        "title": "Faults",
+        "id": "Step",
+        "fault": "Fault",
+        "target": "Target",
+        "injected": "Injected (UTC)",
+        "healed": "Healed (UTC)",
+        "verified": "Verified",
+        "witness": "Witness",
+    },
+    "members": {
+        "title": "Members",
+        "name": "Member",
+        "group": "Group",
+        "kind": "Kind",
+        "state": "State",
+        "partitions": "Partitions",
+    },
+}
+
+
+class Page:
+    """Our part of the page. Made before Locust's server takes requests."""
+
+    def __init__(self, stage: Stage, offered: Namespace) -> None:
+        """`offered` are the options as the start form offers them."""
+        self._stage = stage
+        self._offered = copy(offered)
+        web_ui = stage.environment.web_ui
+        assert web_ui is not None, "there is a page"
+        assert web_ui.app is not None, "and it is served"
+        app = web_ui.app
+        protected = web_ui.auth_required_if_enabled
+        columns = {key: dict(table) for key, table in TABLES.items()}
+        web_ui.template_args |= {
+            "extended_tabs": [{"key": key, "title": c.pop("title")} for key, c in columns.items()],
+            "extended_tables": [
+                {"key": key, "structure": [{"key": name, "title": c[name]} for name in c]}
+                for key, c in columns.items()
+            ],
+        }
+        own = Blueprint(
+            "groupquake",
+            __name__,
+            url_prefix=f"{offered.web_base_path or ''}/groupquake",
+            template_folder="templates",
+            static_folder="static",
+        )
+        own.add_url_rule("/", "page", protected(self._page))
+        own.add_url_rule("/state", "state", protected(self._state))
+        own.add_url_rule("/runs/<int:number>/<name>", "file", protected(self._file))
+        app.register_blueprint(own)
+        app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the form's fields
+        app.after_request(self._add_ours)
+        self._locusts_own = app.view_functions["locust.swarm"]
+        app.view_functions["locust.swarm"] = protected(self._swarm)
+
+    def _page(self) -> str:
+        return render_template("groupquake.html")
+
+    def _state(self) -> Response:
+        """Tell about every run of this session, the latest last."""
+        return jsonify(
+            runs=[
+                {
+                    "number": number,
+                    "name": run.name,
+                    "state": run.state,
+                    "result": run.result,
+                    "judged": run.verdict is not None,
+                    "headline": run.headline,
+                    "why": run.why,
+                    "folder": str(run.folder or ""),
+                    "lines": list(run.lines),
+                }
+                for number, run in enumerate(self._stage.runs, 1)
+            ]
+        )
+
+    def _file(self, number: int, name: str) -> Response:
+        """Hand out what a run's analysis made."""
+        try:
+            return send_file(self._made(number, name))
+        except (LookupError, FileNotFoundError):
+            abort(404)
+
+    def _made(self, number: int, name: str) -> Path:
+        if name not in REPORTS:
+            raise LookupError(name)
+        return self._stage.runs[number - 1].report(name)
+
+    def _swarm(self) -> Any:
+        """Start what the form asks for, or say why not."""
+        try:
+            users = self._users()
+        except LoadtestError as error:
+            return jsonify(success=False, message=str(error), host="")
+        if users is None:
+            return self._locusts_own()
+        gevent.spawn(self._stage.runner.start, users, SPAWN_RATE)
+        return jsonify(success=True, message="Swarming started", host="")
+
+    def _users(self) -> int | None:
+        """Get ready, and return how many users to start; None is for Locust to decide."""
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != request.host:
+            raise LoadtestError("a page of another site cannot start anything here")
+        if self._stage.busy:
+            raise LoadtestError(
+                "a run goes on; its experiment decides who takes part, and its verdict comes first"
+            )
+        values = {name: request.form.get(name, getattr(self._offered, name)) for name in FORM}
+        runner = self._stage.runner
+        if values["experiment"] != options.NO_EXPERIMENT:
+            return self._users_of_run(values)
+        if runner.state in (STATE_RUNNING, STATE_SPAWNING):
+            return None
+        given = Namespace(**{**vars(self._offered), **values})
+        roster = options.roster_of(given)
+        self._stage.choose(None)
+        users = self._stage.cast(roster)
+        if isinstance(runner, LocalRunner):
+            self._stage.put_on(roster, given.bootstrap, given.history)
+        untouched = request.form.get("user_count") == str(self._offered.num_users)
+        return users if untouched and users != self._offered.num_users else None
+
+    def _users_of_run(self, values: dict[str, str]) -> int:
+        if not isinstance(self._stage.runner, LocalRunner):
+            raise LoadtestError(
+                "an experiment needs one Locust process, because every member has one place;"
+                " leave out --master, --worker and --processes"
+            )
+        if values["experiment"] not in options.experiments(self._offered):
+            raise LoadtestError(f"{values['experiment']!r} is none of the experiments offered")
+        if request.form.get("run_time"):
+            raise LoadtestError("an experiment has phases of its own; leave the run time empty")
+        return self._stage.choose(choose(values, self._offered.run_option))
+
+    def _add_ours(self, response: Response) -> Response:
+        """Put our tables beside Locust's, and our line below its page."""
+        if response.status_code != 200:
+            return response
+        if request.endpoint == "locust.request_stats":
+            report = response.get_json()
+            report["extended_stats"] = [
+                {"key": key, "data": rows} for key, rows in self._stage.tables().items()
+            ]
+            if self._stage.busy:  # Locust's page looks at the tables while it thinks users run
+                report["state"] = STATE_RUNNING
+            response.set_data(json.dumps(report))
+        elif request.endpoint == "locust.index":
+            script = f'<script src="{url_for("groupquake.static", filename="bar.js")}"></script>'
+            html = response.get_data(as_text=True)
+            response.set_data(html.replace("</body>", f"{script}</body>"))
+        return response

@@ -1,0 +1,199 @@
+"""One connection to a broker, on a plain blocking socket: requests out, answers in their order."""
+
+import contextlib
+import io
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from kio.serial import entity_reader, entity_writer
+
+from loadtest.errors import LoadtestError
+from loadtest.wire import schemas
+from loadtest.wire.bodies import Body, to_body, to_entity
+from loadtest.wire.event_log import EventLog
+
+SEND_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 30.0
+_LENGTH = struct.Struct(">i")
+_CHUNK = 1 << 16
+
+
+class WireError(LoadtestError):
+    """A request cannot be sent, or its answer does not come; says whose and which."""
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A request and, once it is there, its response; times in ms of the connection's log."""
+
+    connection: str
+    client_id: str
+    api: str
+    api_version: int
+    request: dict[str, Any]
+    correlation_id: int
+    sent_ms: float = 0.0
+    answered_ms: float = 0.0
+    response: dict[str, Any] | None = None
+
+    @property
+    def error(self) -> int | None:
+        """The response's error code at its top; None while there is no response."""
+        return None if self.response is None else int(self.response.get("errorCode", 0))
+
+
+class Connection:
+    """Sends any version of any request.
+
+    `name` tells connections apart in the log; `log` takes down all that is said. Not to be shared
+    between threads: whoever waits for an answer reads the socket.
+    """
+
+    def __init__(
+        self, host: str, port: int, client_id: str, *, name: str = "", log: EventLog | None = None
+    ) -> None:
+        self.client_id = client_id
+        self.name = name or client_id
+        self.log = log or EventLog()
+        self._at = f"{host}:{port}"
+        self._awaited: list[Exchange] = []
+        self._unread = bytearray()
+        self._sent = 0
+        try:
+            self._socket: socket.socket | None = socket.create_connection(
+                (host, port), SEND_TIMEOUT_S
+            )
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise WireError(f"{self.name}: no broker answers at {self._at}: {error}") from error
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither side has closed it, as far as is known."""
+        return self._socket is not None
+
+    @property
+    def awaited(self) -> tuple[Exchange, ...]:
+        """The requests that have no answer yet, oldest first."""
+        return tuple(self._awaited)
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor, for `select`."""
+        return self._open().fileno()
+
+    def send(self, api: str, version: int, body: Body) -> Exchange:
+        """Send a request and return at once; keys that the version has not are left out."""
+        entity = self._entity(api, version, body)
+        wire = self._open()
+        self._sent += 1
+        exchange = Exchange(self.name, self.client_id, api, version, to_body(entity), self._sent)
+        frame = _frame(entity, api, version, self.client_id, self._sent)
+        exchange.sent_ms = self.log.now_ms()
+        self.log.add(exchange)
+        self._awaited.append(exchange)
+        wire.settimeout(SEND_TIMEOUT_S)
+        try:
+            wire.sendall(frame)
+        except OSError as error:
+            self.close()
+            raise WireError(f"{self.name}: {self._at} is gone: {error}") from error
+        return exchange
+
+    def _entity(self, api: str, version: int, body: Body) -> Any:
+        try:
+            return to_entity(schemas.request_schema(api, version), body)
+        except KeyError as error:
+            raise WireError(f"{self.name}: {api} v{version} needs {error}") from error
+
+    def receive(self, timeout_s: float) -> list[Exchange]:
+        """Wait until something is there to read, then return what is answered now, if anything.
+
+        Raises WireError if the broker has closed the connection.
+        """
+        wire = self._open()
+        wire.settimeout(timeout_s)
+        try:
+            data = wire.recv(_CHUNK)
+        except (TimeoutError, BlockingIOError):
+            return []
+        except OSError as error:
+            self.close()
+            raise WireError(f"{self.name}: {self._at} is gone: {error}") from error
+        at_ms = self.log.now_ms()
+        if not data:
+            self.close()
+            raise WireError(f"{self.name}: {self._at} has closed the connection")
+        self._unread += data
+        return [self._answered(payload, at_ms) for payload in self._frames()]
+
+    def _frames(self) -> list[bytes]:
+        """Take whole frames out of what was read."""
+        whole, start = [], 0
+        while len(self._unread) >= start + 4:
+            (length,) = _LENGTH.unpack_from(self._unread, start)
+            if len(self._unread) < start + 4 + length:
+                break
+            whole.append(bytes(self._unread[start + 4 : start + 4 + length]))
+            start += 4 + length
+        del self._unread[:start]
+        return whole
+
+    def _answered(self, payload: bytes, at_ms: float) -> Exchange:
+        if not self._awaited:  # brokers of 2.4 may answer a SyncGroup twice
+            raise WireError(f"{self.name}: {self._at} answers what nobody has asked")
+        exchange = self._awaited.pop(0)
+        schema = schemas.response_schema(exchange.api, exchange.api_version)
+        header, size = entity_reader(schema.__header_schema__)(payload, 0)
+        if header.correlation_id != exchange.correlation_id:
+            raise WireError(f"{self.name}: {self._at} answers another request than the next one")
+        entity, _ = entity_reader(schema)(payload, size)
+        exchange.response = to_body(entity)
+        exchange.answered_ms = at_ms
+        return exchange
+
+    def ask(
+        self, api: str, version: int, body: Body, timeout_s: float = ANSWER_TIMEOUT_S
+    ) -> dict[str, Any]:
+        """Send a request and wait for its answer. Raises WireError if none comes in time."""
+        return self.wait(self.send(api, version, body), timeout_s)
+
+    def wait(self, exchange: Exchange, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[str, Any]:
+        """Wait for the answer to a request that was sent here."""
+        until_ms = self.log.now_ms() + timeout_s * 1000
+        while exchange.response is None:
+            left_s = (until_ms - self.log.now_ms()) / 1000
+            if left_s <= 0:
+                raise WireError(f"{self.name}: no answer to {exchange.api} within {timeout_s:g} s")
+            self.receive(left_s)
+        return exchange.response
+
+    def close(self) -> None:
+        """Close it, as a process that dies does; what is awaited will never be answered."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits in it
+            self._socket.close()
+            self._socket = None
+
+    def _open(self) -> socket.socket:
+        if self._socket is None:
+            raise WireError(f"{self.name}: the connection to {self._at} is closed")
+        return self._socket
+
+
+def _frame(entity: Any, api: str, version: int, client_id: str, correlation_id: int) -> bytes:
+    """Write a request with its header, and its length before it."""
+    header_schema = type(entity).__header_schema__
+    header = header_schema(
+        request_api_key=schemas.KEYS[api],
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+    )
+    buffer = io.BytesIO()
+    entity_writer(header_schema)(buffer, header)
+    entity_writer(type(entity))(buffer, entity)
+    payload = buffer.getvalue()
+    return _LENGTH.pack(len(payload)) + payload

@@ -1,0 +1,189 @@
+"""A well-behaved member of a group, static or dynamic, in any versions of its requests."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadtest.wire.bodies import NO_TOPIC_ID
+from loadtest.wire.connection import Connection, Exchange, WireError
+from loadtest.wire.schemas import Versions
+
+NONE, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 22, 25
+REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 27, 79, 82
+JOIN_AGAIN = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS})
+
+Told = Sequence[Mapping[str, Any]]
+"""What a leader is told of the members: `memberId`, `groupInstanceId`, `metadata` (base64)."""
+Assign = Callable[[str, Told], Mapping[str, str]]
+"""What a leader does with a protocol's name and the members: an assignment (base64) by id."""
+
+
+class FencedError(WireError):
+    """Another process has taken the instance id over."""
+
+
+def nothing(_: str, told: Told) -> Mapping[str, str]:
+    """Assign nothing to everybody."""
+    return {str(member["memberId"]): "" for member in told}
+
+
+@dataclass(kw_only=True)
+class WireMember:
+    """One process in a group; it does one thing at a time and keeps what its answers told it.
+
+    `versions` are the version of each request, newest as a rule; `protocols` are (name, metadata
+    as base64), by preference. With an `instance_id` it is static. Error codes come back as numbers.
+    """
+
+    connection: Connection
+    group: str
+    versions: Mapping[str, int]
+    protocols: Sequence[tuple[str, str]]
+    protocol_type: str = "consumer"
+    instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 60_000
+    heartbeat_interval_ms: int = 3_000
+    reason: str | None = None
+    assign: Assign = nothing
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Needed to commit in versions from 10 on, which do not name topics."""
+    member_id: str = ""
+    generation: int = -1
+    protocol: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    told: Told = field(default_factory=tuple)
+    assignment: str = ""
+
+    @staticmethod
+    def newest(versions: Versions) -> dict[str, int]:
+        """Pick the newest of the versions that a broker and kio share."""
+        return {api: highest for api, (_, highest) in versions.items()}
+
+    @property
+    def leads(self) -> bool:
+        """Whether the group waits for its assignment."""
+        return bool(self.leader) and self.leader == self.member_id and not self.skip_assignment
+
+    def send(self, api: str, **body: Any) -> Exchange:
+        """Send a request in this member's name; `body` adds to who and where it is, and wins."""
+        who = {
+            "groupId": self.group,
+            "generationId": self.generation,
+            "generationIdOrMemberEpoch": self.generation,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+        }
+        return self.connection.send(api, self.versions[api], who | body)
+
+    def send_join(self) -> Exchange:
+        """Send JoinGroup with the id it has, and do not wait."""
+        return self.send(
+            "JOIN_GROUP",
+            sessionTimeoutMs=self.session_timeout_ms,
+            rebalanceTimeoutMs=self.rebalance_timeout_ms,
+            protocolType=self.protocol_type,
+            protocols=[{"name": name, "metadata": data} for name, data in self.protocols],
+            reason=self.reason,
+        )
+
+    def joined(self, sent: Exchange) -> int:
+        """Wait for a JoinGroup's answer and take it in; return its error."""
+        answer = self._wait(sent)
+        error = int(answer["errorCode"])
+        if error == MEMBER_ID_REQUIRED:
+            self.member_id = answer["memberId"]
+        elif error == NONE:
+            self.member_id, self.generation = answer["memberId"], answer["generationId"]
+            self.protocol, self.leader = answer["protocolName"], answer["leader"]
+            self.skip_assignment = bool(answer.get("skipAssignment"))
+            self.told = answer["members"]
+        return error
+
+    def join(self) -> int:
+        """Join; a dynamic member that is given an id comes again with it (KIP-394)."""
+        error = self.joined(self.send_join())
+        return self.joined(self.send_join()) if error == MEMBER_ID_REQUIRED else error
+
+    def sync(self) -> int:
+        """Fetch the assignment; the leader hands everyone's in."""
+        shares = self.assign(self.protocol or "", self.told) if self.leads else {}
+        answer = self._wait(
+            self.send(
+                "SYNC_GROUP",
+                protocolType=self.protocol_type,
+                protocolName=self.protocol,
+                assignments=[
+                    {"memberId": member_id, "assignment": share}
+                    for member_id, share in shares.items()
+                ],
+            )
+        )
+        self.assignment = answer["assignment"]
+        return int(answer["errorCode"])
+
+    def heartbeat(self) -> int:
+        """Show that it is alive."""
+        return int(self._wait(self.send("HEARTBEAT"))["errorCode"])
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> int:
+        """Commit offsets by (topic, partition); return the highest error."""
+        by_topic: dict[str, list[dict[str, Any]]] = {}
+        for (topic, partition), offset in offsets.items():
+            by_topic.setdefault(topic, []).append(
+                {"partitionIndex": partition, "committedOffset": offset, "committedMetadata": ""}
+            )
+        topics = [
+            {"name": name, "topicId": self.topic_ids.get(name, NO_TOPIC_ID), "partitions": parts}
+            for name, parts in by_topic.items()
+        ]
+        answer = self._wait(self.send("OFFSET_COMMIT", topics=topics, retentionTimeMs=-1))
+        return max(part["errorCode"] for topic in answer["topics"] for part in topic["partitions"])
+
+    def leave(self, reason: str | None = None) -> int:
+        """Leave the group, static or not."""
+        me = {
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance_id,
+            "reason": reason,
+        }
+        answer = self._wait(self.send("LEAVE_GROUP", members=[me]))
+        told = answer.get("members") or [answer]
+        self.member_id, self.generation = "", -1
+        return int(answer["errorCode"] or told[0]["errorCode"])
+
+    def take_part(self) -> None:
+        """Join and sync until it has its assignment. Raises FencedError, or WireError."""
+        while True:
+            error = self.join() or self.sync()
+            if error == NONE:
+                return
+            self._refused(error)
+
+    def live(self, until: Callable[[], bool]) -> None:
+        """Send heartbeats, and join again when told to, until `until` says so."""
+        due = time.monotonic()
+        while not until():
+            if time.monotonic() >= due:
+                error = self.heartbeat()
+                if error != NONE:
+                    self._refused(error)
+                    self.take_part()
+                due = time.monotonic() + self.heartbeat_interval_ms / 1000
+            time.sleep(min(0.05, self.heartbeat_interval_ms / 1000))
+
+    def _refused(self, error: int) -> None:
+        """Get ready to join again, as a client does, if that can help."""
+        if error == FENCED_INSTANCE_ID:
+            raise FencedError(f"{self.group}: {self.instance_id} is used by another process")
+        if error not in JOIN_AGAIN:
+            raise WireError(f"{self.group}: {self.connection.name} is refused with error {error}")
+        if error == UNKNOWN_MEMBER_ID:
+            self.member_id, self.generation = "", -1
+
+    def _wait(self, sent: Exchange) -> dict[str, Any]:
+        """Wait as long as the coordinator may, and a while."""
+        longest_ms = self.rebalance_timeout_ms + self.session_timeout_ms
+        return self.connection.wait(sent, 30 + longest_ms / 1000)

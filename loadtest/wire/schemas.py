@@ -1,0 +1,63 @@
+"""Which requests there are, and which of their versions kio and a broker both speak.
+
+kio 0.6.5 has every version that Kafka 4 has. Of those that older brokers serve too, it lacks
+OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0), and no other of the group's.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.index import api_key_map, schema_name_map
+
+if TYPE_CHECKING:
+    from loadtest.wire.connection import Connection
+
+Versions = Mapping[str, tuple[int, int]]
+"""The lowest and the highest version, by the name of the request."""
+
+KEYS: Mapping[str, int] = {name.upper(): key for key, name in api_key_map.items()}
+"""Kafka's key of a request by the name that the request log gives it, such as JOIN_GROUP."""
+
+GROUP_APIS = (
+    "JOIN_GROUP",
+    "SYNC_GROUP",
+    "HEARTBEAT",
+    "LEAVE_GROUP",
+    "OFFSET_COMMIT",
+    "DESCRIBE_GROUPS",
+    "DELETE_GROUPS",
+)
+"""What the classic group coordinator serves."""
+
+
+def known(api: str) -> tuple[int, int]:
+    """Return the lowest and the highest version of a request that kio can write."""
+    versions = schema_name_map[api.lower()]
+    return min(versions), max(versions)
+
+
+def request_schema(api: str, version: int) -> type[Any]:
+    """Return kio's class of a request. Raises `UnknownEntity` (kio) where it has none."""
+    return load_request_schema(KEYS[api], version)
+
+
+def response_schema(api: str, version: int) -> type[Any]:
+    """Return kio's class of a request's response."""
+    return load_response_schema(KEYS[api], version)
+
+
+def negotiate(connection: "Connection", apis: Iterable[str] = GROUP_APIS) -> Versions:
+    """Ask a broker which versions it serves, and return those that kio speaks as well.
+
+    A request of which there is none is left out.
+    """
+    served = connection.ask("API_VERSIONS", 0, {})["apiKeys"]
+    offered = {entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in served}
+    shared = {}
+    for api in apis:
+        lowest, highest = known(api)
+        first, last = offered.get(KEYS[api], (highest + 1, highest))
+        if max(lowest, first) <= min(highest, last):
+            shared[api] = (max(lowest, first), min(highest, last))
+    return shared

@@ -1,0 +1,82 @@
+"""What the load does while brokers are gone: it goes on, and says so in few words."""
+
+import json
+import os
+import time
+from collections import Counter
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from chaos.clusters.process import ProcessCluster
+
+pytestmark = pytest.mark.cluster
+
+PARTITIONS = 8
+WORST_LAG_MS = 1_500
+"""Brokers that start take both cores of a small machine; a blocking call would take seconds."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three")
+    settings = {"group.initial.rebalance.delay.ms": "500"}
+    with ProcessCluster(f"loadtest3-{os.getpid()}", folder, brokers=3, config=settings) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        for created in admin.create_topics([NewTopic("orders", PARTITIONS, 3)]).values():
+            created.result()
+        yield cluster
+
+
+def coordinator_of(cluster, group):
+    """The broker that has told of the group; nothing has moved yet."""
+    told = f"group {group} "
+    return next(each.id for each in cluster.brokers if told in each.group_log.read_text())
+
+
+@pytest.mark.parametrize(
+    ("breaks", "heals"),
+    [
+        (ProcessCluster.kill, ProcessCluster.start_broker),
+        (ProcessCluster.pause, ProcessCluster.resume),
+    ],
+)
+def test_members_and_producers_outlive_their_coordinator(locust, cluster, breaks, heals):
+    group = breaks.__name__
+    load = locust(
+        *("--headless", "--bootstrap", cluster.bootstrap, "--group", group),
+        *("--static-members", "3", "--dynamic-members", "3", "--session-timeout", "6s"),
+        *("--produce-rate", "200"),
+    )
+    before = load.wait_joined()
+
+    def since(began_ms, *events):
+        return [
+            line for line in load.history() if line["at_ms"] > began_ms and line["event"] in events
+        ]
+
+    def everybody_has(event, began_ms):
+        return lambda: {line["member"] for line in since(began_ms, event)} >= before.keys()
+
+    load.wait_for(everybody_has("committed", 0))
+    node = coordinator_of(cluster, group)
+    broken_ms = time.time() * 1000
+    breaks(cluster, node)
+    try:
+        # Nobody hears a coordinator for a session, since it takes the brokers longer to replace it.
+        load.wait_for(everybody_has("lost", broken_ms))
+    finally:
+        heals(cluster, node)
+    healed_ms = time.time() * 1000
+    after = load.wait_joined()
+    load.wait_for(everybody_has("committed", healed_ms))
+    load.wait_for(lambda: sum(line["records"] for line in since(healed_ms, "produced")) > 200)
+
+    assert all(after[name]["joins"] > before[name]["joins"] for name in before)
+    assert max(line["max_ms"] for line in since(broken_ms, "hub_lag")) < WORST_LAG_MS
+    seconds = (time.time() * 1000 - broken_ms) / 1000
+    complaints = Counter(line["member"] for line in since(broken_ms, "error"))
+    assert max(complaints.values(), default=0) < 3 * seconds, json.dumps(complaints)
+    load.ask("quit")
+    assert load.process.wait(timeout=20) == 0, load.output
+    assert "Traceback" not in load.output

@@ -1,0 +1,91 @@
+"""The processes are watched with gevent, so all of it happens in a child. No broker is needed."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NOBODY_LISTENS = re.compile("127.0.0.1:1/|brokers are down")
+
+START = """
+import os, signal, sys
+from pathlib import Path
+from loadtest.duplicate_process import DuplicateProcess
+from loadtest.errors import LoadtestError
+from loadtest.history import History
+from loadtest.roster import MemberConfig
+
+def config(assignor="range"):
+    return MemberConfig("m", "g", "static", "app-1", ("t",), assignor, 6000, 500, 60000, 1000)
+
+duplicate = DuplicateProcess("127.0.0.1:1", History(Path(sys.argv[1])))
+"""
+
+REFUSED = """
+try:
+    duplicate.start(config(assignor="nonsense"))
+except LoadtestError as error:
+    print(error)
+print(duplicate.start(config())["client_id"])
+duplicate.end()
+"""
+
+ENDED_BY_ITSELF = """
+os.kill(duplicate.start(config())["pid"], signal.SIGTERM)
+duplicate.end()
+"""
+
+INTERRUPTED = """
+import gevent
+duplicate.start(config())
+user = gevent.spawn(duplicate.end)
+gevent.sleep(0)
+user.kill()
+duplicate.end()
+duplicate.end()
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(script):
+        history = tmp_path / "history.jsonl"
+        ran = subprocess.run(
+            [sys.executable, "-c", START + script, str(history)],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert ran.returncode == 0, ran.stderr
+        lines = [json.loads(line) for line in history.read_text().splitlines()]
+        told = [line for line in lines if not NOBODY_LISTENS.search(line.get("error", ""))]
+        assert {(line["member"], line["group"], line["kind"]) for line in told} == {
+            ("m.duplicate", "g", "static")
+        }
+        return ran.stdout.splitlines(), [(line["event"], line.get("error")) for line in told]
+
+    return run
+
+
+def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
+    printed, told = run(REFUSED)
+    complaint, client_id = printed
+    assert complaint.startswith("'m.duplicate' did not come up; the history and the load's own log")
+    assert client_id == "m.duplicate"
+    assert [event for event, _ in told] == ["created", "error", "killed", "created", "killed"]
+
+
+def test_a_process_that_had_ended_by_itself_is_told_of(run):
+    _, told = run(ENDED_BY_ITSELF)
+    complaint = "its process had ended by itself before, exit code -15"
+    assert told == [("created", None), ("error", complaint), ("killed", None)]
+
+
+def test_an_end_that_was_interrupted_is_made_up_for_once(run):
+    _, told = run(INTERRUPTED)
+    assert [event for event, _ in told] == ["created", "killed"]

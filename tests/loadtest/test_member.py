@@ -1,0 +1,282 @@
+"""Members without Locust, against a real broker: what becomes of a consumer, and what is told."""
+
+import itertools
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from chaos.removal import Removal, remove_members
+from loadtest.errors import LoadtestError
+from loadtest.history import History
+from loadtest.member import TURN_S, Member
+from loadtest.reporting import to_nobody
+from loadtest.roster import MemberConfig
+
+pytestmark = pytest.mark.cluster
+
+NUMBERS = itertools.count()
+EIGHT = [f"orders-{number}" for number in range(8)]
+
+
+def wait_for(condition, within_s=20):
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, condition
+        time.sleep(TURN_S)
+
+
+class Group:
+    """Members of one group of its own, given turns by the test."""
+
+    def __init__(self, broker, folder):
+        self.name = f"m{next(NUMBERS)}"
+        self._broker = broker
+        self._file = folder / "history.jsonl"
+        self._history = History(self._file)
+        self._members = []
+
+    def member(self, kind="dynamic", assignor="range"):
+        number = len(self._members)
+        config = MemberConfig(
+            name=f"{self.name}-{number}",
+            group=self.name,
+            kind=kind,
+            instance_id=f"{self.name}-id-{number}" if kind == "static" else None,
+            topics=("orders",),
+            assignor=assignor,
+            session_timeout_ms=6_000,
+            heartbeat_interval_ms=200,
+            max_poll_interval_ms=60_000,
+            commit_interval_ms=1_000,
+        )
+        member = Member(config, self._broker.bootstrap, self._history, lambda _: to_nobody)
+        self._members.append(member)
+        return member
+
+    def turns_until(self, condition):
+        def met():
+            for member in self._members:
+                member.turn()
+            return condition()
+
+        wait_for(met)
+
+    def turns_until_shared(self, *members):
+        """Until these are the whole group, and share its partitions."""
+
+        def shared():
+            held = [name for member in members for name in member.describe()["partitions"]]
+            return all(member.state == "joined" for member in members) and sorted(held) == EIGHT
+
+        self.turns_until(shared)
+
+    def events(self, member=None):
+        lines = [json.loads(line) for line in self._file.read_text().splitlines()]
+        return [line for line in lines if member is None or line["member"] == member.config.name]
+
+    def steps(self, member):
+        """What happened to a member, with the partitions concerned."""
+        return [
+            (line["event"], line.get("partitions"))
+            for line in self.events(member)
+            if line["event"] not in ("committed", "error")
+        ]
+
+    def broker_has(self, member):
+        """Whether the coordinator counts it as a member."""
+        admin = AdminClient({"bootstrap.servers": self._broker.bootstrap})
+        described = admin.describe_consumer_groups([self.name])[self.name].result()
+        return member.config.name in {each.client_id for each in described.members}
+
+    def requests(self, member, api):
+        """Requests of a kind that the broker has answered to this member."""
+        log = self._broker.brokers[0].group_log.read_text().splitlines()
+        mark = f'"clientId":"{member.config.name}"'
+        return [line for line in log if mark in line and f'"requestApiKeyName":"{api}"' in line]
+
+    def close(self):
+        for member in self._members:
+            member.close()
+        self._history.close()
+
+
+@pytest.fixture
+def group(broker, tmp_path):
+    group = Group(broker, tmp_path)
+    yield group
+    group.close()
+
+
+def threads_and_connections(port):
+    """What this process has of librdkafka: threads, and connections to the broker."""
+    connections = psutil.Process().net_connections("tcp4")
+    to_broker = [each for each in connections if each.raddr and each.raddr.port == port]
+    return len(list(Path("/proc/self/task").iterdir())), len(to_broker)
+
+
+@pytest.mark.parametrize("moment", ["joined", "joining", "given an assignment"])
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind, moment):
+    port = broker.brokers[0].port
+    before = threads_and_connections(port)
+    member = group.member(kind)
+    member.open()
+    if moment == "joined":
+        group.turns_until_shared(member)
+    elif moment == "joining":  # the first JoinGroup waits for group.initial.rebalance.delay.ms
+        group.turns_until(lambda: group.broker_has(member))
+    else:  # without a turn, so that nobody has taken the assignment yet
+        wait_for(lambda: group.requests(member, "SYNC_GROUP"))
+    assert threads_and_connections(port) > before
+    held = member.describe()["partitions"]
+
+    member.kill()
+
+    assert threads_and_connections(port) == before
+    assert group.broker_has(member)
+    assert group.requests(member, "LEAVE_GROUP") == []
+    row = member.describe()
+    assert (row["state"], row["partitions"], row["member_id"]) == ("killed", [], None)
+    assert group.steps(member)[-1] == ("killed", held)
+
+
+def test_who_is_down_cannot_be_killed(group):
+    member = group.member()
+    with pytest.raises(LoadtestError, match="is stopped and has no consumer to kill; start it"):
+        member.kill()
+    assert group.steps(member) == []
+
+
+def test_a_consumer_that_lives_on_is_not_called_killed(group):
+    member = group.member()
+    member.open()
+    user = member._consumer
+    with pytest.raises(LoadtestError, match="is not gone, as something still uses its consumer"):
+        member.kill()
+    user.close()
+
+
+def test_a_member_comes_back_as_what_it_is_told_to_be(group):
+    member = group.member("static")
+    name = member.config.name
+    member.open()
+    group.turns_until_shared(member)
+    member.become(member.config.instance_id)  # it is that already
+    with pytest.raises(LoadtestError, match="stop or kill it before it comes back"):
+        member.become(None)
+    kinds = []
+    for instance_id in (None, "another"):
+        member.close()
+        member.become(instance_id)
+        member.open()
+        joins = member.joins
+        group.turns_until(lambda joins=joins: member.joins > joins)
+        row = member.describe()
+        kinds.append((row["name"], row["kind"], row["instance_id"], row["member_id"].split("-")[0]))
+    first = name.split("-")[0]
+    assert kinds == [(name, "dynamic", None, first), (name, "static", "another", "another")]
+    assert {line["kind"] for line in group.events(member)} == {"static", "dynamic"}
+    assert len(group.requests(member, "LEAVE_GROUP")) == 1
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
+def test_the_history_tells_who_owned_what(group, assignor):
+    first, second = group.member("dynamic", assignor), group.member("dynamic", assignor)
+    first.open()
+    group.turns_until_shared(first)
+    second.open()
+    group.turns_until_shared(first, second)
+    kept = first.describe()["partitions"]
+    moved = second.describe()["partitions"]
+    second.close()
+    group.turns_until_shared(first)
+    first.close()
+
+    told = [step for step in group.steps(first) if step[1] != []]
+    if assignor == "cooperative-sticky":
+        changes = [("revoked", moved), ("assigned", moved)]
+    else:
+        changes = [
+            *(("revoked", EIGHT), ("assigned", kept)),
+            *(("revoked", kept), ("assigned", EIGHT)),
+        ]
+    assert told == [
+        *(("created", None), ("assigned", EIGHT), *changes),
+        *(("closing", None), ("revoked", EIGHT)),
+    ]
+    assert group.steps(first)[-1] == ("closed", [])
+    assert [step for step in group.steps(second) if step[1] != []] == [
+        *(("created", None), ("assigned", moved), ("closing", None), ("revoked", moved)),
+    ]
+    times = [line["at_ms"] for line in group.events(first)]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_removed_static_member_loses_its_partitions_and_joins_again(group, kafka, assignor):
+    removed, other = group.member("static", assignor), group.member("static", assignor)
+    for member in (removed, other):
+        member.open()
+    group.turns_until_shared(removed, other)
+    before = removed.describe()
+    instance_id = before["instance_id"]
+    assert remove_members(kafka, group.name, [instance_id]) == Removal(0, ((instance_id, 0),))
+
+    group.turns_until(lambda: removed.state == "starting")
+    lost = removed.describe()
+    assert (lost["partitions"], lost["member_id"]) == ([], None)
+    group.turns_until_shared(removed, other)
+    after = removed.describe()
+    assert after["member_id"] not in (before["member_id"], None)
+    assert after["joins"] == before["joins"] + sum(
+        step[0] == "assigned" for step in group.steps(removed)[2:]
+    )
+    assert ("lost", before["partitions"]) in group.steps(removed)
+
+
+def test_a_fenced_member_says_what_it_thought_it_had(group):
+    older = group.member("static")
+    older.open()
+    group.turns_until_shared(older)
+    newer = group.member("static")
+    newer.become(older.config.instance_id)
+    newer.open()
+    group.turns_until(lambda: older.state == "fenced")
+    assert older.describe()["partitions"] == []
+    assert group.steps(older)[-3:] == [("fenced", EIGHT), ("closing", None), ("closed", [])]
+    newer.close()
+    older.open()
+    group.turns_until_shared(older)
+    assert older.describe()["instance_id"] == older.config.instance_id
+
+
+def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
+    member = group.member("dynamic")
+    member.config = replace(member.config, commit_interval_ms=600_000)
+    member.open()
+    group.turns_until_shared(member)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce("orders", b"one to commit")
+    producer.flush()
+    producer.close()
+    group.turns_until(lambda: member._uncommitted)
+    node = broker.brokers[0].id
+    broker.pause(node)
+    try:
+        member._commit_due_ms = 0.0
+        member.turn()
+        began_s = time.monotonic()
+        member.close()
+        took_s = time.monotonic() - began_s
+    finally:
+        broker.resume(node)
+    assert took_s < 20
+    assert member.state == "stopped"
+    events = [event for event, _ in group.steps(member) if event != "lost"]
+    assert events[-2:] == ["closing", "killed"]

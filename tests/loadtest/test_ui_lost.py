@@ -1,0 +1,61 @@
+"""What Locust's page and ours say when their server goes, and when there is one again."""
+
+import signal
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.conftest import QUIET
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def serve(locust, port):
+    """Starts a Locust whose page answers, always at the same address."""
+
+    def answers():
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{port}/").read()
+        except urllib.error.URLError:
+            return None
+
+    def start():
+        child = locust("--web-port", str(port))
+        child.wait_for(answers)
+        return child
+
+    return start
+
+
+def test_a_page_says_that_it_lost_its_server_and_goes_on_when_it_is_back(chromium, serve, port):
+    child = serve()
+    thrown = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
+        locusts, ours = browser.new_page(), browser.new_page()
+        ours.on("pageerror", lambda error: thrown.append(str(error)))
+        locusts.goto(f"http://127.0.0.1:{port}/")
+        ours.goto(f"http://127.0.0.1:{port}/groupquake/")
+        bar, status = locusts.locator("#groupquake"), ours.get_by_role("status")
+        expect(bar).to_contain_text("no run yet")
+        expect(status).to_be_empty()
+        child.end(signal.SIGKILL)
+        expect(bar).to_contain_text("this page has lost its server")
+        expect(status).to_contain_text("This page has lost its server")
+        serve()
+        expect(bar).to_contain_text("no run yet")
+        expect(status).to_be_empty()
+        expect(ours.locator("main")).to_contain_text("No run yet")
+        browser.close()
+    assert thrown == []

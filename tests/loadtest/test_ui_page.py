@@ -1,0 +1,162 @@
+"""What Locust's page and its server do for us, asked as a browser asks."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+UNTOUCHED = {"user_count": "8", "spawn_rate": "20"}
+
+
+class Web:
+    """The page of a Locust, asked over HTTP."""
+
+    def __init__(self, port):
+        self.port = port
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}") as reply:
+            return reply.read().decode()
+
+    def json(self, path):
+        return json.loads(self.get(path))
+
+    def start(self, headers=None, **fields):
+        form = urllib.parse.urlencode({**UNTOUCHED, **fields}).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/swarm", form, headers or {})
+        with urllib.request.urlopen(request) as reply:
+            return json.load(reply)
+
+    def tables(self):
+        """Return the rows of our tables; Locust answers from its memory for two seconds."""
+        return {
+            table["key"]: table["data"] for table in self.json("/stats/requests")["extended_stats"]
+        }
+
+    def answers(self):
+        try:
+            return self.get("/")
+        except urllib.error.URLError:
+            return None
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def web():
+    return Web(free_port())
+
+
+@pytest.fixture
+def child(locust, web):
+    """A Locust started plainly, with a page."""
+    started = locust("--web-port", str(web.port))
+    started.wait_for(web.answers)
+    return started
+
+
+def listening(port):
+    """Return the addresses (hexadecimal, as the kernel has them) that a port listens on."""
+    return {
+        line.split()[1].partition(":")[0]
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for line in Path(table).read_text().splitlines()[1:]
+        if line.split()[3] == "0A" and line.split()[1].endswith(f":{port:04X}")
+    }
+
+
+@pytest.mark.usefixtures("child")
+def test_the_page_is_for_this_machine_unless_told_otherwise(web):
+    assert listening(web.port) == {"0100007F"}
+
+
+@pytest.mark.usefixtures("child")
+def test_the_start_form_has_our_options_in_a_useful_order(web):
+    page = web.get("/")
+    places = [
+        page.index(f'"{name}":')
+        for name in (
+            *("experiment", "static_members", "dynamic_members", "session_timeout"),
+            *("kafka", "coordinator", "seed"),
+        )
+    ]
+    assert places == sorted(places)
+    for name in ("demo", "rolling-bounce", "Rebalances", "Faults", "Members"):
+        assert f'"{name}"' in page
+    assert '"history"' not in page.replace('"history": []', "")
+    assert '<script src="/groupquake/static/bar.js">' in page
+    assert web.json("/groupquake/state") == {"runs": []}
+    assert "No run yet" in web.get("/groupquake/")
+
+
+@pytest.mark.usefixtures("child")
+def test_what_cannot_be_started_is_refused_in_the_form(web):
+    for fields, complaint in (
+        ({"experiment": "demo", "seed": "x"}, "seed: 'x' is no whole number"),
+        ({"experiment": "demo", "session_timeout": "1s"}, "is below what the brokers accept"),
+        ({"experiment": "demo", "run_time": "1m"}, "leave the run time empty"),
+        ({"experiment": "/etc/passwd.yaml"}, "is none of the experiments offered"),
+        ({"static_members": "few"}, "static members: 'few' is no number of members"),
+        ({"static_members": "0", "dynamic_members": "0"}, "nobody to run"),
+    ):
+        reply = web.start(**fields)
+        assert not reply["success"]
+        assert complaint in reply["message"]
+    foreign = web.start({"Origin": "http://elsewhere.example"}, experiment="demo")
+    assert "another site" in foreign["message"]
+    assert web.json("/groupquake/state") == {"runs": []}
+    assert web.json("/stats/requests")["state"] == "ready"
+
+
+@pytest.mark.usefixtures("child")
+def test_only_reports_of_runs_are_handed_out(web):
+    for path in ("/groupquake/runs/1/report.html", "/groupquake/runs/1/..%2Fjournal.jsonl"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            web.get(path)
+
+
+def test_a_master_runs_no_experiment(web):
+    command = [
+        *(sys.executable, "-m", "locust", "-f", "loadtest/locustfile.py", "--master"),
+        *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(free_port())),
+        *("--web-port", str(web.port)),
+    ]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as master:
+        try:
+            deadline = time.monotonic() + 30
+            while not web.answers():
+                assert master.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            reply = web.start(experiment="demo")
+        finally:
+            master.kill()
+    assert not reply["success"]
+    assert "an experiment needs one Locust process" in reply["message"]
+
+
+@pytest.mark.cluster
+def test_without_an_experiment_the_table_shows_what_clients_saw(locust, web, kafka):
+    child = locust("--bootstrap", kafka, "--group", "plain", "--web-port", str(web.port))
+    child.wait_for(web.answers)
+    assert web.start(static_members="1", dynamic_members="2", session_timeout="6s")["success"]
+    assert len(child.wait_joined()) == 3
+    tables = child.wait_for(lambda: (told := web.tables())["rebalances"] and told)
+    assert [row["state"] for row in tables["members"]] == ["joined"] * 3
+    assert tables["faults"] == []
+    row = tables["rebalances"][0]
+    assert row["group"] == "plain"
+    assert row["reason"].startswith("seen by client plain-")
+    assert web.json("/groupquake/state") == {"runs": []}
