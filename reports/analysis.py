@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.profiles import kafka_4_3, profile_for
-from reports import junit, page, tables, verdict
+from reference_coordinator.releases import NEWEST, profile_for
+from reports import costs, counterexample, junit, oracle, page, tables, verdict
 from reports.capture import capture
 from reports.run_folder import RunFolder
 from reports.spark import session
@@ -20,23 +20,35 @@ def analyse(
     """
     run = RunFolder(folder)
     environment = run.environment
-    known = profile_for(environment["kafka_version"])
-    profile = (known or kafka_4_3()).with_settings(run.settings)
-    _ = run.experiment, run.faults, run.never_began  # unreadable parts are told before Spark starts
-    for made in ("verdict.json", "junit.xml", "report.html"):
+    known = profile_for(environment["kafka_version"], environment["coordinator"])
+    profile = (known or NEWEST).with_settings(run.settings)
+    _ = (
+        run.experiment,
+        run.faults,
+        run.never_began,
+        run.grammar,
+    )  # unreadable parts are told before Spark starts
+    for made in ("verdict.json", "junit.xml", "report.html", *counterexample.FILES):
         (folder / made).unlink(missing_ok=True)  # the tables they speak of are made anew
     lines = capture(folder, folder / tables.LINES)
     progress(f"starting Spark for {lines} log lines")
     with session(master, lines, folder / "spark.log") as spark:
-        computed = tables.build(spark, folder, profile, progress)
+        computed = tables.build(spark, run, profile, progress)
         progress("judging")
         data = verdict.collect(computed)
         judged = verdict.judge(
             run, data, verdict.kip_848_groups(computed), known.name if known else None
         )
+        if (group := counterexample.group_of(judged, data.violations)) is not None:
+            progress(f"leaving out what the first wrong answer to {group} does not need")
+            evidence = oracle.evidence_of(computed.evidence, group, run.stalls, run.outages)
+            judged["counterexample"] = counterexample.write(run, evidence, profile)
+        cost = costs.collect(run, computed)
+        costs.add(judged, cost, run, data.observed)
         scenes = page.collect(computed)
     (folder / "verdict.json").write_text(verdict.to_json(judged), encoding="utf-8")
     (folder / "junit.xml").write_text(junit.render(judged), encoding="utf-8")
     progress("drawing the report")
-    (folder / "report.html").write_text(page.render(run, judged, data, scenes), encoding="utf-8")
+    drawn = page.render(run, judged, data, scenes, cost)
+    (folder / "report.html").write_text(drawn, encoding="utf-8")
     return judged

@@ -43,13 +43,26 @@ def compare(observed: DataFrame, expected: DataFrame) -> DataFrame:
     rescued = _nearest(lone_o, lone_e, same_group, same_reason, close)
     rest_o = lone_o.join(rescued.select("o.o_id"), "o_id", "left_anti")
     rest_e = lone_e.join(rescued.select("e.e_id"), "e_id", "left_anti")
-    never = F.lit(False)
-    only_o = rest_o.alias("o").join(e.limit(0).alias("e"), never, "left")
-    only_e = rest_e.alias("e").join(o.limit(0).alias("o"), never, "left")
-    judged = [_row(pairs) for pairs in (keyed, rescued, only_o, only_e)]
-    return reduce(DataFrame.union, judged).orderBy(
+    pairs = [
+        *(_pairs(both, o, e) for both in (keyed, rescued)),
+        rest_o.select(_struct(o).alias("o"), _none(e).alias("e")),
+        rest_e.select(_none(o).alias("o"), _struct(e).alias("e")),
+    ]
+    return _judged(reduce(DataFrame.union, pairs)).orderBy(
         "group", F.coalesce("observed_started_ms", "observed_joined_ms", "expected_started_ms")
     )
+
+
+def _pairs(both: DataFrame, o: DataFrame, e: DataFrame) -> DataFrame:
+    return both.select(_struct(o, "o.").alias("o"), _struct(e, "e.").alias("e"))
+
+
+def _struct(side: DataFrame, prefix: str = "") -> Column:
+    return F.struct(*(f"{prefix}{name}" for name in side.columns))
+
+
+def _none(side: DataFrame) -> Column:
+    return F.lit(None).cast(side.schema)
 
 
 def _apart() -> Column:
@@ -67,8 +80,8 @@ def _nearest(o: DataFrame, e: DataFrame, *conditions: Column) -> DataFrame:
     return ranked.where((F.col("of_o") == 1) & (F.col("of_e") == 1))
 
 
-def _row(pairs: DataFrame) -> DataFrame:
-    """Judge each pair."""
+def _judged(pairs: DataFrame) -> DataFrame:
+    """Judge each pair of an observed and an expected row, `o` and `e`; one of them may be null."""
     outcome = _outcome()
     return pairs.select(
         *(F.coalesce(f"o.{name}", f"e.{name}").alias(name) for name in KEY),

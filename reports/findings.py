@@ -70,7 +70,7 @@ def _from_violation(row: Row, request: Row) -> Finding:
 
 def _from_comparison(row: Row) -> Finding:
     broker = row["broker"] or ""
-    at_ms = row["observed_started_ms"] or row["observed_joined_ms"] or row["expected_started_ms"]
+    at_ms = began_ms(row)
     if row["outcome"] == "wrong_generation" and row["observed_joined_ms"]:
         at_ms = row["observed_joined_ms"]
     return Finding(
@@ -85,6 +85,13 @@ def _from_comparison(row: Row) -> Finding:
         file=f"brokers/{broker}/group.log" if broker else "",
         line=row["line"] or 0,
     )
+
+
+def began_ms(row: Row) -> float:
+    """Return when a rebalance began, by the first that is known of it."""
+    known = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
+    times = (row[name] for name in (*known, "observed_assigned_ms") if row[name])
+    return float(next(times, 0.0))
 
 
 def _in_log_order(finding: Finding) -> tuple[str, float, int]:
@@ -149,6 +156,39 @@ def _rooted(found: list[Finding]) -> list[Finding]:
             linked.append(finding)
         reach = max(reach, finding.until_ms + LATE_MS)
     return linked
+
+
+def around_kills(
+    found: Sequence[Finding], kills: Sequence[tuple[str, float]], waits: Mapping[str, float]
+) -> list[Finding]:
+    """Take back what requests in flight may explain: a broker that is killed never logs them.
+
+    They show where something of a group is off on the broker (`kills`: which, and when) as it is
+    killed; what is off under the next coordinator may then come of them too. A request may have
+    waited as long as `waits` says for its group, in ms.
+    """
+    spans = [
+        (group, min(finding.at_ms for finding in off), killed_ms + wait_ms)
+        for broker, killed_ms in kills
+        for group, wait_ms in waits.items()
+        if (
+            off := [
+                finding
+                for finding in found
+                if (finding.group, finding.broker) == (group, broker)
+                and killed_ms - wait_ms <= finding.at_ms <= killed_ms + LATE_MS
+            ]
+        )
+    ]
+    return [
+        replace(finding, proven=False)
+        if any(
+            finding.group == group and first <= finding.at_ms <= last
+            for group, first, last in spans
+        )
+        else finding
+        for finding in found
+    ]
 
 
 def without_proof(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:

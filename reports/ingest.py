@@ -3,23 +3,20 @@
 read = used + irrelevant + rejected: a line that nothing here understands is never dropped.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from reports.grammar import (
-    FIRST_WORDS,
-    GROUP_APIS,
-    IRRELEVANT_LOGGERS,
-    KIP_848_APIS,
-    LAST_LINE,
-    PREFIX,
-    TEMPLATES,
-)
+from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar, Template
 
-ENVELOPE = r"^(\d+) (\d+) (\d+) (\S+) (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*) \(([^()\s]+)\)$"
-"""Serial number, epoch ms, nano clock, thread, level, message, logger (the observation log)."""
+EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*) \(([^()\s]+)\)$"
+"""Thread, level, message, logger: what every line of the observation log ends with."""
+NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
+"""From Kafka 4 on (log4j 2): serial number, epoch ms and nano clock come before it."""
+DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
+"""Before (log4j 1): the UTC time in ms."""
 REQUEST_LOGGER = "kafka.request.logger"
 COMPLETED = "Completed request:"
 
@@ -32,42 +29,61 @@ BODY = """
     responseQueueTimeMs DOUBLE, sendTimeMs DOUBLE
 """
 
-EARLY_MS = 5.0
-"""How far a reconstructed arrival may lie too late: the line is written after the clock is read."""
+EARLY_MS = 40.0
+"""How far a reconstructed arrival may lie too late: the line is written after the clock is read.
+Measured: 20 to 35 ms on a loaded machine."""
 TURN_MS = 1_000.0
 """How long a request that may be parked can wait for its turn on a busy machine."""
 MAY_PARK = ("JOIN_GROUP", "SYNC_GROUP")
+END_MISSING = "the log's end is missing"
+"""What is said of a broker's life that does not end with the coordinator's last line."""
 CLOCK_MS = 50.0
 """How far a printed time may be off the nano clock's; more is no time of this broker."""
 
 
-def read_envelopes(lines: DataFrame) -> DataFrame:
+def read_envelopes(lines: DataFrame, grammar: Grammar, *, numbered: bool) -> DataFrame:
     """Split each line into its parts, and put all brokers on fine UTC time.
 
     The nano clock is exact but starts anywhere: its offset to UTC is the median seen in a broker's
     life, which no single line can move; printed milliseconds are cut off, half of one on average.
+    Without serial numbers and a nano clock lines are numbered as they stand, which is also their
+    order within a millisecond.
     """
-    part = lambda index: F.regexp_extract("text", ENVELOPE, index)
+    form, before_event = (NUMBERED, 3) if numbered else (DATED, 1)
+    part = lambda index: F.regexp_extract("text", form, index)
+    logged = (
+        part(2).try_cast("long")
+        if numbered
+        else F.unix_millis(F.try_to_timestamp(part(1), F.lit("yyyy-MM-dd HH:mm:ss,SSS")))
+    )
     split = lines.select(
         "broker",
         "file",
         "line",
         "text",
-        part(1).try_cast("long").alias("sn"),
-        part(2).try_cast("long").alias("logged_ms"),
-        part(3).try_cast("long").alias("nanos"),
-        part(5).alias("level"),
-        part(6).alias("body"),
-        part(7).alias("logger"),
+        logged.alias("logged_ms"),
+        (part(1) if numbered else F.lit(None)).try_cast("long").alias("printed_sn"),
+        (part(3) if numbered else F.lit(None)).try_cast("long").alias("nanos"),
+        *(
+            part(before_event + place).alias(name)
+            for place, name in enumerate(("level", "body", "logger"), 1)
+        ),
     )
     by_line = Window.partitionBy("broker").orderBy("line").rowsBetween(Window.unboundedPreceding, 0)
-    first = F.col("body").endswith(FIRST_WORDS).cast("int")
+    first = F.col("body").endswith(grammar.first_words).cast("int")
     lives = split.withColumn("life", F.sum(first).over(by_line))
     whole_life = Window.partitionBy("broker", "life").rowsBetween(
         Window.unboundedPreceding, Window.unboundedFollowing
     )
     apart = F.col("logged_ms") - F.col("nanos") / 1e6
     offset = F.percentile_approx(apart, F.lit(0.5), F.lit(10_000)).over(whole_life) + 0.5
+    within_ms = F.row_number().over(
+        Window.partitionBy("broker", "life", "logged_ms").orderBy("line")
+    )
+    in_order = F.col("logged_ms") + 0.5 + within_ms / 1_000
+    exact = F.col("nanos") / 1e6 + offset if numbered else in_order
+    as_it_stands = F.row_number().over(Window.partitionBy("broker", "life").orderBy("line"))
+    counted = F.when(F.col("logged_ms").isNotNull(), as_it_stands.cast("long"))
     last_known = F.last("logged_ms", ignorenulls=True).over(by_line)
     return lives.select(
         "broker",
@@ -75,9 +91,9 @@ def read_envelopes(lines: DataFrame) -> DataFrame:
         "line",
         "life",
         "text",
-        "sn",
+        (F.col("printed_sn") if numbered else counted).alias("sn"),
         "logged_ms",
-        F.coalesce(F.col("nanos") / 1e6 + offset, last_known.cast("double")).alias("at_ms"),
+        F.coalesce(exact, last_known.cast("double")).alias("at_ms"),
         "level",
         "body",
         "logger",
@@ -163,16 +179,20 @@ def _readable() -> Column:
     )
 
 
-def read_coordinator(envelopes: DataFrame) -> DataFrame:
+def read_coordinator(envelopes: DataFrame, grammar: Grammar) -> DataFrame:
     """Match the coordinator's lines against the table of templates; `template` is null if none."""
-    part = lambda index: F.regexp_extract("body", PREFIX, index)
+    part = lambda index: F.regexp_extract("body", grammar.prefix, index)
+    own = (part(1) == F.col("broker")) | (
+        (part(1) == "") & F.col("logger").isin(*grammar.loggers_without_prefix)
+    )
     lines = (
-        envelopes.where(F.col("logger").startswith("org.apache.kafka.coordinator."))
-        .where(~F.col("logger").isin(*IRRELEVANT_LOGGERS))
-        .withColumn("message", F.when(part(1) == F.col("broker"), part(3)).otherwise(""))
+        envelopes.where(F.col("logger").startswith(grammar.loggers))
+        .where(~F.col("logger").isin(*grammar.irrelevant_loggers))
+        .withColumn("message", F.when(own, part(3)).otherwise(""))
         .withColumn("shard", part(2).try_cast("int"))
     )
-    matched = lines.withColumn("template", _template())
+    _field = lambda name: _extract(name, grammar.templates)
+    matched = lines.withColumn("template", _template(grammar.templates))
     return matched.select(
         "broker",
         "file",
@@ -190,32 +210,35 @@ def read_coordinator(envelopes: DataFrame) -> DataFrame:
         _field("members").try_cast("int").alias("members"),
         _field("static_members").try_cast("int").alias("static_members"),
         _field("reason").alias("reason"),
+        _field("epoch").try_cast("int").alias("epoch"),
         "message",
     )
 
 
-def _template() -> Column:
+def _template(templates: Sequence[Template]) -> Column:
     """Name the template that a line matches. One SQL text: a call per branch costs seconds."""
     branches = (
         f"WHEN logger IN ({', '.join(repr(logger) for logger in template.loggers)}) "
         f'AND message RLIKE r"{template.regex}" THEN "{template.name}"'
-        for template in TEMPLATES
+        for template in templates
     )
     return F.expr(f"CASE {' '.join(branches)} END")
 
 
-def _field(name: str) -> Column:
+def _extract(name: str, templates: Sequence[Template]) -> Column:
     """Extract a field wherever the matched template has it."""
     branches = (
         f'WHEN "{template.name}" '
         f'THEN regexp_extract(message, r"{template.regex}", {template.fields.index(name) + 1})'
-        for template in TEMPLATES
+        for template in templates
         if name in template.fields
     )
     return F.expr(f"CASE template {' '.join(branches)} END")
 
 
-def account(envelopes: DataFrame, requests: DataFrame, coordinator: DataFrame) -> DataFrame:
+def account(
+    envelopes: DataFrame, requests: DataFrame, coordinator: DataFrame, grammar: Grammar
+) -> DataFrame:
     """Say of every line what became of it: used, irrelevant or rejected."""
     fates = requests.select(
         "broker", "line", F.when(F.col("readable"), "used").otherwise("rejected").alias("fate")
@@ -226,7 +249,7 @@ def account(envelopes: DataFrame, requests: DataFrame, coordinator: DataFrame) -
             F.when(F.col("template").isNotNull(), "used").otherwise("rejected").alias("fate"),
         )
     )
-    irrelevant = F.col("logger").isin(*IRRELEVANT_LOGGERS)
+    irrelevant = F.col("logger").isin(*grammar.irrelevant_loggers)
     return envelopes.join(fates, ["broker", "line"], "left").select(
         "broker",
         "file",
@@ -239,7 +262,7 @@ def account(envelopes: DataFrame, requests: DataFrame, coordinator: DataFrame) -
     )
 
 
-def lost_lines(envelopes: DataFrame, coordinator: DataFrame) -> DataFrame:
+def lost_lines(envelopes: DataFrame, coordinator: DataFrame, grammar: Grammar) -> DataFrame:
     """Find where a broker's log has holes: serial numbers missing, a start or an end cut off.
 
     Returns broker, life, at_ms, line, what, in words. The serial number counts every line written.
@@ -267,12 +290,16 @@ def lost_lines(envelopes: DataFrame, coordinator: DataFrame) -> DataFrame:
             "broker", "life", "at_ms", "line", F.lit("the log's start is missing").alias("what")
         )
     )
-    ended = coordinator.where(F.col("template") == LAST_LINE).select("broker", "life").distinct()
+    ended = (
+        coordinator.where(F.col("template") == grammar.last_template)
+        .select("broker", "life")
+        .distinct()
+    )
     last = (
         numbered.groupBy("broker", "life")
         .agg(F.max("at_ms").alias("at_ms"), F.max("line").alias("line"))
         .join(ended, ["broker", "life"], "left_anti")
-        .select("broker", "life", "at_ms", "line", F.lit("the log's end is missing").alias("what"))
+        .select("broker", "life", "at_ms", "line", F.lit(END_MISSING).alias("what"))
     )
     off = numbered.where(F.abs(F.col("logged_ms") - F.col("at_ms")) > CLOCK_MS).select(
         "broker",

@@ -54,7 +54,7 @@ def _case(suite: ET.Element, name: str) -> ET.Element:
 
 def _add(case: ET.Element, kind: str, reasons: Iterable[str]) -> None:
     """Mark a case with what is wrong with it, if anything is."""
-    told = [_printable(reason) for reason in reasons]
+    told = [printable(reason) for reason in reasons]
     if told:
         more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
         ET.SubElement(case, kind, message=told[0] + more).text = "\n".join(told)
@@ -69,6 +69,6 @@ def _told(finding: Json) -> str:
     )
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Replace characters that XML has no way to write."""
     return "".join(c if c in "\t\n" or " " <= c < "\ud800" or c >= "\ue000" else "�" for c in text)

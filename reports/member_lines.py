@@ -29,7 +29,7 @@ def compare(coordinator: DataFrame, said: DataFrame) -> DataFrame:
     expected = said.withColumnRenamed("line", "kind").withColumnRenamed("at_ms", "due_ms")
     # ids that no answer told are not known to the oracle: their lines cannot be paired by name
     unnamed = F.col("subject").rlike(r"-\?[^-]*$")
-    unknown = expected.where(unnamed).select("group", "kind").distinct()
+    unknown = expected.where(unnamed).groupBy("group", "kind").agg(F.count("*").alias("unnamed"))
     both = _numbered(observed, "at_ms").join(
         _numbered(expected.where(~unnamed), "due_ms"), list(KEY), "full_outer"
     )
@@ -39,10 +39,14 @@ def compare(coordinator: DataFrame, said: DataFrame) -> DataFrame:
         .when(F.col("at_ms") < F.col("earliest_ms") - EARLY_MS, "early_line")
         .when(F.col("at_ms") > F.col("latest_ms") + EARLY_MS, "late_line")
     )
+    unexpected = F.col("outcome") == "unexpected_line"
+    of_a_kind = Window.partitionBy("group", "kind")
     return (
         both.withColumn("outcome", outcome)
         .where(F.col("outcome").isNotNull())
-        .join(unknown, ["group", "kind"], "left_anti")
+        .withColumn("unpaired", F.count(F.when(unexpected, True)).over(of_a_kind))
+        .join(unknown, ["group", "kind"], "left")
+        .where(~unexpected | F.col("unnamed").isNull() | (F.col("unpaired") > F.col("unnamed")))
         .select(*KEY, "outcome", "at_ms", "due_ms", "broker", "line")
         .orderBy("group", F.coalesce("at_ms", "due_ms"))
     )

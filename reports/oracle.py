@@ -5,8 +5,8 @@ Source of the form: `mapInArrow` over sorted partitions, which does not hold a t
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import Any
 
@@ -20,8 +20,10 @@ from reference_coordinator.replay import (
     Hint,
     HintKind,
     Observed,
+    Outage,
     Replay,
     Serving,
+    Stall,
     replay,
 )
 from reports.grammar import GROUP_APIS
@@ -61,7 +63,9 @@ def evidence_rows(requests: DataFrame, hints: DataFrame, servings: DataFrame) ->
                 "group",
                 "at_ms",
                 F.lit("hint").alias("kind"),
-                F.to_json(F.struct("at_ms", "kind", "subject", "generation")).alias("payload"),
+                F.to_json(F.struct("at_ms", "kind", "subject", "generation", "broker")).alias(
+                    "payload"
+                ),
             )
         )
         .union(
@@ -75,13 +79,26 @@ def evidence_rows(requests: DataFrame, hints: DataFrame, servings: DataFrame) ->
     )
 
 
-def run(evidence: DataFrame, profile: Profile, partitions: int = 4) -> DataFrame:
-    """Replay every group; the result's `payload` is JSON of the kind `kind` (see `typed`)."""
+def run(
+    evidence: DataFrame,
+    profile: Profile,
+    stalls: Sequence[Stall] = (),
+    outages: Sequence[Outage] = (),
+    partitions: int = 4,
+) -> DataFrame:
+    """Replay every group; the result's `payload` is JSON of the kind `kind` (see `typed`).
+
+    `stalls` are the times in which brokers are known to have stood still, `outages` those in which
+    writes may have failed because one was down.
+    """
 
     def replays(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
         for group, items in groupby(rows, key=lambda row: row["group"]):
-            yield _output(group, replay(_evidence(group, items), profile))
+            evidence = replace(
+                _evidence(group, items), stalls=tuple(stalls), outages=tuple(outages)
+            )
+            yield _output(group, replay(evidence, profile))
 
     return (
         evidence.select(*INPUT)
@@ -89,6 +106,15 @@ def run(evidence: DataFrame, profile: Profile, partitions: int = 4) -> DataFrame
         .sortWithinPartitions("group", "at_ms", "payload")
         .mapInArrow(replays, OUTPUT)
     )
+
+
+def evidence_of(
+    evidence: DataFrame, group: str, stalls: Sequence[Stall], outages: Sequence[Outage]
+) -> Evidence:
+    """Bring one group's evidence to the driver, as `run` takes it."""
+    mine = evidence.where(F.col("group") == group).select(*INPUT).orderBy("at_ms", "payload")
+    told = _evidence(group, (row.asDict() for row in mine.collect()))
+    return replace(told, stalls=tuple(stalls), outages=tuple(outages))
 
 
 def typed(output: DataFrame, kind: str, schema: str) -> DataFrame:

@@ -14,11 +14,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from reports import wording
-from reports.charts import Block, Span, timeline
+from reports import cost_charts, faults, wording
+from reports.charts import Block, lane, timeline
+from reports.cost_charts import Owned
+from reports.cost_rows import ROWS_SHOWN, CostRows
+from reports.costs import Costs, impact
+from reports.drawing import Span
 from reports.rows import comparison_table
 from reports.run_folder import PHASES, RunFolder
-from reports.scenes import GROUPS_DRAWN, Scenes, collect, periods, stretches
+from reports.scenes import GROUPS_DRAWN, Scenes, collect, identity, periods, stretches
 from reports.verdict import Collected
 
 __all__ = ["collect", "render"]
@@ -30,15 +34,16 @@ FINDINGS_SHOWN = 100
 """How many root findings are written out; `verdict.json` has all."""
 
 
-def render(run: RunFolder, verdict: Json, data: Collected, scenes: Scenes) -> str:
-    """Write the page."""
-    page = _Page(run, verdict, data, scenes)
+def render(run: RunFolder, verdict: Json, data: Collected, scenes: Scenes, costs: Costs) -> str:
+    """Write the page; the verdict has the costs in it."""
+    page = _Page(run, verdict, data, scenes, costs)
     span, groups = page.span, page.groups
     roots = [finding for finding in verdict["findings"] if finding["root"]]
     template = _environment(span).get_template("report.html.j2")
     return template.render(
         verdict=verdict,
         experiment=run.experiment,
+        numbered_lines=run.numbered_lines,
         phases=(*PHASES, "total"),
         began_ms=span.zero_ms,
         cards=[page.card(group) for group in groups],
@@ -49,9 +54,19 @@ def render(run: RunFolder, verdict: Json, data: Collected, scenes: Scenes) -> st
         consequences=page.consequences,
         comparison=comparison_table(data.comparison, groups, scenes.clients(), span.zero_ms),
         bound_kinds=page.bound_kinds,
-        figure=timeline([page.block(group) for group in groups], span),
+        costs=page.cost_tables,
+        owned=page.owned,
+        rows_shown=ROWS_SHOWN,
+        drawn_partitions=lambda one: cost_charts.drawn_partitions(one, page.bars_each),
+        labels=cost_charts.labels,
+        owner_colours=cost_charts.OWNER_COLOURS,
+        colour_number=cost_charts.colour_number,
+        figures=page.figures,
+        brokers_hit=any(map(faults.hits_broker, verdict["faults"])),
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         wording=wording,
+        meaning=faults.meaning,
+        one_shot=faults.one_shot,
     )
 
 
@@ -84,6 +99,7 @@ class _Page:
     verdict: Json
     data: Collected
     scenes: Scenes
+    costs: Costs
 
     @cached_property
     def span(self) -> Span:
@@ -102,13 +118,74 @@ class _Page:
         order = dict.fromkeys([*planned, *self.scenes.groups])
         return [group for group in order if group in self.verdict["groups"]][:GROUPS_DRAWN]
 
+    @cached_property
+    def figures(self) -> dict[str, Json]:
+        """The figures, by the id of their place on the page."""
+        figures = {"timeline": timeline([self.block(group) for group in self.groups], self.span)}
+        if self.owned:
+            figures["stops"] = cost_charts.stops(
+                {
+                    one.group: (
+                        self._members(one.group),
+                        one.members,
+                        impact(self.run, self.costs.of(one.group).stops),
+                    )
+                    for one in self.owned
+                }
+            )
+        for number, one in enumerate(self.owned, 1):
+            figures[f"owners-{number}"] = cost_charts.owners(one, self.span, self.bars_each)
+        return figures
+
+    @property
+    def bars_each(self) -> int:
+        """How many bars the owners of one group may take."""
+        return cost_charts.BARS // max(1, len(self.owned))
+
+    @cached_property
+    def cost_tables(self) -> Json:
+        """The tables of costs, by their names in the template."""
+        rows = CostRows(self.run, self.verdict, self.data.observed, self.scenes, self.costs)
+        zero_ms = self.span.zero_ms
+        return {
+            "beside": rows.beside(self.groups),
+            "causes": rows.causes(self.groups),
+            "members": rows.members(self.groups),
+            "rebalances": rows.rebalances(self.groups, zero_ms),
+            "overlaps": rows.overlaps(self.groups, zero_ms),
+            "evictions": rows.evictions(self.groups, zero_ms),
+            "fences": rows.fences(self.groups, zero_ms),
+        }
+
+    @cached_property
+    def owned(self) -> list[Owned]:
+        """What is drawn of the owners: of the groups that the client history tells of."""
+        return [self._owned(group) for group in self.groups if self.costs.told(group)]
+
+    def _owned(self, group: str) -> Owned:
+        mine, workload = self.costs.of(group), self.run.experiment.workload
+        topics = [topic for one in workload.groups if one.name == group for topic in one.topics]
+        named = [member.name for member in self.run.experiment.members() if member.group == group]
+        seen = [holding.member for holding in mine.holdings] + [stop.member for stop in mine.stops]
+        return Owned(
+            group=group,
+            total=sum(topic.partitions for topic in workload.topics if topic.name in topics),
+            members=list(dict.fromkeys([*named, *map(identity, seen)])),
+            holdings=mine.holdings,
+            observed=periods(self._compared(group), "observed", self.span.end_ms),
+            faults=faults.concerning(group, self.verdict["faults"]),
+        )
+
+    def _compared(self, group: str) -> list[Json]:
+        return [row for row in self.data.comparison if row["group"] == group]
+
     def block(self, group: str) -> Block:
         """Gather what the timeline shows of a group."""
-        rows = [row for row in self.data.comparison if row["group"] == group]
-        faults = [f for f in self.verdict["faults"] if f["group"] in (group, None)]
+        rows = self._compared(group)
+        hits = faults.concerning(group, self.verdict["faults"])
         present = stretches(self.scenes, group)
         members = [m.name for m in self.run.experiment.members() if m.group == group]
-        targets = [fault["target"] for fault in faults]
+        targets = [lane(fault) for fault in hits]
         everyone = dict.fromkeys([*members, *targets, *(stretch.client for stretch in present)])
         lanes = _most_telling(list(everyone), targets)
         title = self._members(group)
@@ -119,7 +196,7 @@ class _Page:
             stretches=[stretch for stretch in present if stretch.client in lanes],
             observed=periods(rows, "observed", self.span.end_ms),
             expected=periods(rows, "expected", self.span.end_ms),
-            faults=[fault for fault in faults if fault["target"] in lanes],
+            faults=[fault for fault in hits if lane(fault) in lanes],
             findings=[f for f in self.verdict["findings"] if f["group"] == group],
             clients=self.scenes.clients(),
         )
@@ -128,7 +205,7 @@ class _Page:
         """Measure KIP-345's promise for a group: what restarts cost it in the impact phase."""
         about = self.verdict["groups"][group]
         rebalances = about["rebalances_observed"]["impact"]
-        restarts = self.verdict["groups"][group]["restarts"]
+        hits = faults.counted(faults.concerning(group, self.verdict["faults"]))
         began = dict(self.run.phases)
         took_ms = [
             row["duration_ms"] or 0.0
@@ -140,9 +217,9 @@ class _Page:
             "group": group,
             "kind": "dynamic" if about["members_dynamic"] else "static",
             "members": self._members(group),
-            "restarts": restarts,
+            "faults": hits or {"fault": 0},
             "rebalances": rebalances,
-            "each": f"{rebalances / restarts:.1f}" if restarts else None,
+            "each": f"{rebalances / hits.total():.1f}" if hits else None,
             "owed": about["rebalances_expected"]["impact"],
             "allowed": self._allowed(group),
             "rebalancing_ms": sum(took_ms),

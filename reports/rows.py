@@ -19,7 +19,7 @@ def comparison_table(
     comparison: Sequence[Row], groups: Sequence[str], clients: Mapping[str, str], zero_ms: float
 ) -> Json:
     """Build the table: each of `groups` with its rows, and how many rows were left out."""
-    mine = [row for row in comparison if row["group"] in groups]
+    mine = sorted((row for row in comparison if row["group"] in groups), key=_began_ms)
     kept = sorted(range(len(mine)), key=lambda at: mine[at]["outcome"] == "match")[:ROWS_SHOWN]
     shown = [mine[at] for at in sorted(kept)]
     return {
@@ -30,6 +30,11 @@ def comparison_table(
         },
         "left_out": len(comparison) - len(shown),
     }
+
+
+def _began_ms(row: Row) -> float:
+    times = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
+    return next((row[name] for name in times if row[name] is not None), 0.0)
 
 
 def _row(row: Row, clients: Mapping[str, str], zero_ms: float) -> Json:

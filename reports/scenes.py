@@ -23,6 +23,11 @@ ACCEPTED = (0, 27)
 """Answers to one who is in the group: NONE and REBALANCE_IN_PROGRESS."""
 
 
+def identity(client: str) -> str:
+    """Name the member that a client is: its second process goes by its name, with an ending."""
+    return client.removesuffix(".duplicate")
+
+
 @dataclass(frozen=True, slots=True)
 class Join:
     """A JOIN answered NONE: from `at_ms` on the client is `member_id` in `generation`."""
@@ -32,6 +37,12 @@ class Join:
     member_id: str
     generation: int
     at_ms: float
+    static: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What kind of member it is."""
+        return "static" if self.static else "dynamic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,15 @@ class Scenes:
     def clients(self) -> dict[str, str]:
         """Name the client behind each member id."""
         return {join.member_id: join.client for join in self.joins}
+
+    def kinds(self) -> dict[str, str]:
+        """Say of each member id whether it joined with an instance id: `static`, or `dynamic`."""
+        return {join.member_id: join.kind for join in self.joins}
+
+    def kind_at(self, client: str, at_ms: float) -> str | None:
+        """Say what a client was when it last joined before a time; some change (KIP-345)."""
+        kinds = [j.kind for j in self.joins if j.client == client and j.at_ms <= at_ms]
+        return kinds[-1] if kinds else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +117,7 @@ def _joins(requests: DataFrame) -> tuple[Join, ...]:
             F.get_json_object("response", "$.memberId").alias("member_id"),
             F.get_json_object("response", "$.generationId").cast("int").alias("generation"),
             "answered_ms",
+            F.get_json_object("request", "$.groupInstanceId").isNotNull().alias("static"),
         )
         .orderBy("answered_ms", "group", "member_id")
     )

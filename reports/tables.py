@@ -8,15 +8,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.profiles import Profile
-from reports import compare, ingest, member_lines, oracle, timeline
+from reports import compare, ingest, member_lines, oracle, ownership, timeline
+from reports.run_folder import RunFolder
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The stored tables of a run, as Spark reads them back."""
+    """The stored tables of a run, as Spark reads them back.
 
+    `evidence` is what the oracle was fed, made of them; `stops` is small. Neither is stored.
+    """
+
+    evidence: DataFrame
     requests: DataFrame
     transitions: DataFrame
     observed: DataFrame
@@ -28,28 +33,38 @@ class Tables:
     member_lines: DataFrame
     fates: DataFrame
     lost: DataFrame
+    ownership: DataFrame
+    stops: DataFrame
 
 
 LINES = "tables/lines.parquet"
 """Where in a run folder the captured lines are."""
 
 
-def build(spark: SparkSession, folder: Path, profile: Profile, progress: Progress) -> Tables:
-    """Compute every table of a run folder, its lines captured before, and store it there."""
-    store = _Store(spark, folder / "tables")
+def build(spark: SparkSession, run: RunFolder, profile: Profile, progress: Progress) -> Tables:
+    """Compute every table of a run, its lines captured before, and store it in its folder."""
+    store = _Store(spark, run.path / "tables")
+    grammar = run.grammar
     progress("reading the lines")
-    envelopes = ingest.read_envelopes(spark.read.parquet(str(folder / LINES))).cache()
+    captured = spark.read.parquet(str(run.path / LINES))
+    envelopes = ingest.read_envelopes(captured, grammar, numbered=run.numbered_lines).cache()
     requests = store("requests", ingest.read_requests(envelopes))
-    lines = store("transitions", ingest.read_coordinator(envelopes))
-    fates = store("coverage", ingest.account(envelopes, requests, lines))
-    lost = store("lost", ingest.lost_lines(envelopes, lines))
-    observed = store("observed", timeline.observed(lines))
+    lines = store("transitions", ingest.read_coordinator(envelopes, grammar))
+    fates = store("coverage", ingest.account(envelopes, requests, lines, grammar))
+    lost = store("lost", ingest.lost_lines(envelopes, lines, grammar))
+    observed = store("observed", timeline.observed(lines, grammar))
     progress("replaying every request through the reference coordinator")
-    evidence = oracle.evidence_rows(requests, timeline.hints(lines), timeline.servings(lines))
-    output = store("replay", oracle.run(evidence, profile))
+    evidence = oracle.evidence_rows(
+        requests,
+        timeline.hints(lines, grammar),
+        timeline.servings(lines, requests, fates),
+    )
+    output = store("replay", oracle.run(evidence, profile, run.stalls, run.outages))
     expected = store("expected", _expected(output))
     progress("comparing the timelines")
+    membership = ownership.membership(spark, run.path / ownership.HISTORY)
     tables = Tables(
+        evidence=evidence,
         requests=requests,
         transitions=lines,
         observed=observed,
@@ -59,10 +74,15 @@ def build(spark: SparkSession, folder: Path, profile: Profile, progress: Progres
         violations=oracle.typed(output, "violation", oracle.VIOLATION),
         bound=oracle.typed(output, "bound", "name STRING, count INT"),
         member_lines=store(
-            "member_lines", member_lines.compare(lines, oracle.typed(output, "said", oracle.SAID))
+            "member_lines",
+            member_lines.compare(lines, oracle.typed(output, "said", oracle.SAID)).union(
+                timeline.repeated_loads(lines)
+            ),
         ),
         fates=fates,
         lost=lost,
+        ownership=store("ownership", ownership.intervals(membership)),
+        stops=ownership.stops(membership),
     )
     envelopes.unpersist()
     return tables

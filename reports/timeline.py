@@ -7,13 +7,13 @@ a rebalance begins with its "Preparing" line and owns what follows up to the nex
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from reports.grammar import REASONS
+from reports.grammar import Grammar
 
 
 def incarnations(coordinator: DataFrame) -> DataFrame:
     """Number the loads of each offsets partition over all brokers: 1, 2, … in order of time."""
     loads = coordinator.where(F.col("template") == "loaded")
-    in_time = Window.partitionBy("partition").orderBy("at_ms")
+    in_time = Window.partitionBy("partition").orderBy("at_ms", "broker")
     return loads.select(
         "partition", "broker", "at_ms", F.row_number().over(in_time).alias("incarnation")
     )
@@ -28,24 +28,107 @@ def partitions_of(coordinator: DataFrame) -> DataFrame:
     )
 
 
-def servings(coordinator: DataFrame) -> DataFrame:
-    """List, for every group, when which broker loaded or gave up its partition."""
-    kinds = F.create_map(
-        *(
-            F.lit(word)
-            for pair in (
-                ("loading", "loading"),
-                ("loaded", "loaded"),
-                ("unload_started", "unloaded"),
-            )
-            for word in pair
-        )
+SERVINGS = {
+    "loading": "loading",
+    "loaded": "loaded",
+    "load_failed": "unloaded",
+    "unload_started": "unloaded",
+}
+"""Templates that tell of a broker taking a partition up or giving it up."""
+
+
+JAVA_HASH = """
+    aggregate(
+        transform(sequence(1, length(group)), place -> ascii(substring(group, place, 1))),
+        0L,
+        (hash, character) -> (31 * hash + character) % 4294967296L,
+        hash -> abs(if(hash < 2147483648L, hash, hash - 4294967296L))
     )
-    return (
-        coordinator.where(F.col("template").isin("loading", "loaded", "unload_started"))
+"""
+"""`Utils.abs(group.hashCode())`: by this, Kafka chooses the partition that holds a group."""
+
+
+def _placed(requests: DataFrame, coordinator: DataFrame) -> DataFrame:
+    """Say which offsets partition holds a group, also one of which no line tells it.
+
+    A broker tells of every partition, those that it does not load too: the last gives their number.
+    """
+    known = partitions_of(coordinator)
+    count = coordinator.agg((F.max("partition") + 1).alias("count")).where("count IS NOT NULL")
+    others = requests.where("group != ''").select("group").distinct()
+    return known.union(
+        others.join(known, "group", "left_anti")
+        .crossJoin(count)
+        .select("group", F.expr(f"int({JAVA_HASH} % count)"))
+    )
+
+
+def servings(coordinator: DataFrame, requests: DataFrame, lines: DataFrame) -> DataFrame:
+    """List, for every group, when which broker started, loaded or gave up its partition, or ended.
+
+    A broker ends as it begins to shut down, or with the last of all `lines` of that life.
+    """
+    groups = _placed(requests, coordinator)
+    pairs = (F.lit(word) for pair in SERVINGS.items() for word in pair)
+    # Java says that it is about to load before it looks whether it has to
+    in_order = Window.partitionBy("broker", "partition").orderBy("line")
+    in_vain = (F.col("template") == "loading") & (
+        F.lead("template").over(in_order).eqNullSafe("load_ignored")
+    )
+    loads = (
+        coordinator.where(F.col("template").isin(*SERVINGS, "load_scheduled", "load_ignored"))
+        .withColumn("in_vain", in_vain)
+        .where(F.col("template").isin(*SERVINGS) & ~F.col("in_vain"))
         .drop("group")
+        .join(groups, "partition")
+        .select("group", "at_ms", "broker", F.create_map(*pairs)[F.col("template")].alias("kind"))
+    )
+    starts = coordinator.where(F.col("template") == "starting")
+    shut_downs = coordinator.where(F.col("template") == "shutting_down")
+    ends = (
+        lines.groupBy("broker", "life")
+        .agg(F.max("at_ms").alias("at_ms"))
+        .union(shut_downs.select("broker", "life", "at_ms"))
+        .groupBy("broker", "life")
+        .agg(F.min("at_ms").alias("at_ms"))
+    )
+    for turns, kind in ((starts, "started"), (ends, "ended")):
+        loads = loads.union(
+            turns.select("at_ms", "broker")
+            .crossJoin(groups)
+            .select("group", "at_ms", "broker", F.lit(kind))
+        )
+    return loads
+
+
+def repeated_loads(coordinator: DataFrame) -> DataFrame:
+    """List the loads that nobody asked for, as unexpected lines (see `member_lines.compare`).
+
+    A leader epoch (KIP-101) is one broker's, and that loads once. Whether one that was restarted
+    may have kept its epoch is left open.
+    """
+    loads = coordinator.where(F.col("template") == "loaded").drop("group")
+    in_time = Window.partitionBy("partition", "epoch").orderBy("at_ms", "broker")
+    first = lambda name: F.first(name).over(in_time)
+    restarted = (first("broker") == F.col("broker")) & (first("life") != F.col("life"))
+    return (
+        loads.withColumn("nth", F.row_number().over(in_time))
+        .withColumn("restarted", restarted)
+        .where((F.col("nth") > 1) & ~F.col("restarted"))
         .join(partitions_of(coordinator), "partition")
-        .select("group", "at_ms", "broker", kinds[F.col("template")].alias("kind"))
+        .select(
+            "group",
+            F.lit("loaded").alias("kind"),
+            F.format_string("__consumer_offsets-%d in epoch %d", "partition", "epoch").alias(
+                "subject"
+            ),
+            "nth",
+            F.lit("unexpected_line").alias("outcome"),
+            "at_ms",
+            F.lit(None).cast("double").alias("due_ms"),
+            "broker",
+            "line",
+        )
     )
 
 
@@ -66,10 +149,10 @@ HINTS = {
 """Templates that mark an instant, and the oracle's name for what they mark."""
 
 
-def hints(coordinator: DataFrame) -> DataFrame:
+def hints(coordinator: DataFrame, grammar: Grammar) -> DataFrame:
     """List the lines that mark the instant of a timer, or of acting on a request."""
     pairs = (F.lit(word) for pair in HINTS.items() for word in pair)
-    expired_sync = (F.col("template") == "preparing") & (_reason_class() == "pending_sync")
+    expired_sync = (F.col("template") == "preparing") & (_reason_class(grammar) == "pending_sync")
     kind = F.when(expired_sync, "sync_expired").otherwise(F.create_map(*pairs)[F.col("template")])
     subject = F.when(F.col("template") == "static_replaced", F.col("instance")).otherwise(
         F.col("member")
@@ -80,10 +163,11 @@ def hints(coordinator: DataFrame) -> DataFrame:
         kind.alias("kind"),
         F.coalesce(subject, F.lit("")).alias("subject"),
         F.coalesce("generation", F.lit(-1)).alias("generation"),
+        "broker",
     ).where(F.col("kind").isNotNull() & F.col("group").isNotNull())
 
 
-def observed(coordinator: DataFrame) -> DataFrame:
+def observed(coordinator: DataFrame, grammar: Grammar) -> DataFrame:
     """Build the observed timeline; `row` numbers a group's rebalances in an incarnation.
 
     The end of a join phase that no "Preparing" line came before stands in a row of its own.
@@ -101,8 +185,8 @@ def observed(coordinator: DataFrame) -> DataFrame:
         F.first("broker").alias("broker"),
         _of("preparing", F.col("generation")).alias("prepared_generation"),
         _at("preparing").alias("started_ms"),
-        _of("preparing", _reason_class()).alias("reason"),
-        _of("preparing", _reason_member()).alias("member_id"),
+        _of("preparing", _reason_class(grammar)).alias("reason"),
+        _of("preparing", _reason_member(grammar)).alias("member_id"),
         F.coalesce(_at("stabilized"), _at("empty")).alias("joined_ms"),
         F.coalesce(_of("stabilized", F.col("generation")), _of("empty", F.col("generation"))).alias(
             "generation"
@@ -156,12 +240,18 @@ def observed(coordinator: DataFrame) -> DataFrame:
 
 
 def _with_incarnation(lines: DataFrame, coordinator: DataFrame) -> DataFrame:
-    """Give each line the number of the load it follows."""
+    """Give each line the number of the load that its own broker last finished before it.
+
+    By broker, since one that was paused may go on for a while after it was replaced.
+    """
     loads = incarnations(coordinator).select(
-        "partition", F.col("at_ms").alias("loaded_ms"), F.col("incarnation").alias("number")
+        "partition", "broker", F.col("at_ms").alias("loaded_ms"), "incarnation"
+    )
+    before = loads.withColumnRenamed("incarnation", "number").join(
+        partitions_of(coordinator), "partition"
     )
     return (
-        lines.join(loads, "partition", "left")
+        lines.join(before.drop("partition"), ["group", "broker"], "left")
         .groupBy(*lines.columns)
         .agg(
             F.coalesce(
@@ -183,15 +273,15 @@ def _line(template: str) -> Column:
     return _of(template, F.col("line"))
 
 
-def _reason_class() -> Column:
+def _reason_class(grammar: Grammar) -> Column:
     """Class the text of a reason; text of no class keeps standing as it is."""
-    classes = [F.when(F.col("reason").rlike(regex), F.lit(name)) for name, regex in REASONS]
+    classes = [F.when(F.col("reason").rlike(regex), F.lit(name)) for name, regex in grammar.reasons]
     return F.coalesce(*classes, "reason")
 
 
-def _reason_member() -> Column:
+def _reason_member(grammar: Grammar) -> Column:
     members = [
         F.when(F.col("reason").rlike(regex), F.regexp_extract("reason", regex, 1))
-        for _, regex in REASONS
+        for _, regex in grammar.reasons
     ]
     return F.coalesce(*members, F.lit(""))

@@ -7,7 +7,7 @@ verified. fail beats unknown beats pass; an evidence gap never turns into a pass
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from reports import findings
 from reports.expectations import unmet
 from reports.findings import Finding
+from reports.gaps import Gap, by_group, missing, unreadable, without_cuts, without_kills
 from reports.grammar import GROUP_APIS, KIP_848_APIS
 from reports.run_folder import PHASES, RunFolder
 from reports.tables import Tables
@@ -22,17 +23,6 @@ from reports.tables import Tables
 Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A place where evidence is missing or unreadable."""
-
-    broker: str
-    file: str
-    line: int
-    at_ms: float
-    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +72,7 @@ def collect(tables: Tables) -> Collected:
         observed=_rows(tables.observed.orderBy("group", "started_ms")),
         expected=_rows(tables.expected.orderBy("group", "started_ms")),
         comparison=[
-            _anchored(tables, row, "expected_started_ms") for row in _rows(tables.comparison)
+            _anchored(tables, row, "expected_started_ms") for row in _in_time(tables.comparison)
         ],
         member_lines=[_anchored(tables, row, "due_ms") for row in _rows(tables.member_lines)],
         violations=violations,
@@ -100,13 +90,18 @@ def collect(tables: Tables) -> Collected:
                 .agg(F.countDistinct("partition").alias("count"))
             )
         },
-        gaps=[_unreadable(row) for row in _rows(rejected.limit(1000))]
-        + [_missing(row) for row in _rows(tables.lost.orderBy("broker", "line").limit(1000))],
+        gaps=[unreadable(row) for row in _rows(rejected.limit(1000))]
+        + [missing(row) for row in _rows(tables.lost.orderBy("broker", "line").limit(1000))],
     )
 
 
 def _rows(table: Any) -> list[Json]:
     return [row.asDict(recursive=True) for row in table.collect()]
+
+
+def _in_time(comparison: Any) -> list[Json]:
+    """Bring the comparison in a fixed order: what is stored comes back in any."""
+    return sorted(_rows(comparison), key=lambda row: (row["group"], findings.began_ms(row)))
 
 
 def _anchored(tables: Tables, row: Json, due: str) -> Json:
@@ -120,32 +115,29 @@ def _anchored(tables: Tables, row: Json, due: str) -> Json:
     return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
 
 
-def _unreadable(row: Json) -> Gap:
-    what = f"line not understood: {row['text'][:120]}"
-    return Gap(row["broker"], row["file"], row["line"], row["at_ms"] or 0.0, what)
-
-
-def _missing(row: Json) -> Gap:
-    file = f"brokers/{row['broker']}/group.log"
-    return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
-
-
 def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str | None) -> Json:
     """Build `verdict.json`."""
-    gaps = _gaps_by_group(data)
-    found = findings.without_proof(
-        findings.collect(data.violations, data.places, data.comparison, data.member_lines), gaps
-    )
+    sessions = max(group.session_timeout_ms for group in run.experiment.workload.groups)
+    serving = {broker for span in data.spans.values() for broker in span["brokers"]}
+    left = without_kills(data.gaps, run.kills, dict.fromkeys(serving, sessions))
+    data = replace(data, gaps=without_cuts(left, run.cut_short))
+    gaps = by_group(data.gaps, data.spans)
+    waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
+    found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)
+    found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
     counts = Counter(
         (row["group"], run.phase_at(row["started_ms"]), row["reason"])
         for row in data.observed
         if row["started_ms"] is not None
     )
     short = unmet(run.experiment, counts)
-    doubts = _doubts(run, data, kip_848, profile, gaps)
+    doubts = _doubts(run, data, kip_848, profile)
     proven = [finding for finding in found if finding.root is None and finding.proven]
+    if run.stopped and (doubts or short):
+        doubts.insert(0, "the run was stopped before its time was over")
     # a count proves something only where the evidence is whole
-    counted = [item for item in short if item.group in data.checks and not run.aborted]
+    whole = run.came_to_its_end and not (run.aborted or run.stopped)
+    counted = [item for item in short if item.group in data.checks and whole]
     if proven or (counted and not gaps):
         verdict = "fail"
     elif doubts or found or short:
@@ -178,6 +170,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
             for item in short
         ],
         "unknown_because": doubts,
+        "counterexample": None,
         "departures": [],
         "coverage": _coverage(data),
         "repeat_command": environment["repeat_command"],
@@ -190,29 +183,11 @@ def _group_names(run: RunFolder, data: Collected) -> list[str]:
     return known + sorted(set(data.checks) - set(known))
 
 
-def _gaps_by_group(data: Collected) -> dict[str, float]:
-    """Give, for each group, the earliest time that a gap of its evidence may have touched.
-
-    A request that is missing may have waited as long as a rebalance lasts at the most.
-    """
-    first: dict[str, float] = {}
-    for group, span in data.spans.items():
-        touching = [
-            gap.at_ms
-            for gap in data.gaps
-            if gap.at_ms >= span["first_ms"] - (span["wait_ms"] or 0.0)
-        ]
-        if touching:
-            first[group] = min(touching) - (span["wait_ms"] or 0.0)
-    return first
-
-
 def _doubts(
     run: RunFolder,
     data: Collected,
     kip_848: Sequence[str],
     profile: str | None,
-    gaps: Mapping[str, float],
 ) -> list[str]:
     """List, in words, why a pass would claim too much."""
     doubts = []
@@ -222,7 +197,9 @@ def _doubts(
             "replayed under the newest one"
         )
     if run.experiment.judge == "kip-345":
-        doubts.append("judge: kip-345 needs a profile that this version does not have")
+        doubts.append(
+            "judge: kip-345 is not carried out by this version: it was judged by its release"
+        )
     doubts += [
         f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
     ]
@@ -231,11 +208,10 @@ def _doubts(
         for group in run.experiment.workload.groups
         if group.name not in data.checks
     ]
-    if gaps:
-        shown = [f"{gap.file}:{gap.line}: {gap.what}" for gap in data.gaps[:SHOWN]]
-        doubts += [f"evidence is missing: {words}" for words in shown]
-        if len(data.gaps) > SHOWN:
-            doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    shown = [f"{gap.file}:{gap.line}: {gap.what}" for gap in data.gaps[:SHOWN]]
+    doubts += [f"evidence is missing: {words}" for words in shown]
+    if len(data.gaps) > SHOWN:
+        doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
     doubts += [
         f"evidence is missing: brokers/{broker}/group.log"
         for broker in range(1, run.experiment.cluster.brokers + 1)
@@ -252,12 +228,21 @@ def _doubts(
         for fault in run.faults
         if not fault["verified"]
     ]
+    doubts += [
+        f"fault {fault['name']} on {fault['target']} was not put right"
+        for fault in run.faults
+        if fault["open"]
+    ]
     doubts += [f"fault {step} never began" for step in run.never_began]
     doubts += run.failures
     if not run.steady:
         doubts.append("the steady state was not met before the first fault")
     if run.aborted:
         doubts.append("the run was aborted")
+    elif not (run.stopped or run.came_to_its_end):
+        doubts.append("the journal ends before the run did")
+    if run.cut_off:
+        doubts.append("the journal ends within a line: the run died, and what became of it is open")
     return doubts
 
 
@@ -268,7 +253,7 @@ def _group(run: RunFolder, data: Collected, name: str) -> Json:
     return {
         "members_static": sum(member.kind == "static" for member in members),
         "members_dynamic": sum(member.kind == "dynamic" for member in members),
-        "restarts": sum(fault["group"] == name and fault["healed"] for fault in run.faults),
+        "faults": dict(Counter(f["name"] for f in run.faults if f["group"] in (name, None))),
         "rebalances_observed": _by_phase(run, rows),
         "rebalances_expected": _by_phase(
             run, [row for row in data.expected if row["group"] == name]
@@ -286,14 +271,16 @@ def _by_phase(run: RunFolder, rows: Sequence[Json]) -> Json:
 
 
 def _headline(groups: Mapping[str, Json]) -> list[str]:
-    """Say KIP-345's promise as measured: rebalances per restart, one line a group."""
+    """Say what was done to each group and what it cost, one line a group."""
     lines = []
     for name, group in groups.items():
-        restarts, count = group["restarts"], group["rebalances_observed"]["impact"]
+        count = group["rebalances_observed"]["impact"]
         kinds = [kind for kind in ("static", "dynamic") if group[f"members_{kind}"]]
         members = " and ".join(f"{group[f'members_{kind}']} {kind}" for kind in kinds) or "unknown"
-        each = f", {count / restarts:.1f} per restart" if restarts and count else ""
-        told = f"{_counted(restarts, 'restart')}, {_counted(count, 'rebalance')}{each}"
+        faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
+        hits = sum(group["faults"].values())
+        each = f", {count / hits:.1f} per fault" if hits and count else ""
+        told = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
         lines.append(f"{name} ({members} members): {told}")
     return lines
 

@@ -19,6 +19,44 @@ REASONS: Mapping[str, str] = {
     "assignment_error": "the assignment could not be stored",
 }
 
+ENDINGS: Mapping[str, str] = {
+    "revoked": "revoked in a rebalance",
+    "lost": "lost: the member was no longer in the group, or not in this generation",
+    "closed": "its owner was closed",
+    "killed": "its owner was killed",
+    "fenced": "its owner learnt that it is fenced",
+    "vanished": "its owner was gone without a word",
+    "assigned": "given to the same owner once more",
+    "open": "still owned when the history ends",
+}
+"""How a member's ownership of a partition ended."""
+
+COSTS: Mapping[str, str] = {
+    "stop-the-world": (
+        "a member had partitions, lost all of them, in a rebalance or with its membership (its "
+        "session ran out, or it heard of no coordinator), and waits for its next assignment. An "
+        "eager assignor stops every member in every rebalance. A cooperative one takes only what "
+        "moves: the member goes on with the rest and does not stop. Starting up, closing and "
+        "being fenced are no stops."
+    ),
+    "moved": (
+        "a partition's owner has another name than the one before. A static member that comes "
+        "back to what was its own moves nothing, nor does a second process of its identity."
+    ),
+    "unowned": (
+        "how long partitions had no owner, added up over them (partition-seconds): while a "
+        "rebalance went on, and while the owner of a partition was down. This is what a static "
+        "member's absence costs."
+    ),
+    "evictions": "members that the coordinator removed because their session ran out",
+    "fences": "answers FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
+    "two owners": (
+        "as clients saw it: a member that was fenced or evicted goes on with its partitions until "
+        "it is told. Shown, not judged."
+    ),
+}
+"""How the costs are counted."""
+
 OUTCOMES: Mapping[str, str] = {
     "match": "match",
     "early": "too early",
@@ -66,6 +104,12 @@ LIMITS: tuple[str, ...] = (
     "A member's bar runs from answer to answer: one that died shows until it was last answered.",
     "Departures of a Kafka release from the text of KIP-345 are not judged by this version.",
 )
+
+UNNUMBERED = (
+    "The brokers' lines carry no serial numbers: one that is missing inside a log shows only by "
+    "what it breaks."
+)
+"""One limit more, of runs whose brokers do not number their lines."""
 
 EVIDENCE: Mapping[str, str] = {
     "requests": "every group request with its answer, and the coordinator's own lines",

@@ -1,16 +1,60 @@
-"""Alters recorded logs in one place, as an editor would: serial numbers stay in order."""
+"""Alters recorded evidence in one place, as an editor would."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-SERIAL = re.compile(r"^\d+ ")
+from tests.recorded.logs import Recording
+from tests.reports.lying_broker import Told
+
+
+@dataclass
+class Copy:
+    """The recorded lines of one group under another name, to be altered."""
+
+    group: str
+    name: str
+    lines: list[Told]
+
+    @classmethod
+    def of(cls, recording: Recording, group: str, name: str) -> "Copy":
+        """Copy every line that names the group, word by word."""
+        named = re.compile(rf'(group |Group |GroupId=|"groupId":"){group}(?=[ "\].])')
+        connection = re.compile(r'("connection":"[^"]+)"')
+        copied = []
+        for line in recording.lines:
+            text = f"{line.thread} {line.level} {line.text} ({line.logger})"
+            if named.search(text):
+                text = connection.sub(rf'\1-{name}"', named.sub(rf"\1{name}", text))
+                copied.append(Told(line.broker, line.life, line.at_ms, text))
+        return cls(group, name, copied)
+
+    def find(self, *parts: str, nth: int = 0, after: int = -1) -> int:
+        """Find the nth line that holds all parts; returns its index."""
+        found = [i for i, told in enumerate(self.lines) if all(part in told.text for part in parts)]
+        return [i for i in found if i > after][nth]
+
+    def change(self, index: int, old: str, new: str) -> Told:
+        """Replace text of one line; returns the line."""
+        told = self.lines[index]
+        assert told.text.count(old) == 1, told.text
+        self.lines[index] = replace(told, text=told.text.replace(old, new))
+        return self.lines[index]
+
+    def insert_after(self, index: int, text: str) -> Told:
+        """Insert a line at the time of the one at an index; returns it."""
+        self.lines.insert(index + 1, replace(self.lines[index], text=text))
+        return self.lines[index + 1]
+
+    def drop(self, index: int) -> Told:
+        """Take a line out; returns the one that stands in its place."""
+        del self.lines[index]
+        return self.lines[index]
 
 
 @dataclass
 class Log:
-    """One broker's group.log as lines."""
+    """One broker's group.log as lines, altered as it stands: its numbers show what was done."""
 
     path: Path
     lines: list[str]
@@ -24,30 +68,15 @@ class Log:
                 return cls(path, lines)
         raise LookupError(group)
 
+    @property
+    def name(self) -> str:
+        """The file's name as a verdict has it."""
+        return f"brokers/{self.path.parent.name}/group.log"
+
     def find(self, *parts: str, nth: int = 0) -> int:
         """Find the nth line that holds all parts; returns its index."""
-        found = [i for i, line in enumerate(self.lines) if all(part in line for part in parts)]
-        return found[nth]
+        return [i for i, line in enumerate(self.lines) if all(p in line for p in parts)][nth]
 
-    def change(self, index: int, old: str, new: str) -> int:
-        """Replace text of one line; returns its line number."""
-        assert self.lines[index].count(old) == 1, self.lines[index]
-        self.lines[index] = self.lines[index].replace(old, new)
-        return index + 1
-
-    def insert_after(self, index: int, change: Callable[[str], str]) -> int:
-        """Insert a line made from the one at an index, at its time; returns its line number."""
-        self.lines.insert(index + 1, change(self.lines[index]))
-        return index + 2
-
-    def save(self, *, renumber: bool = True) -> None:
-        """Write the log back, by default with serial numbers that show no gap."""
-        if renumber:
-            # Lines stand almost in serial order: a number follows its line's place in that order.
-            order = sorted(range(len(self.lines)), key=self._serial)
-            for serial, index in enumerate(order, 1):
-                self.lines[index] = SERIAL.sub(f"{serial} ", self.lines[index])
+    def save(self) -> None:
+        """Write the log back."""
         self.path.write_text("\n".join(self.lines) + "\n")
-
-    def _serial(self, index: int) -> float:
-        return int(self.lines[index].split(" ", 1)[0])

@@ -1,6 +1,6 @@
 """One Spark session for all tests, and the recorded evidence they start from."""
 
-import gzip
+import lzma
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from reports import spark as spark_module
 from reports.analysis import analyse
+from tests.recorded.logs import RECORDINGS, Recording
 
-RECORDED = Path(__file__).parents[1] / "recorded" / "kafka-4.3.0"
 Judge = Callable[[Path], dict[str, Any]]
 
 
@@ -24,18 +24,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
-@pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    """Return a run folder of its own with the recorded evidence in it."""
-    folder = tmp_path / "run"
-    shutil.copytree(RECORDED, folder)
-    for packed in folder.glob("brokers/*/group.log.gz"):
-        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+def unpacked(recording: Recording, folder: Path) -> Path:
+    """Make a run folder of its own with a recording's evidence in it."""
+    shutil.copytree(recording.folder, folder)
+    for packed in folder.glob("brokers/*/group.log.xz"):
+        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
         packed.unlink()
     return folder
 
 
 @pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Return a run folder with the evidence of Kafka 4.3.0."""
+    return unpacked(RECORDINGS["kafka-4.3.0"], tmp_path / "run")
+
+
+@pytest.fixture(scope="session")
 def judge(spark: SparkSession) -> Judge:
     """Return what judges a run folder."""
     return lambda folder: analyse(folder, lambda _: None)

@@ -1,16 +1,17 @@
-"""Writes the log that another coordinator would have printed for the same recorded requests.
+"""Tells a recorded group's story anew, as brokers with another coordinator would have logged it.
 
-The requests of a real broker's group.log are run through `step` or a mutant of it, at their
-recorded times; lines and answers are printed in the broker's own grammar, agreeing with each other.
+The requests that real brokers received are run through `step` or a mutant of it, at their recorded
+times; answers and lines are printed in the brokers' own words, agreeing with each other. A broker
+that was killed forgets, one that takes over loads what this coordinator stored.
 """
 
 import heapq
+import itertools
 import json
-import re
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reference_coordinator.effects import (
@@ -20,238 +21,218 @@ from reference_coordinator.effects import (
     Disarm,
     Effect,
     Persist,
-    Reason,
     Response,
     Transition,
 )
 from reference_coordinator.events import (
     Choices,
     Event,
-    JoinReceived,
-    LeaveReceived,
     Loaded,
     LoadStarted,
     RecordWritten,
     Timer,
     TimerFired,
-    TimerKind,
     Unloaded,
 )
 from reference_coordinator.mutants import Step
-from reference_coordinator.profiles import Profile
+from reference_coordinator.records import GroupRecord
 from reference_coordinator.replay import Observed
+from reference_coordinator.replay.hints import Hints, hinted
+from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import event_of
 from reference_coordinator.state import Group, Service, State
-from tests.reports.broker_lines import MANAGER, REASONS, SAYINGS, body
+from reports.ingest import EARLY_MS
+from reports.timeline import SERVINGS
+from tests.recorded.logs import Line, Recording
+from tests.reports.broker_lines import WORDINGS, Wording, body
 
-LINE = re.compile(r"^(\d+) (\d+) (\d+) (\S+) (\w+) (.*) \(([^()\s]+)\)$")
-SHARD = re.compile(r"topic=__consumer_offsets partition=(\d+)\] .*?[Gg]roup (?:Id=)?(\S+?)[\s.]")
-ASKED = re.compile(r'"request":\{"groupId":"([^"]+)"')
-SERVING = re.compile(
-    r"\] (Scheduling loading of|Finished loading of|Started unloading) metadata \w+ "
-    r"__consumer_offsets-(\d+) "
-)
 WRITE_MS = 2.0
-"""How long this broker takes to store a record."""
+"""How long these brokers take to store a record."""
+SENT_MS = 0.15
+"""How long they take to send an answer."""
 
 
-@dataclass
-class Recorded:
-    """One recorded request: its line's JSON, the thread that printed it, its times in ms."""
+@dataclass(frozen=True, order=True)
+class Told:
+    """A line told anew, without the time and number before it; `life` is that of its broker."""
 
-    body: dict[str, Any]
-    thread: str
+    broker: str
+    life: int
+    at_ms: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, and when the broker reads it: not before it answered the one before it."""
+
+    seen: Observed
     taken_ms: float
-    observed: Observed
 
     @property
-    def group(self) -> str:
-        return str(self.body["request"]["groupId"])
+    def connection(self) -> str:
+        return self.seen.connection
 
 
 @dataclass
-class LyingBroker:
-    """One broker's log, told anew by `coordinator`."""
+class Office:
+    """What one broker knows in one life."""
 
-    source: Path
+    group: Group
+    life: int
+    timers: dict[Timer, float] = field(default_factory=dict)
+    open: dict[str, Asked] = field(default_factory=dict)
+    waiting: dict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+
+
+@dataclass
+class Storyteller:
+    """Tells the story of `group` under the name `name`, with the rules of `coordinator`."""
+
+    recording: Recording
+    group: str
+    name: str
     coordinator: Step
-    profile: Profile
-    groups: dict[str, Group] = field(default_factory=dict)
-    timers: dict[tuple[str, Timer], float] = field(default_factory=dict)
-    open: dict[str, Recorded] = field(default_factory=dict)
-    partitions: dict[str, int] = field(default_factory=dict)
+    offices: dict[str, Office] = field(default_factory=dict)
+    stored: GroupRecord | None = None
     queue: list[tuple[float, int, str, Any]] = field(default_factory=list)
-    printed: list[tuple[float, int, str]] = field(default_factory=list)
-    count: int = 0
+    told: list[Told] = field(default_factory=list)
+    lines: dict[str, Line] = field(default_factory=dict)
+    count: Iterator[int] = field(default_factory=itertools.count)
 
-    def tell(self) -> str:
-        """Return the new log's text."""
-        offset = self._read()
+    def tell(self) -> list[Told]:
+        """Return all lines about the group."""
+        self._read()
         while self.queue:
-            at_ms, _, group, item = heapq.heappop(self.queue)
-            for event in self._events(group, item, at_ms):
-                self._step(group, event)
-        self.printed.sort()
-        return "".join(
-            f"{sn} {int(at_ms + offset)} {round(at_ms * 1e6)} {text}\n"
-            for sn, (at_ms, _, text) in enumerate(self.printed, 1)
-        )
+            at_ms, _, broker, item = heapq.heappop(self.queue)
+            if item is None:
+                del self.offices[broker]
+            elif isinstance(item, Line):
+                self._turn(broker, item)
+            else:
+                for event in self._events(broker, item, at_ms):
+                    self._step(broker, event)
+        return self.told
 
-    def _read(self) -> float:
-        """Queue what the broker was asked, keep its own lines; return its clock's offset."""
-        offset = 0.0
-        lines = [m for text in self.source.read_text().splitlines() if (m := LINE.match(text))]
-        asked = {found[1] for match in lines if (found := ASKED.search(match[6]))}
-        for match in lines:
-            if (shard := SHARD.search(match[6])) and shard[2] in asked:
-                self.partitions.setdefault(shard[2], int(shard[1]))
-        for match in lines:
-            now = int(match[3]) / 1e6
-            offset = max(offset, int(match[2]) - now)
-            if match[6].startswith("Completed request:"):
-                self._ask(match, now)
-            elif "partition=" not in match[6]:
-                self._print(now, f"{match[4]} {match[5]} {match[6]} ({match[7]})")
-            if serving := SERVING.search(match[6]):
-                self._serve(serving, now)
-        return offset
+    def _read(self) -> None:
+        """Queue what the brokers were asked, and their coming and going."""
+        evidence = self.recording.evidence(self.group)
+        for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
+            self._push(seen.at_ms, seen.broker, Asked(seen, seen.earliest_ms + EARLY_MS))
+        for line in self.recording.lines:
+            partition = line.fields.get("partition")
+            serves = line.template in SERVINGS and partition == self._partition
+            if line.template == "starting" or serves:
+                self._push(line.at_ms, line.broker, line)
+            elif line.request is not None:
+                self.lines[f"{line.broker}:{line.number}"] = line
+        for line in self.recording.last_lines:
+            self._push(line.at_ms, line.broker, None)
 
-    def _serve(self, serving: re.Match[str], now: float) -> None:
-        event: Event = {
-            "Scheduling loading of": LoadStarted(now),
-            "Finished loading of": Loaded(now, None),
-            "Started unloading": Unloaded(now),
-        }[serving[1]]
-        for group, partition in self.partitions.items():
-            if partition == int(serving[2]):
-                self._push(now, group, event)
+    @property
+    def _partition(self) -> str:
+        return self.recording.partitions[self.group]
 
-    def _ask(self, match: re.Match[str], now: float) -> None:
-        line = json.loads(match[6].removeprefix("Completed request:"))
-        header = line["requestHeader"]
-        taken = now - line["totalTimeMs"] + line["requestQueueTimeMs"]
-        seen = Observed(
-            id=match[1],
-            broker="",
-            api=header["requestApiKeyName"],
-            api_version=header["requestApiVersion"],
-            client_id=header["clientId"],
-            connection=line["connection"],
-            earliest_ms=taken,
-            at_ms=taken + line["localTimeMs"] / 2,
-            latest_ms=now,
-            answered_ms=now,
-            request=line["request"],
-            response=line["response"],
-        )
-        recorded = Recorded(line, f"{match[4]} {match[5]}", taken, seen)
-        self._push(seen.at_ms, recorded.group, recorded)
+    @property
+    def _words(self) -> Wording:
+        return WORDINGS[self.recording.environment["coordinator"]]
 
-    def _push(self, at_ms: float, group: str, item: Any) -> None:
-        self.count += 1
-        heapq.heappush(self.queue, (at_ms, self.count, group, item))
+    def _push(self, at_ms: float, broker: str, item: Any) -> None:
+        heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
 
-    def _print(self, at_ms: float, text: str) -> None:
-        self.printed.append((at_ms, len(self.printed), text))
+    def _turn(self, broker: str, line: Line) -> None:
+        """Let a broker come up, or begin or end to serve the group."""
+        event: Event
+        if line.template == "starting":
+            self.offices[broker] = Office(Group(self.name, service=Service.ABSENT), line.life)
+            return
+        match SERVINGS[line.template]:
+            case "loading":
+                event = LoadStarted(line.at_ms)
+            case "loaded":
+                event = Loaded(line.at_ms, self.stored)
+            case _:
+                event = Unloaded(line.at_ms)
+        self._step(broker, event)
 
-    def _say(self, at_ms: float, group: str, what: str, **words: object) -> None:
-        shard = (
-            f"[GroupCoordinator id={self.source.parent.name} topic=__consumer_offsets "
-            f"partition={self.partitions[group]}]"
-        )
-        message = SAYINGS[what].format(group=group, **words)
-        self._print(
-            at_ms, f"group-coordinator-event-processor-0 INFO {shard} {message} ({MANAGER})"
-        )
-
-    def _events(self, group: str, item: Any, at_ms: float) -> Iterator[Event]:
-        if isinstance(item, Recorded):
-            self.open[item.observed.id] = item
-            yield event_of(item.observed, at_ms, self._choices(group, item.observed))
+    def _events(self, broker: str, item: Any, at_ms: float) -> Iterator[Event]:
+        office = self.offices.get(broker)
+        if office is None:
+            return
+        if isinstance(item, Asked):
+            if any(other.connection == item.connection for other in office.open.values()):
+                office.waiting[item.connection].append(item)
+                return
+            office.open[item.seen.id] = item
+            yield event_of(item.seen, at_ms, self._choices(office, item.seen))
         elif isinstance(item, Timer):
-            if self.timers.get((group, item)) == at_ms:
-                del self.timers[group, item]
-                yield TimerFired(at_ms, item, self._choices(group))
-        elif isinstance(item, RecordWritten):
-            yield RecordWritten(at_ms, item.request, choices=self._choices(group))
-        else:
-            yield item
+            if office.timers.get(item) == at_ms:
+                del office.timers[item]
+                yield TimerFired(at_ms, item, self._choices(office))
+        elif item in office.open:
+            yield RecordWritten(at_ms, item, choices=self._choices(office))
 
-    def _choices(self, group: str, seen: Observed | None = None) -> Choices:
+    def _choices(self, office: Office, seen: Observed | None = None) -> Choices:
         """Choose as the recorded broker did where it can be known."""
         leader = protocol = new_id = ""
-        for recorded in self.open.values():
-            if recorded.observed.api == "JOIN_GROUP" and recorded.group == group:
-                leader = leader or recorded.body["response"].get("leader", "")
-                protocol = protocol or recorded.body["response"].get("protocolName") or ""
+        for other in office.open.values():
+            if other.seen.api == "JOIN_GROUP":
+                leader = leader or other.seen.response.get("leader", "")
+                protocol = protocol or other.seen.response.get("protocolName") or ""
         if seen is not None and seen.api == "JOIN_GROUP" and not seen.request["memberId"]:
             prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
             new_id = seen.response.get("memberId") or ""
-            if not new_id.startswith(prefix) or new_id in self._group(group).members:
+            if not new_id.startswith(prefix) or new_id in office.group.members:
                 new_id = f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
         return Choices(new_id, leader, protocol)
 
-    def _group(self, name: str) -> Group:
-        return self.groups.setdefault(name, Group(name, service=Service.ABSENT))
-
-    def _step(self, name: str, event: Event) -> None:
-        before = self._group(name)
-        after, effects = self.coordinator(before, event, self.profile)
-        self.groups[name] = after
-        self._say_event(name, before, after, event)
+    def _step(self, broker: str, event: Event) -> None:
+        office = self.offices[broker]
+        before = office.group
+        office.group, effects = self.coordinator(before, event, self.recording.profile)
+        for what, subject in said(before, office.group, event):
+            self._say_of_member(broker, before, what, subject, event.at_ms)
         for effect in effects:
-            self._act(name, event, effect)
+            self._act(broker, event.at_ms, effect)
 
-    def _say_event(self, name: str, before: Group, after: Group, event: Event) -> None:
-        """Print what a coordinator says of an event itself, before its consequences."""
-        now = event.at_ms
-        match event:
-            case JoinReceived():
-                self._say_join(name, before, after, event)
-            case LeaveReceived():
-                for member in sorted(before.members.keys() - after.members.keys()):
-                    self._say(now, name, "left", member=member)
-            case TimerFired(timer=Timer(TimerKind.SESSION, member)):
-                if member in before.members and member not in after.members:
-                    self._say(now, name, "session_expired", member=member)
-                elif member in before.pending_joins and member not in after.pending_joins:
-                    self._say(now, name, "pending_expired", member=member)
-            case Unloaded():
-                self._say(now, name, "group_unloaded", generation=before.generation)
+    def _say_of_member(
+        self, broker: str, before: Group, what: str, subject: str, now: float
+    ) -> None:
+        after = self.offices[broker].group
+        if what == "static_replaced":
+            words = {"instance": subject, "member": before.static_ids[subject]}
+        else:
+            member = after.members.get(subject) or before.members.get(subject)
+            words = self._named(subject, member.group_instance_id if member else None)
+        self._say(broker, now, what, state=before.state, **words)
 
-    def _say_join(self, name: str, before: Group, after: Group, event: JoinReceived) -> None:
-        now, said = event.at_ms, {"state": before.state}
-        match event:
-            case JoinReceived(group_instance_id=str(instance), member_id=""):
-                known, owner = before.static_ids.get(instance), after.static_ids.get(instance)
-                if known is not None and before.state is not State.EMPTY:
-                    self._say(now, name, "static_replaced", instance=instance, member=known, **said)
-                    if after.state is State.STABLE:
-                        self._say(now, name, "static_no_rebalance")
-                elif owner is not None:
-                    self._say(now, name, "static_added", instance=instance, member=owner, **said)
-            case JoinReceived(member_id=""):
-                for new in after.pending_joins - before.pending_joins:
-                    self._say(now, name, "dynamic_given_id", member=new, **said)
-            case JoinReceived(member_id=member) if member in before.pending_joins:
-                self._say(now, name, "pending_joins", member=member, **said)
+    def _named(self, member_id: str, instance: str | None) -> dict[str, str]:
+        option = self._words.option(instance)
+        return {"member": member_id, "instance": instance or "null", "option": option}
 
-    def _act(self, name: str, event: Event, effect: Effect) -> None:
-        now = event.at_ms
+    def _say(self, broker: str, at_ms: float, what: str, **words: object) -> None:
+        words |= {"group": self.name, "partition": self._partition}
+        text = self._words.line(broker, what, words)
+        self.told.append(Told(broker, self.offices[broker].life, at_ms, text))
+
+    def _act(self, broker: str, now: float, effect: Effect) -> None:
+        office = self.offices[broker]
         match effect:
             case Answer(request=request, response=response):
-                self._answer(request, response, now)
+                self._answer(broker, request, response, now)
             case Arm(timer=timer, deadline_ms=deadline):
-                self.timers[name, timer] = deadline
-                self._push(deadline, name, timer)
+                office.timers[timer] = deadline
+                self._push(deadline, broker, timer)
             case Disarm(timer=timer):
-                self.timers.pop((name, timer), None)
-            case Persist(request=str(request)):
-                self._push(now + WRITE_MS, name, RecordWritten(now, request))
+                office.timers.pop(timer, None)
+            case Persist(request=request, record=record):
+                self.stored = record
+                if request is not None:
+                    self._push(now + WRITE_MS, broker, request)
             case AssignmentReceived():
                 self._say(
+                    broker,
                     now,
-                    name,
                     "assignment",
                     member=effect.leader,
                     generation=effect.generation,
@@ -259,9 +240,9 @@ class LyingBroker:
                     static_members=effect.static_members,
                 )
             case Transition():
-                self._say_transition(name, now, effect)
+                self._say_transition(broker, now, effect)
 
-    def _say_transition(self, name: str, now: float, moved: Transition) -> None:
+    def _say_transition(self, broker: str, now: float, moved: Transition) -> None:
         what = {
             State.PREPARING_REBALANCE: "preparing",
             State.COMPLETING_REBALANCE: "stabilized",
@@ -269,28 +250,49 @@ class LyingBroker:
         }.get(moved.after)
         if what is None:
             return
-        static_ids = self.groups[name].static_ids
-        instance = next((i for i, m in static_ids.items() if m == moved.member_id), "null")
-        reason = REASONS[moved.reason or Reason.LEAVE].format(
-            member=moved.member_id, instance=instance
-        )
+        static_ids = self.offices[broker].group.static_ids
+        instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
+        reason = ""
+        if moved.reason is not None:
+            words = self._named(moved.member_id, instance)
+            reason = self._words.reasons[moved.reason].format(**words)
         self._say(
-            now, name, what, generation=moved.generation, members=moved.members, reason=reason
+            broker,
+            now,
+            what,
+            generation=moved.generation,
+            members=moved.members,
+            reason=reason,
         )
 
-    def _answer(self, request: str, response: Response, now: float) -> None:
+    def _answer(self, broker: str, request: str, response: Response, now: float) -> None:
         """Print a request's line as of the moment its answer is sent."""
-        recorded = self.open.pop(request)
-        line = dict(recorded.body)
-        remote = max(0.0, now - recorded.taken_ms - line["localTimeMs"])
-        total = line["requestQueueTimeMs"] + line["localTimeMs"] + remote + 0.15
-        line |= {
-            "response": body(response, recorded.observed),
+        office = self.offices[broker]
+        asked = office.open.pop(request)
+        line = self.lines[request]
+        assert line.request is not None
+        told = self._renamed(line.request, body(response, asked.seen))
+        remote = max(0.0, now - asked.taken_ms - told["localTimeMs"])
+        total = told["requestQueueTimeMs"] + told["localTimeMs"] + remote + SENT_MS
+        told |= {
             "remoteTimeMs": round(remote, 3),
             "responseQueueTimeMs": 0.05,
             "sendTimeMs": 0.1,
             "totalTimeMs": round(total, 3),
         }
-        sent = recorded.taken_ms - line["requestQueueTimeMs"] + total
-        text = json.dumps(line, separators=(",", ":"))
-        self._print(sent, f"{recorded.thread} Completed request:{text} (kafka.request.logger)")
+        sent = asked.taken_ms - told["requestQueueTimeMs"] + total
+        text = json.dumps(told, separators=(",", ":"))
+        text = f"{line.thread} {line.level} Completed request:{text} ({line.logger})"
+        self.told.append(Told(broker, office.life, sent, text))
+        if waiting := office.waiting.get(asked.connection):
+            following = waiting.pop(0)
+            self._push(sent, broker, replace(following, taken_ms=sent))
+
+    def _renamed(self, line: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Give the group its other name; the connections of another group are others."""
+        return {
+            **line,
+            "request": {**line["request"], "groupId": self.name},
+            "response": answer,
+            "connection": f"{line['connection']}-{self.name}",
+        }

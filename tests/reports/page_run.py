@@ -4,12 +4,13 @@ Plain data in the form in which Spark hands it to the driver; the verdict is the
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reports import verdict
+from reports import costs, verdict
 from reports.compare import BOTH
+from reports.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.run_folder import RunFolder
 from reports.scenes import Join, Scenes
 from reports.verdict import Collected
@@ -22,6 +23,8 @@ IMPACT_MS = ZERO_MS + 10_000
 RESTART_EVERY_MS = 5_000
 DOWN_MS = 2_500
 REBALANCE_MS = 900
+REVOKED_MS = 100
+"""How long after a rebalance began its members hear of it."""
 
 
 @dataclass
@@ -38,12 +41,20 @@ class MadeUpRun:
     violations: list[Json] = field(default_factory=list)
     places: dict[str, Json] = field(default_factory=dict)
     gaps: list[verdict.Gap] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    handovers: list[Handover] = field(default_factory=list)
+    holdings: list[Holding] = field(default_factory=list)
+    expulsions: list[Expulsion] = field(default_factory=list)
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(self.stops, self.handovers, self.holdings, self.expulsions)
 
     @property
     def recovery_ms(self) -> float:
         return IMPACT_MS + 3_000 + self.size * RESTART_EVERY_MS
 
-    def finish(self) -> tuple[RunFolder, Json, Collected, Scenes]:
+    def finish(self) -> tuple[RunFolder, Json, Collected, Scenes, Costs]:
         """Write the folder and judge the run: the arguments of `page.render`."""
         names = ("environment.json", "plan.json", "experiment.yaml", "journal.jsonl")
         intents = [entry for entry in self.journal if entry["event"] == "intent"]
@@ -56,7 +67,9 @@ class MadeUpRun:
         run = RunFolder(self.folder)
         data = self._collected()
         judged = verdict.judge(run, data, [], "4.3")
-        return run, judged, data, Scenes(("dynamic", "static"), tuple(self.joins), self.last_ms)
+        costs.add(judged, self.costs, run, data.observed)
+        scenes = Scenes(("dynamic", "static"), tuple(self.joins), self.last_ms)
+        return run, judged, data, scenes, self.costs
 
     def _experiment(self) -> str:
         group = "topics: [orders], session_timeout: 10s, heartbeat_interval: 700ms"
@@ -67,7 +80,7 @@ class MadeUpRun:
 name: made-up-bounce
 description: Restarts every member of a static and of a dynamic group in turn.
 workload:
-  topics: [{{name: orders, partitions: 8}}]
+  topics: [{{name: orders, partitions: {max(8, self.size)}}}]
   groups:
     - {{name: static, {group}, members: [{static}]}}
     - {{name: dynamic, {group}, members: [{dynamic}]}}
@@ -90,6 +103,7 @@ expect:
             "first_ms": ZERO_MS + 3_000,
             "last_ms": self.recovery_ms + 5_000,
             "wait_ms": 30_000.0,
+            "brokers": ["1"],
         }
         wrong = len(self.violations)
         return Collected(
@@ -158,10 +172,27 @@ def made_up(folder: Path, size: int = 8) -> MadeUpRun:
     return made
 
 
+def _own(made: MadeUpRun, group: str, number: int, owner: int, from_ms: float) -> None:
+    """Let a member own the partition of this number from a time on."""
+    name = f"static-{owner}" if group == "static" else f"dynamic-dynamic-{owner}"
+    partition = f"orders-{number}"
+    until_ms = made.recovery_ms + 5_000
+    made.holdings.append(Holding(group, partition, name, from_ms, until_ms, "open", 0.0, None))
+
+
+def _disown(made: MadeUpRun, group: str, number: int, until_ms: float, ended_as: str) -> None:
+    """End the last ownership of a partition."""
+    mine = (group, f"orders-{number}")
+    last = max(at for at, held in enumerate(made.holdings) if (held.group, held.partition) == mine)
+    made.holdings[last] = replace(made.holdings[last], until_ms=until_ms, ended_as=ended_as)
+
+
 def _form(made: MadeUpRun) -> None:
     for group, name in (("static", "static-{}"), ("dynamic", "dynamic-dynamic-{}")):
         for number in range(made.size):
             _join(made, group, name.format(number), 0, 1, ZERO_MS + 5_000)
+            _own(made, group, number, number, ZERO_MS + 5_000)
+        made.handovers.append(Handover(group, ZERO_MS + 5_000, 0, 0.0))
         _rebalance(made, group, "new_member", f"{name.format(0)}-id0", ZERO_MS + 3_000, made.size)
 
 
@@ -169,6 +200,9 @@ def _restart_static(made: MadeUpRun, number: int, at_ms: float) -> None:
     name = f"static-{number}"
     made.last_ms["static", f"{name}-id0"] = at_ms - 200
     _join(made, "static", name, 1, 1, at_ms + DOWN_MS + 80)
+    _disown(made, "static", number, at_ms, "closed")
+    _own(made, "static", number, number, at_ms + DOWN_MS + 80)
+    made.handovers.append(Handover("static", at_ms + DOWN_MS + 80, 0, DOWN_MS + 80.0))
     _fault(made, "static", name, at_ms)
 
 
@@ -179,6 +213,7 @@ def _restart_dynamic(made: MadeUpRun, number: int, at_ms: float) -> None:
     steps = (("leave", 0, at_ms, made.size - 1), ("new_member", 1, at_ms + DOWN_MS, made.size))
     for reason, life, start_ms, members in steps:
         _rebalance(made, "dynamic", reason, f"{name}-id{life}", start_ms, members)
+        _hand_out(made, number, reason, start_ms)
         for other in range(made.size):
             if other != number or reason == "new_member":
                 lives = 1 if other < number or (other == number and life) else 0
@@ -187,10 +222,28 @@ def _restart_dynamic(made: MadeUpRun, number: int, at_ms: float) -> None:
                 _join(made, "dynamic", client, lives, generation, start_ms + REBALANCE_MS)
 
 
+def _hand_out(made: MadeUpRun, number: int, reason: str, start_ms: float) -> None:
+    """Stop everybody but one, and give that one's partition away, or back."""
+    assigned_ms, stopped_ms = start_ms + REBALANCE_MS, float(REBALANCE_MS - REVOKED_MS)
+    unowned_ms = 0.0
+    for other in range(made.size):
+        name = f"dynamic-dynamic-{other}"
+        if other != number:
+            stop = Stop("dynamic", name, "dynamic", start_ms + REVOKED_MS, stopped_ms)
+            made.stops.append(stop)
+        left = other == number and reason == "leave"
+        _disown(made, "dynamic", other, start_ms + (0 if left else REVOKED_MS), "revoked")
+        unowned_ms += REBALANCE_MS if left else stopped_ms
+        owner = (other + 1) % made.size if left else other
+        _own(made, "dynamic", other, owner, assigned_ms)
+    made.handovers.append(Handover("dynamic", assigned_ms, 1, unowned_ms))
+
+
 def _join(
     made: MadeUpRun, group: str, client: str, life: int, generation: int, at_ms: float
 ) -> None:
-    made.joins.append(Join(group, client, f"{client}-id{life}", generation, at_ms))
+    member_id, static = f"{client}-id{life}", group == "static"
+    made.joins.append(Join(group, client, member_id, generation, at_ms, static))
     made.last_ms[group, f"{client}-id{life}"] = made.recovery_ms + 5_000
 
 

@@ -47,7 +47,14 @@ class Page(HTMLParser):
         return [tag for tag, _ in self.elements]
 
     @property
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """All figures, by the id of their place."""
+        start = self.source.index("const FIGURES = ") + len("const FIGURES = ")
+        figures: dict[str, dict[str, Any]]
+        figures = json.JSONDecoder().raw_decode(self.source[start:])[0]
+        return figures
+
+    @property
     def figure(self) -> dict[str, Any]:
-        start = self.source.index("const FIGURE = ") + len("const FIGURE = ")
-        figure: dict[str, Any] = json.JSONDecoder().raw_decode(self.source[start:])[0]
-        return figure
+        """The timeline."""
+        return self.figures["timeline"]

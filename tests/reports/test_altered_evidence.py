@@ -3,200 +3,224 @@
 Where evidence is missing the verdict is `unknown`; it is never `pass`.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.reports.alter import Log
-from tests.reports.conftest import Judge
+from tests.recorded.logs import RECORDINGS, Recording
+from tests.reports.alter import Copy, Log
+from tests.reports.conftest import Judge, unpacked
+from tests.reports.lying_broker import Told
+from tests.reports.retelling import retell
 
 pytestmark = pytest.mark.spark
 
-
-def the_root(verdict: dict[str, Any]) -> tuple[str, str, int]:
-    """Return kind, file and line of the one root of a failed verdict."""
-    assert verdict["verdict"] == "fail"
-    roots = [finding for finding in verdict["findings"] if finding["root"]]
-    assert len(roots) == 1, roots
-    return roots[0]["kind"], roots[0]["log"]["file"], roots[0]["log"]["line"]
+RECORDED = RECORDINGS["kafka-4.3.0"]
+Unaltered = tuple[Path, dict[str, Any], Recording]
+FILES = ("verdict.json", "junit.xml", "report.html")
 
 
-def at(log: Log, line: int) -> tuple[str, int]:
-    return f"brokers/{log.path.parent.name}/group.log", line
+@pytest.fixture(scope="module", params=RECORDINGS)
+def unaltered(
+    request: pytest.FixtureRequest, judge: Judge, tmp_path_factory: pytest.TempPathFactory
+) -> Unaltered:
+    recording = RECORDINGS[request.param]
+    folder = unpacked(recording, tmp_path_factory.mktemp("unaltered") / "run")
+    return folder, judge(folder), recording
 
 
-def test_unaltered_evidence_passes(recorded: Path, judge: Judge) -> None:
-    verdict = judge(recorded)
+def test_unaltered_evidence_passes(unaltered: Unaltered) -> None:
+    folder, verdict, recording = unaltered
     assert verdict["findings"] == []
     assert verdict["unknown_because"] == []
     assert verdict["verdict"] == "pass"
+    assert verdict["counterexample"] is None
+    logs = [log.read_text() for log in folder.glob("brokers/*/group.log")]
+    assert set(verdict["groups"]) == set(recording.groups)
     for name, group in verdict["groups"].items():
-        grepped = sum(
-            log.read_text().count(f'"request":{{"groupId":"{name}"')
-            for log in recorded.glob("brokers/*/group.log")
-        )
-        assert group["responses_explained"] == group["responses_checked"] == grepped > 100
+        grepped = sum(log.count(f'"request":{{"groupId":"{name}"') for log in logs)
+        assert group["responses_explained"] == group["responses_checked"] == grepped > 10
     assert verdict["groups"]["static"]["rebalances_observed"]["impact"] == 2
     coverage = verdict["coverage"]
-    read = sum(len(log.read_text().splitlines()) for log in recorded.glob("brokers/*/group.log"))
-    assert coverage["lines_read"] == read
-    assert read == coverage["used"] + coverage["irrelevant"] + coverage["rejected"]
+    assert coverage["lines_read"] == sum(len(log.splitlines()) for log in logs)
+    assert coverage["lines_read"] == coverage["used"] + coverage["irrelevant"]
     assert coverage["rejected"] == 0
 
 
-def test_the_same_evidence_gives_the_same_bytes(recorded: Path, judge: Judge) -> None:
-    judge(recorded)
-    first = {n: (recorded / n).read_bytes() for n in ("verdict.json", "junit.xml", "report.html")}
-    judge(recorded)
-    assert first == {name: (recorded / name).read_bytes() for name in first}
+@pytest.mark.parametrize("unaltered", ["kafka-4.3.0"], indirect=True)
+def test_the_same_evidence_gives_the_same_bytes(unaltered: Unaltered, judge: Judge) -> None:
+    folder, *_ = unaltered
+    first = {name: (folder / name).read_bytes() for name in FILES}
+    judge(folder)
+    assert first == {name: (folder / name).read_bytes() for name in FILES}
 
 
-def test_an_added_rebalance(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    index = log.find('"groupId":"static"', "HEARTBEAT", nth=40)
-    real = log.lines[log.find("Preparing to rebalance group static", "old generation 2")]
-    tail = real.split(" ", 3)[3]
+# What may be altered in a group, in a copy of its own each: all of it costs one judgement. Each
+# returns the line where the root must stand.
 
-    def forged(neighbour: str) -> str:
-        serial, logged_ms, nanos, _ = neighbour.split(" ", 3)
-        return f"{serial} {logged_ms} {nanos} {tail}"
-
-    line = log.insert_after(index, forged)
-    log.save()
-    assert the_root(judge(recorded)) == ("unexpected_rebalance", *at(log, line))
+Alteration = Callable[[Copy], Told]
+EXPIRED, RETURNED = "removing member static-3", "Adding new member static-3"
 
 
-def test_a_removed_rebalance(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    index = log.find("Preparing to rebalance group static", "old generation 2")
-    del log.lines[index]
-    log.save()
-    kind, file, line = the_root(judge(recorded))
-    assert (kind, file) == ("missing_rebalance", at(log, 0)[0])
-    assert "Stabilized group static generation 3" in log.lines[line - 1]
+def unexpected_rebalance(copy: Copy) -> Told:
+    preparing = copy.lines[copy.find("Preparing to rebalance", EXPIRED)]
+    return copy.insert_after(copy.find("HEARTBEAT", nth=40), preparing.text)
 
 
-def test_a_changed_error_code(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    index = log.find('"requestApiKeyName":"SYNC_GROUP"', '"generationId":2', nth=2)
-    line = log.change(index, '"errorCode":0', '"errorCode":25')
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_answer", *at(log, line))
+def missing_rebalance(copy: Copy) -> Told:
+    preparing = copy.find("Preparing to rebalance", RETURNED, after=copy.find(EXPIRED))
+    copy.drop(preparing)
+    return copy.lines[copy.find("Stabilized", after=preparing - 1)]
 
 
-def test_a_changed_generation(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    line = log.change(
-        log.find("Stabilized group static generation 3"), "generation 3", "generation 7"
+def wrong_answer_of_a_sync(copy: Copy) -> Told:
+    follower = copy.find('"SYNC_GROUP"', '"assignments":[]', '"errorCode":0')
+    return copy.change(follower, '"errorCode":0', '"errorCode":25')
+
+
+def wrong_answer_of_a_join(copy: Copy) -> Told:
+    join = copy.find('"JOIN_GROUP"', '"generationId":3,')
+    return copy.change(join, '"generationId":3,', '"generationId":4,')
+
+
+def wrong_answer_of_a_heartbeat(copy: Copy) -> Told:
+    heartbeat = copy.find("HEARTBEAT", '"errorCode":0', nth=20)
+    return copy.change(heartbeat, '"errorCode":0', '"errorCode":27')
+
+
+def wrong_generation(copy: Copy) -> Told:
+    return copy.change(copy.find("Stabilized", "generation 3 "), "generation 3 ", "generation 7 ")
+
+
+def wrong_generation_before(copy: Copy) -> Told:
+    preparing = copy.find("Preparing to rebalance", "old generation 2")
+    return copy.change(preparing, "old generation 2", "old generation 9")
+
+
+def wrong_members(copy: Copy) -> Told:
+    return copy.change(
+        copy.find("Stabilized", "with 3 members"), "with 3 members", "with 4 members"
     )
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_generation", *at(log, line))
 
 
-def test_a_changed_old_generation(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "dynamic")
-    index = log.find("Preparing to rebalance group dynamic", "old generation 2")
-    line = log.change(index, "old generation 2", "old generation 9")
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_generation", *at(log, line))
+def wrong_reason(copy: Copy) -> Told:
+    preparing = copy.find("Preparing to rebalance", EXPIRED)
+    return copy.change(preparing, EXPIRED, "removing member static-1")
 
 
-def test_a_changed_generation_in_an_answer(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "dynamic")
-    index = log.find('"requestApiKeyName":"JOIN_GROUP"', '"generationId":3,')
-    line = log.change(index, '"generationId":3,', '"generationId":4,')
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_answer", *at(log, line))
+def missing_line(copy: Copy) -> Told:
+    replaced = copy.find("Replacing previously mapped member static-0")
+    copy.drop(replaced)
+    lines = [told for told in copy.lines[:replaced] if "Completed request:" not in told.text]
+    return lines[-1]
 
 
-@pytest.mark.parametrize("group", ["static", "dynamic"])
-def test_a_changed_heartbeat_s_answer(group: str, recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, group)
-    index = log.find(f'"groupId":"{group}"', "HEARTBEAT", '"errorCode":0', nth=20)
-    line = log.change(index, '"errorCode":0', '"errorCode":27')
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_answer", *at(log, line))
+def unexpected_line(copy: Copy) -> Told:
+    left = copy.find("] Member dynamic-dynamic-1")
+    return copy.insert_after(left, copy.lines[left].text)
 
 
-def test_a_changed_count_of_members(recorded: Path, judge: Judge) -> None:
+ALTERATIONS: dict[str, tuple[str, Alteration]] = {
+    "an_added_rebalance": ("static", unexpected_rebalance),
+    "a_removed_rebalance": ("static", missing_rebalance),
+    "a_changed_error_of_a_sync": ("static", wrong_answer_of_a_sync),
+    "a_changed_generation_in_an_answer": ("dynamic", wrong_answer_of_a_join),
+    "a_changed_error_of_a_heartbeat": ("static", wrong_answer_of_a_heartbeat),
+    "a_changed_error_of_a_heartbeat_of_a_dynamic_member": ("dynamic", wrong_answer_of_a_heartbeat),
+    "a_changed_generation": ("static", wrong_generation),
+    "a_changed_old_generation": ("dynamic", wrong_generation_before),
+    "a_changed_count_of_members": ("static", wrong_members),
+    "a_rebalance_blamed_on_another_member": ("static", wrong_reason),
+    "a_removed_line_about_a_member": ("static", missing_line),
+    "an_added_line_about_a_member": ("dynamic", unexpected_line),
+}
+
+
+@dataclass(frozen=True)
+class Altered:
+    """One run folder with all alterations, each in a group that goes by its name."""
+
+    folder: Path
+    verdict: dict[str, Any]
+    places: dict[str, Told]
+
+
+@pytest.fixture(scope="module")
+def altered(judge: Judge, tmp_path_factory: pytest.TempPathFactory) -> Altered:
+    copies = {n: Copy.of(RECORDED, group, n) for n, (group, _) in ALTERATIONS.items()}
+    places = {name: alter(copies[name]) for name, (_, alter) in ALTERATIONS.items()}
+    whole = [Copy.of(RECORDED, group, group).lines for group in RECORDED.groups]
+    folder = tmp_path_factory.mktemp("altered") / "run"
+    retell(RECORDED, [*whole, *(copy.lines for copy in copies.values())], folder)
+    return Altered(folder, judge(folder), places)
+
+
+def test_what_was_not_altered_has_no_finding(altered: Altered) -> None:
+    found = {finding["group"] for finding in altered.verdict["findings"]}
+    assert found <= ALTERATIONS.keys()
+    assert altered.verdict["unknown_because"] == []
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_an_altered_place_is_the_one_root(name: str, altered: Altered) -> None:
+    assert altered.verdict["verdict"] == "fail"
+    found = [f for f in altered.verdict["findings"] if f["group"] == name and f["root"]]
+    assert len(found) == 1, found
+    root, place = found[0], altered.places[name]
+    assert root["proven"]
+    assert ALTERATIONS[name][1].__name__.startswith(root["kind"])
+    assert root["log"]["file"] == f"brokers/{place.broker}/group.log"
+    lines = (altered.folder / root["log"]["file"]).read_text().splitlines()
+    assert lines[root["log"]["line"] - 1].endswith(f" {place.text}")
+
+
+def test_a_failed_run_leaves_its_counterexample(altered: Altered) -> None:
+    told = altered.verdict["counterexample"]
+    (name,) = (n for n in ALTERATIONS if n == told["group"])
+    assert "wrong_answer" in ALTERATIONS[name][1].__name__
+    place = altered.places[name]
+    (root,) = (f for f in altered.verdict["findings"] if f["group"] == name and f["root"])
+    assert told["request"] == f"{place.broker}:{root['log']['line']}"
+    assert told["left_out"] > told["requests"]
+    for file in told["files"]:
+        assert (altered.folder / file).exists()
+    assert told["files"][0] in (altered.folder / "report.html").read_text()
+
+
+def test_lines_that_nobody_understands_are_doubts(recorded: Path, judge: Judge) -> None:
     log = Log.of(recorded, "static")
-    index = log.find("Stabilized group static generation 3 with 3 members")
-    line = log.change(index, "with 3 members", "with 4 members")
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_members", *at(log, line))
-
-
-def test_a_rebalance_blamed_on_another_member(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    index = log.find("Preparing to rebalance group static", "removing member static-3")
-    line = log.change(index, "removing member static-3", "removing member static-1")
-    log.save()
-    assert the_root(judge(recorded)) == ("wrong_reason", *at(log, line))
-
-
-def test_a_removed_line_about_a_member(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    index = log.find("Replacing previously mapped member static-0")
-    del log.lines[index]
-    log.save()
-    kind, file, _ = the_root(judge(recorded))
-    assert (kind, file) == ("missing_line", at(log, 0)[0])
-
-
-def test_an_added_line_about_a_member(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "dynamic")
-    index = log.find("[Group dynamic] Member dynamic-dynamic-1")
-    line = log.insert_after(index, lambda same: same)
-    log.save()
-    assert the_root(judge(recorded)) == ("unexpected_line", *at(log, line))
-
-
-def test_a_request_that_stands_twice(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    log.insert_after(log.find('"groupId":"static"', "HEARTBEAT", nth=30), lambda same: same)
+    garbled = [
+        log.find(said, nth=2)
+        for said in ('"HEARTBEAT"', '"JOIN_GROUP"', "Preparing to rebalance group static")
+    ]
+    for index in garbled:
+        log.lines[index] = log.lines[index][: len(log.lines[index]) // 2] + "\x00\x7f###"
+    twice = log.find('"groupId":"static"', '"HEARTBEAT"', nth=30)
+    log.lines.insert(twice, log.lines[twice])
     log.save()
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
-    assert verdict["coverage"]["rejected"] == 1
+    assert verdict["coverage"]["rejected"] == len(garbled) + 1
+    for index in (*(i + (i > twice) for i in garbled), twice + 1):
+        place = f"{log.name}:{index + 1}: line not"
+        assert any(place in why for why in verdict["unknown_because"])
 
 
 def test_a_whole_log_that_is_gone(recorded: Path, judge: Judge) -> None:
-    idle = next(
-        log for log in recorded.glob("brokers/*/group.log") if '"groupId"' not in log.read_text()
-    )
-    idle.unlink()
+    log = Log.of(recorded, "failover")
+    log.path.unlink()
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
-    assert (
-        f"evidence is missing: brokers/{idle.parent.name}/group.log" in verdict["unknown_because"]
-    )
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        '"requestApiKeyName":"HEARTBEAT"',
-        '"requestApiKeyName":"JOIN_GROUP"',
-        "Preparing to rebalance",
-    ],
-)
-def test_a_garbled_line(said: str, recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "static")
-    index = log.find(said, nth=2)
-    half = len(log.lines[index]) // 2
-    log.lines[index] = log.lines[index][:half] + "\x00\x7f###"
-    log.save()
-    verdict = judge(recorded)
-    assert verdict["verdict"] == "unknown"
-    assert verdict["coverage"]["rejected"] == 1
-    assert any(f"group.log:{index + 1}: line not" in why for why in verdict["unknown_because"])
+    assert f"evidence is missing: {log.name}" in verdict["unknown_because"]
 
 
 def test_a_line_that_is_gone(recorded: Path, judge: Judge) -> None:
     log = Log.of(recorded, "static")
     del log.lines[log.find("Preparing to rebalance group static", "old generation 2")]
-    log.save(renumber=False)
+    log.save()
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
     assert any("1 lines missing" in why for why in verdict["unknown_because"])
@@ -207,7 +231,7 @@ def test_half_a_file(half: str, why: str, recorded: Path, judge: Judge) -> None:
     log = Log.of(recorded, "static")
     middle = len(log.lines) // 2
     log.lines = log.lines[:middle] if half == "first" else log.lines[middle:]
-    log.save(renumber=False)
+    log.save()
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
     assert any(why in reason for reason in verdict["unknown_because"])

@@ -1,78 +1,258 @@
 """Coherent lies: logs that agree with themselves, of coordinators that break one rule.
 
-A checker that only compares a log with itself passes every one of them.
+A checker that only compares a log with itself passes every one of them. All lies about a recording
+are told in one run folder, each as a group of its own that goes by the lie's name, beside all the
+recorded groups told truly: so they cost one judgement, and none may throw suspicion on another.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reference_coordinator.mutants import MUTANTS, Step
-from reference_coordinator.profiles import Settings, kafka_4_3
+from reference_coordinator.mutants import MUTANTS
 from reference_coordinator.step import step
+from tests.recorded.logs import RECORDINGS, Recording
 from tests.reports.conftest import Judge
-from tests.reports.lying_broker import LyingBroker
+from tests.reports.lying_broker import Storyteller, Told
+from tests.reports.retelling import retell
 
 pytestmark = pytest.mark.spark
 
-SETTINGS = Settings(initial_rebalance_delay_ms=500, min_session_timeout_ms=1_000)
+PREPARING = "Preparing to rebalance"
+REPLACED = "(reason: Group's selectedProtocol will change because static member static-0"
 
-PLACES = {
-    # what the first root is, and what its line says
-    "rebalances_on_static_replacement": (
-        "unexpected_rebalance",
-        "(reason: Group's selectedProtocol will change because static member static-0",
+LIES: dict[str, tuple[str, dict[str, str]]] = {
+    # The recorded group it is told of; what the first root is, and what the line says at its place
+    # (if something is missing: what is expected). One lie may show in two ways: an event leaves a
+    # line and an answer, both wrong, and milliseconds decide which of them comes first.
+    "rebalances_on_static_replacement": ("static", {"unexpected_rebalance": REPLACED}),
+    "takes_returning_static_for_new": (
+        "static",
+        {"unexpected_rebalance": "(reason: Adding new member static-0"},
     ),
     "keeps_old_member_id": (
-        "wrong_answer",
-        '"clientId":"static-0","requestApiKeyName":"JOIN_GROUP"',
+        "static",
+        {
+            "wrong_answer": '"clientId":"static-0","requestApiKeyName":"JOIN_GROUP"',
+            "missing_line": "static_replaced of static-0",
+        },
     ),
-    "does_not_fence": ("wrong_answer", '"clientId":"static-2","requestApiKeyName":"HEARTBEAT"'),
-    "expires_early": ("unexpected_rebalance", "(reason: removing member static-0"),
-    "answers_follower_before_leader": (
-        "wrong_answer",
-        '"requestApiKeyName":"SYNC_GROUP"',
+    "does_not_fence_heartbeats": (
+        "fencing",
+        {"wrong_answer": '"clientId":"fencing-b","requestApiKeyName":"HEARTBEAT"'},
+    ),
+    "does_not_fence_syncs": (
+        "fencing",
+        {"wrong_answer": '"clientId":"fencing-b","requestApiKeyName":"SYNC_GROUP"'},
+    ),
+    "does_not_fence_commits": (
+        "fencing",
+        {"wrong_answer": '"clientId":"fencing-b","requestApiKeyName":"OFFSET_COMMIT"'},
+    ),
+    "does_not_fence_joins": (
+        "fencing",
+        {"wrong_answer": '"clientId":"fencing-b","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "does_not_fence_leaves": (
+        "removal",
+        {"unexpected_rebalance": PREPARING, "wrong_answer": '"LEAVE_GROUP"'},
+    ),
+    "calls_the_replaced_unknown": (
+        "returning",
+        {"wrong_answer": '"clientId":"returning-b","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "replaces_without_rebalance_while_completing": (
+        "returning",
+        {"missing_rebalance": "(static_replaced)"},
+    ),
+    "does_not_tell_returning_leader": (
+        "fencing",
+        {"wrong_answer": '"clientId":"fencing-a","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "never_expires": ("sessions", {"missing_line": "session_expired of b-"}),
+    "expires_early": ("static", {"unexpected_rebalance": "(reason: removing member static-"}),
+    "expires_the_waiting": (
+        "absent",
+        {"answered_early": '"clientId":"absent-a","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "heartbeats_do_not_keep_alive": (
+        "dynamic",
+        {"unexpected_rebalance": "(reason: removing member dynamic-"},
+    ),
+    "commits_do_not_keep_alive": (
+        "sessions",
+        {"unexpected_rebalance": "(reason: removing member b-"},
+    ),
+    "syncs_do_not_keep_alive": (
+        "sessions",
+        {"unexpected_rebalance": "(reason: removing member b-"},
+    ),
+    "answers_strangers_heartbeats": (
+        "removal",
+        {"wrong_answer": '"clientId":"removal-b","requestApiKeyName":"HEARTBEAT"'},
+    ),
+    "stores_strangers_commits": (
+        "sessions",
+        {"wrong_answer": '"clientId":"sessions-b","requestApiKeyName":"OFFSET_COMMIT"'},
+    ),
+    # one member of the batch is still waited for when the other two have joined
+    "removes_the_first_alone": ("removal", {"late": PREPARING}),
+    "calls_ghosts_removed": (
+        "removal",
+        {"wrong_answer": '"groupInstanceId":"ghost","errorCode":0'},
+    ),
+    "knows_no_instances": (
+        "removal",
+        {"wrong_answer": '"groupInstanceId":"c","errorCode":25', "missing_line": "left of c-"},
+    ),
+    "rebalances_though_nobody_left": ("removal", {"unexpected_rebalance": PREPARING}),
+    "does_not_rebalance_on_leave": (
+        "removal",
+        {"wrong_answer": '"clientId":"removal-a","requestApiKeyName":"HEARTBEAT"'},
+    ),
+    "removes_no_sooner_than_sessions_end": ("removal", {"missing_line": "line left of "}),
+    "has_no_initial_delay": ("fencing", {"answered_early": '"JOIN_GROUP"'}),
+    "does_not_extend_initial_delay": ("forming", {"answered_early": '"JOIN_GROUP"'}),
+    "drops_absent_static": (
+        "absent",
+        {"wrong_members": " generation 2 ", "wrong_answer": '"JOIN_GROUP"'},
+    ),
+    "keeps_absent_dynamic": ("absent", {"wrong_members": " generation 2 "}),
+    # nobody says anything before the one that was absent returns, and counts as a member still
+    "waits_for_ever": ("absent", {"unexpected_line": "groupInstanceId=b "}),
+    "waits_too_briefly": ("absent", {"answered_early": '"JOIN_GROUP"'}),
+    "does_not_wait_for_the_pending": (
+        "pending",
+        {"early": "(reason: Leader ", "answered_early": '"JOIN_GROUP"'},
+    ),
+    "waits_for_the_pending_for_ever": ("pending", {"late": "(reason: Leader "}),
+    "gives_no_id_first": ("mixed", {"unexpected_line": " with unknown member id joins group"}),
+    "has_no_max_size": ("full", {"unexpected_line": "groupInstanceId=extra "}),
+    "counts_one_too_many": (
+        "full",
+        {"answered_early": '"clientId":"full-e","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "does_not_tell_of_rebalances": ("leading", {"wrong_answer": '"HEARTBEAT"'}),
+    "rebalances_for_unchanged_follower": (
+        "leading",
+        {"unexpected_rebalance": "(reason: Updating metadata for member b-"},
+    ),
+    "lets_leader_rejoin_quietly": (
+        "leading",
+        {"answered_early": '"clientId":"leading-a","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "keeps_generation": ("leading", {"wrong_answer": '"JOIN_GROUP"'}),
+    "picks_another_leader": ("leading", {"wrong_answer": '"JOIN_GROUP"'}),
+    "tells_leader_of_itself_alone": (
+        "fencing",
+        {"wrong_answer": '"clientId":"fencing-a","requestApiKeyName":"JOIN_GROUP"'},
+    ),
+    "takes_heartbeats_of_old_generations": (
+        "sessions",
+        {"wrong_answer": '"clientId":"sessions-a","requestApiKeyName":"HEARTBEAT"'},
+    ),
+    "takes_commits_of_old_generations": (
+        "sessions",
+        {"wrong_answer": '"clientId":"sessions-a","requestApiKeyName":"OFFSET_COMMIT"'},
+    ),
+    "takes_commits_while_completing": (
+        "returning",
+        {"wrong_answer": '"clientId":"returning-c","requestApiKeyName":"OFFSET_COMMIT"'},
+    ),
+    "answers_follower_before_leader": ("leading", {"answered_early": '"SYNC_GROUP"'}),
+    "gives_everyone_the_leaders_share": ("full", {"wrong_answer": '"SYNC_GROUP"'}),
+    "never_evicts_the_unsynced": (
+        "silent",
+        {"wrong_reason": "(reason: Leader ", "wrong_answer": '"HEARTBEAT"'},
+    ),
+    "evicts_the_unsynced_early": (
+        "silent",
+        {"early": "on pending sync", "unexpected_rebalance": "on pending sync"},
+    ),
+    "forgets_the_group": ("failover", {"wrong_answer": '"HEARTBEAT"'}),
+    "forgets_instance_ids": ("failover", {"wrong_answer": '"HEARTBEAT"'}),
+    "forgets_assignments": (
+        "failover",
+        {"wrong_answer": '"clientId":"failover-a","requestApiKeyName":"SYNC_GROUP"'},
+    ),
+    "forgets_dynamic_members": (
+        "failover",
+        {"wrong_answer": '"clientId":"failover-d","requestApiKeyName":"HEARTBEAT"'},
+    ),
+    "forgets_the_generation": ("failover", {"wrong_answer": '"HEARTBEAT"'}),
+    "starts_no_sessions": ("failover", {"missing_line": "session_expired of c-"}),
+    "rebalances_what_it_loads": ("failover", {"unexpected_rebalance": "(reason: Leader "}),
+    "does_not_store_new_id": (
+        "failover",
+        {"wrong_answer": '"clientId":"failover-b","requestApiKeyName":"HEARTBEAT"'},
+    ),
+    "speaks_without_office": (
+        "failover",
+        {"wrong_answer": '"clientId":"failover-b","requestApiKeyName":"HEARTBEAT"'},
     ),
 }
 
 
-def retell(folder: Path, coordinator: Step) -> None:
-    """Write every broker's log anew, as another coordinator would have printed it."""
-    for log in folder.glob("brokers/*/group.log"):
-        if '"groupId"' in log.read_text():
-            log.write_text(
-                LyingBroker(log, coordinator, kafka_4_3().with_settings(SETTINGS)).tell()
-            )
+@dataclass(frozen=True)
+class Judged:
+    """A recording that was told anew with all lies, and the verdict on it."""
+
+    recording: Recording
+    folder: Path
+    verdict: dict[str, Any]
+    truth: dict[str, list[Told]]
+    lies: dict[str, list[Told]]
+
+    def roots(self, group: str) -> list[dict[str, Any]]:
+        """Return what was found of a group that follows from nothing else, in order."""
+        found = [f for f in self.verdict["findings"] if f["group"] == group and f["root"]]
+        return sorted(found, key=lambda finding: finding["at_ms"])
+
+    def line(self, finding: dict[str, Any]) -> str:
+        """Return the log line at the place of a finding."""
+        place = finding["log"]
+        return (self.folder / place["file"]).read_text().splitlines()[place["line"] - 1]
 
 
-def test_the_truth_told_anew_passes(recorded: Path, judge: Judge) -> None:
-    retell(recorded, step)
-    verdict = judge(recorded)
-    assert verdict["findings"] == []
-    assert verdict["verdict"] == "pass"
+@pytest.fixture(scope="module", params=RECORDINGS)
+def judged(
+    request: pytest.FixtureRequest, judge: Judge, tmp_path_factory: pytest.TempPathFactory
+) -> Judged:
+    recording = RECORDINGS[request.param]
+    truth = {group: Storyteller(recording, group, group, step).tell() for group in recording.groups}
+    lies = {
+        lie: Storyteller(recording, group, lie, MUTANTS[lie]).tell()
+        for lie, (group, _) in LIES.items()
+    }
+    folder = tmp_path_factory.mktemp("lies") / "run"
+    retell(recording, [*truth.values(), *lies.values()], folder)
+    return Judged(recording, folder, judge(folder), truth, lies)
 
 
 def test_every_mutant_is_judged() -> None:
-    assert {*PLACES, "never_expires"} == set(MUTANTS)
+    assert LIES.keys() == MUTANTS.keys()
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_a_coherent_lie_fails_at_its_place(name: str, recorded: Path, judge: Judge) -> None:
-    retell(recorded, MUTANTS[name])
-    verdict = judge(recorded)
-    assert verdict["verdict"] == "fail"
-    roots = [finding for finding in verdict["findings"] if finding["root"]]
-    first = min(roots, key=lambda finding: finding["at_ms"])
-    kind, said = PLACES[name]
-    assert first["kind"] == kind
-    place = first["log"]
-    assert said in (recorded / place["file"]).read_text().splitlines()[place["line"] - 1]
+def test_the_truth_told_anew_has_no_finding(judged: Judged) -> None:
+    assert [f for f in judged.verdict["findings"] if f["group"] in judged.truth] == []
+    for group in judged.truth:
+        told = judged.verdict["groups"][group]
+        asked = len(judged.recording.evidence(group).requests)
+        assert told["responses_explained"] == told["responses_checked"] == asked
+    assert judged.verdict["unknown_because"] == []
 
 
-def test_a_session_that_never_expires_is_missed(recorded: Path, judge: Judge) -> None:
-    retell(recorded, MUTANTS["never_expires"])
-    verdict = judge(recorded)
-    assert verdict["verdict"] == "fail"
-    first = min((f for f in verdict["findings"] if f["root"]), key=lambda f: f["at_ms"])
-    assert (first["kind"], first["group"]) == ("missing_rebalance", "static")
-    assert "session_expired" in first["expected"]
+@pytest.mark.parametrize("lie", LIES)
+def test_a_coherent_lie_fails_at_its_place(lie: str, judged: Judged) -> None:
+    group, places = LIES[lie]
+    true = Storyteller(judged.recording, group, lie, step).tell()
+    assert judged.lies[lie] != true, "the evidence does not exercise it"
+    assert judged.verdict["verdict"] == "fail"
+    first, *_ = judged.roots(lie)
+    assert first["proven"]
+    assert first["kind"] in places
+    said = first["expected"] if first["kind"].startswith("missing") else judged.line(first)
+    assert places[first["kind"]] in said
+    assert f" {lie} " in judged.line(first) or f'"groupId":"{lie}"' in judged.line(first)

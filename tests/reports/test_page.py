@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from reports import page
+from reports import costs, page
+from reports.costs import Costs
 from reports.scenes import Join, Scenes
 from reports.verdict import Collected, Gap, judge
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
@@ -50,6 +51,16 @@ def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):
     assert "groupquake run made-up-bounce --seed 42" in passed.text
 
 
+def test_without_serial_numbers_nobody_claims_that_no_line_is_missing(passed, tmp_path):
+    made = made_up(tmp_path)
+    made.environment.update(kafka_version="3.9.1", coordinator="scala")
+    told = read(made).text
+    assert "no line of it is missing" in passed.text
+    assert "no line of it is missing" not in told
+    assert "No gaps seen: each log runs from its broker's start to its end." in told
+    assert ("carry no serial numbers" in told, "carry no serial" in passed.text) == (True, False)
+
+
 def test_tables_hold_the_counts(passed):
     assert "static 1 0 0 0 1 dynamic 1 16 0 0 17" in passed.text
     assert "static 400 400 0 dynamic 500 500 0" in passed.text
@@ -89,15 +100,25 @@ def test_a_fail_leads_to_its_findings(failed):
     assert marked == {name for name in failed.ids if name.startswith("finding-")}
 
 
+def test_a_counterexample_is_named(tmp_path):
+    run, verdict, *rest = made_up(tmp_path).finish()
+    files = ["counterexample.txt", "test_counterexample.py"]
+    told = {"group": "dynamic", "requests": 7, "left_out": 93, "minimal": True, "files": files}
+    shown = Page(page.render(run, verdict | {"counterexample": told}, *rest))
+    assert "7 of 100 requests of group dynamic show the first wrong answer, and none" in shown.text
+    assert "Beside this report: counterexample.txt , test_counterexample.py ." in shown.text
+
+
 def test_consequences_are_folded_below_their_root(failed):
-    folded = [tag for tag in failed.tags if tag == "details"]
-    assert len(folded) == 1
+    assert sum(a.get("class") == "consequences" for _, a in failed.elements) == 1
     assert "1 consequence : would not have happened without it" in failed.text.replace(
         "consequence:", "consequence :"
     )
     root, consequence = failed.ids.index("finding-1"), failed.ids.index("finding-2")
     assert consequence == root + 1
-    assert failed.source.index("<details>") < failed.source.index('id="finding-2"')
+    assert failed.source.index('<details class="consequences">') < failed.source.index(
+        'id="finding-2"'
+    )
     assert failed.source.index('id="finding-2"') < failed.source.index("</details>")
 
 
@@ -126,7 +147,9 @@ def test_an_unmet_expectation_alone_is_told_apart_from_wrong_brokers(tmp_path):
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
     data = Collected([], [], [], [], [], {}, {}, {}, {}, {}, [], {}, [])
-    empty = Page(page.render(run, judge(run, data, [], None), data, Scenes((), (), {})))
+    judged = judge(run, data, [], None)
+    costs.add(judged, Costs(), run, [])
+    empty = Page(page.render(run, judged, data, Scenes((), (), {}), Costs()))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text
 
@@ -170,12 +193,14 @@ def test_same_input_same_bytes(tmp_path):
 
 
 def test_tables_and_figure_are_named_for_those_who_cannot_see_them(failed):
-    assert failed.tags.count("caption") == failed.tags.count("table") == 6
-    (chart,) = [
-        attributes for _, attributes in failed.elements if attributes.get("id") == "timeline"
-    ]
-    assert chart["role"] == "img"
-    assert chart["aria-label"]
+    assert failed.tags.count("caption") == failed.tags.count("table") == 10
+    charts = {
+        attributes["id"]: attributes
+        for _, attributes in failed.elements
+        if attributes.get("role") == "img"
+    }
+    assert set(charts) == set(failed.figures) == {"timeline", "stops", "owners-1", "owners-2"}
+    assert all(chart["aria-label"] for chart in charts.values())
 
 
 def test_large_groups_get_lanes_for_those_with_faults_first(tmp_path):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reports.charts import GENERATION_COLOURS, REBALANCING, Block, Span, timeline
+from reports.charts import GENERATION_COLOURS, Block, timeline
+from reports.drawing import REBALANCING, Span
 from reports.scenes import Join, Period, Scenes, Stretch, periods, stretches
 
 ZERO = 1_000_000.0

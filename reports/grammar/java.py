@@ -1,10 +1,10 @@
-"""The lines a group coordinator writes, as one table: name, loggers, regex, fields.
+"""What the Java coordinator writes: Kafka 3.9 and 4.x, seen on live brokers.
 
-Messages are matched whole, after the coordinator's prefix. Source: Kafka 4.3.0, Java coordinator,
-seen on live brokers; wording of classic-group lines unchanged since 3.7.
+The wording of classic-group lines is unchanged since 3.7; in 3.9 the runtime's loggers stand in
+another package, and its share of the lines is a little smaller.
 """
 
-from dataclasses import dataclass
+from reports.grammar.form import Grammar, Template
 
 PREFIX = r"^\[GroupCoordinator id=(\d+)(?: topic=__consumer_offsets partition=(\d+))?\] ((?s:.*))$"
 """Broker id, offsets partition if the line is a shard's, message."""
@@ -14,18 +14,13 @@ SHARD = "org.apache.kafka.coordinator.group.GroupCoordinatorShard"
 OFFSETS = "org.apache.kafka.coordinator.group.OffsetMetadataManager"
 CLASSIC_GROUP = "org.apache.kafka.coordinator.group.classic.ClassicGroup"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
-RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
-EVENTS = "org.apache.kafka.coordinator.common.runtime.MultiThreadedEventProcessor"
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """One line: `fields` name the regex's groups in their order."""
-
-    name: str
-    loggers: tuple[str, ...]
-    regex: str
-    fields: tuple[str, ...] = ()
+_PACKAGES = (
+    "org.apache.kafka.coordinator.common.runtime",
+    "org.apache.kafka.coordinator.group.runtime",
+)
+RUNTIME = tuple(f"{package}.CoordinatorRuntime" for package in _PACKAGES)
+EVENTS = tuple(f"{package}.MultiThreadedEventProcessor" for package in _PACKAGES)
+"""The first of each from 4.0 on, the other up to 3.9."""
 
 
 def _manager(name: str, regex: str, *fields: str) -> Template:
@@ -33,7 +28,7 @@ def _manager(name: str, regex: str, *fields: str) -> Template:
 
 
 def _runtime(name: str, regex: str, *fields: str) -> Template:
-    return Template(name, (RUNTIME, SERVICE, EVENTS), f"^{regex}$", fields)
+    return Template(name, (*RUNTIME, SERVICE, *EVENTS), f"^{regex}$", fields)
 
 
 _LOAD = r"__consumer_offsets-(\d+)"
@@ -109,6 +104,7 @@ TEMPLATES: tuple[Template, ...] = (
         r"Static member which joins during Stable stage and doesn't affect the selected protocol "
         r"will not trigger a rebalance\.",
     ),
+    _manager("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
     _manager(
         "persist_failed",
         r"Failed to persist metadata for group (.+) static member (.+) with group instance id "
@@ -232,7 +228,21 @@ TEMPLATES: tuple[Template, ...] = (
         "loading", rf"Scheduling loading of metadata from {_LOAD} with epoch \d+", "partition"
     ),
     _runtime(
-        "loaded", rf"Finished loading of metadata from {_LOAD} with epoch \d+ in .*", "partition"
+        "loaded",
+        rf"Finished loading of metadata from {_LOAD} with epoch (\d+) in .*",
+        "partition",
+        "epoch",
+    ),
+    _runtime(
+        "load_ignored",
+        rf"(?:Ignored loading metadata from|The coordinator) {_LOAD} "
+        r"(?:since current epoch .*|is already active\.|is already loading metadata\.)",
+        "partition",
+    ),
+    _runtime(
+        "load_failed",
+        rf"Failed to load metadata from {_LOAD} with epoch \d+ due to .*",
+        "partition",
     ),
     _runtime(
         "unload_scheduled",
@@ -244,6 +254,8 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     _runtime("unloaded", rf"Finished unloading metadata for {_LOAD} with epoch .*", "partition"),
     _runtime("unload_ignored", rf"Ignored unloading metadata for {_LOAD} in epoch .*", "partition"),
+    # events that came when the broker was on its way out
+    _runtime("closed_event", r"Execution of .* failed due to EventProcessor is closed\.\."),
     _runtime("starting", r"Starting up\."),
     _runtime("started", r"Startup complete\."),
     _runtime("shutting_down", r"Shutting down\."),
@@ -253,22 +265,6 @@ TEMPLATES: tuple[Template, ...] = (
     _runtime("events_closed", r"Event processor closed\."),
     _runtime("shut_down", r"Shutdown complete\."),
 )
-
-FIRST_WORDS = "] Starting up."
-"""How the message of a broker's first line ends; a life of its log begins with each."""
-LAST_LINE = "shut_down"
-"""The template of its last: a log is whole if it runs from the one to the other without a gap."""
-
-IRRELEVANT_LOGGERS: tuple[str, ...] = (
-    "org.apache.kafka.coordinator.common.runtime.CoordinatorTimerImpl",
-    "org.apache.kafka.coordinator.common.runtime.SnapshottableCoordinator",
-)
-"""Loggers whose lines say nothing about a group's rebalances: a closed list."""
-
-GROUP_APIS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
-"""The requests that go through the oracle."""
-KIP_848_APIS = ("CONSUMER_GROUP_HEARTBEAT",)
-"""Requests of the other protocol: a group that sends one is beyond the oracle."""
 
 REASONS: tuple[tuple[str, str], ...] = (
     ("new_member", r"^Adding new member (.+) with group instance id "),
@@ -285,4 +281,20 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"^Error .* when storing group assignment ?during SyncGroup \(member: (.+)\)",
     ),
 )
-"""Reason classes of "Preparing to rebalance", each with the member it names (group 1)."""
+
+JAVA = Grammar(
+    coordinator="java",
+    prefix=PREFIX,
+    loggers="org.apache.kafka.coordinator.",
+    loggers_without_prefix=(),
+    irrelevant_loggers=tuple(
+        f"{package}.{name}"
+        for package in _PACKAGES
+        for name in ("CoordinatorTimerImpl", "SnapshottableCoordinator")
+    ),
+    templates=TEMPLATES,
+    reasons=REASONS,
+    first_words="] Starting up.",
+    last_template="shut_down",
+)
+"""The Java coordinator, its lines in the form that 4.3 gives them."""

@@ -1,0 +1,97 @@
+"""Gaps: where evidence is missing or unreadable, and which of them a fault accounts for."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reports.ingest import END_MISSING
+
+NOT_UNDERSTOOD = "line not understood"
+KILL_MS = 1_000.0
+"""How long after the note that it was killed a broker's last line may seem to stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A place where evidence is missing or unreadable; its time may be unreadable, too."""
+
+    broker: str
+    file: str
+    line: int
+    at_ms: float | None
+    what: str
+
+
+def unreadable(row: Mapping[str, Any]) -> Gap:
+    """Make a gap of a line that nothing understands."""
+    what = f"{NOT_UNDERSTOOD}: {row['text'][:120]}"
+    return Gap(row["broker"], row["file"], row["line"], row["at_ms"], what)
+
+
+def missing(row: Mapping[str, Any]) -> Gap:
+    """Make a gap of a hole in a log."""
+    file = f"brokers/{row['broker']}/group.log"
+    return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
+
+
+def without_kills(
+    gaps: Sequence[Gap], kills: Sequence[tuple[str, float]], silence: Mapping[str, float]
+) -> list[Gap]:
+    """Leave out what kills explain: that a log ends there, and a last line cut off.
+
+    `kills` are (broker, when); each ends one life of one log. What a broker has written is on disk
+    when it is killed: `silence` says how long, in ms, one that served groups may have had nothing
+    to write; a log that ends earlier was cut.
+    """
+    left = list(gaps)
+    for broker, killed_ms in sorted(kills, key=lambda kill: kill[1]):
+        ends = [
+            gap
+            for gap in left
+            if (gap.broker, gap.what) == (broker, END_MISSING)
+            and gap.at_ms is not None
+            and killed_ms - silence.get(broker, float("inf")) <= gap.at_ms <= killed_ms + KILL_MS
+        ]
+        left = _without_last(left, ends)
+    return left
+
+
+def without_cuts(gaps: Sequence[Gap], cut_short: Collection[str]) -> list[Gap]:
+    """Leave out that the last lives of brokers (ids) have no end: they were killed over it.
+
+    Their logs are known to be as long as when they were killed.
+    """
+    left = list(gaps)
+    for broker in cut_short:
+        left = _without_last(left, [g for g in left if (g.broker, g.what) == (broker, END_MISSING)])
+    return left
+
+
+def _without_last(gaps: list[Gap], ends: Sequence[Gap]) -> list[Gap]:
+    """Leave out the last of some ends of a log, with the half of a line that may follow it."""
+    if not ends:
+        return gaps
+    end = max(ends, key=lambda gap: gap.line)
+    return [gap for gap in gaps if gap != end and not _cut_off(gap, end)]
+
+
+def _cut_off(gap: Gap, end: Gap) -> bool:
+    """Tell whether a gap is the half of a line that follows the end of a log."""
+    behind = (gap.broker, gap.line) == (end.broker, end.line + 1)
+    return behind and gap.what.startswith(NOT_UNDERSTOOD)
+
+
+def by_group(gaps: Sequence[Gap], spans: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Give, for each group, the earliest time that a gap of its evidence may have touched.
+
+    `spans` give each group's first request and its longest wait in ms: a request that is missing
+    may have waited as long as a rebalance lasts at the most. What has no time may be of any.
+    """
+    first: dict[str, float] = {}
+    for group, span in spans.items():
+        wait_ms = span["wait_ms"] or 0.0
+        began_ms = span["first_ms"] - wait_ms
+        times = [began_ms if gap.at_ms is None else gap.at_ms for gap in gaps]
+        if touching := [at_ms for at_ms in times if at_ms >= began_ms]:
+            first[group] = min(touching) - wait_ms
+    return first

@@ -1,0 +1,330 @@
+"""What the Scala coordinator writes: Kafka 3.9, seen on live brokers.
+
+Template names are those of the Java coordinator: a line means the same, whoever wrote it.
+"""
+
+from reports.grammar.form import Grammar, Template
+
+PREFIX = (
+    r"^(?:\[(?:GroupCoordinator |GroupMetadataManager brokerId=)(\d+)\]:? )?"
+    r"()((?s:.*))$"
+)
+"""Broker id where the line has one, nothing, message: a partition stands in messages alone."""
+
+COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
+MANAGER = "kafka.coordinator.group.GroupMetadataManager"
+GROUP = "kafka.coordinator.group.GroupMetadata"
+LOADED = "kafka.coordinator.group.GroupMetadata$"
+
+_PARTITION = r"\(__consumer_offsets-(\d+)\)"
+_MEMBER = r"MemberMetadata\(memberId=(.+?), groupInstanceId=.*\)"
+_OFFSETS = r"__consumer_offsets-(\d+)"
+
+
+def _coordinator(name: str, regex: str, *fields: str) -> Template:
+    return Template(name, (COORDINATOR,), f"^{regex}$", fields)
+
+
+def _manager(name: str, regex: str, *fields: str) -> Template:
+    return Template(name, (MANAGER,), f"^{regex}$", fields)
+
+
+TEMPLATES: tuple[Template, ...] = (
+    # the life of a rebalance
+    _coordinator(
+        "preparing",
+        r"Preparing to rebalance group (.+) in state PreparingRebalance "
+        rf"with old generation (-?\d+) {_PARTITION} \(reason: (.*)\)",
+        "group",
+        "generation",
+        "partition",
+        "reason",
+    ),
+    _coordinator(
+        "stabilized",
+        rf"Stabilized group (.+) generation (\d+) {_PARTITION} with (\d+) members",
+        "group",
+        "generation",
+        "partition",
+        "members",
+    ),
+    _coordinator(
+        "assignment",
+        r"Assignment received from leader (.+) for group (.+) for generation (\d+)\. "
+        r"The group has (\d+) members, (\d+) of which are static\.",
+        "member",
+        "group",
+        "generation",
+        "members",
+        "static_members",
+    ),
+    _coordinator(
+        "empty",
+        rf"Group (.+) with generation (\d+) is now empty {_PARTITION}",
+        "group",
+        "generation",
+        "partition",
+    ),
+    # members coming
+    _coordinator(
+        "dynamic_given_id",
+        r"Dynamic member with unknown member id joins group (.+) in \w+ state\. "
+        r"Created a new member id (.+) and request the member to rejoin with this id\.",
+        "group",
+        "member",
+    ),
+    _coordinator(
+        "dynamic_added",
+        r"Dynamic Member with unknown member id joins group (.+) in \w+ state\. "
+        r"Created a new member id (.+) for this member and add to the group\.",
+        "group",
+        "member",
+    ),
+    _coordinator(
+        "pending_joins",
+        r"Pending dynamic member with id (.+) joins group (.+) in \w+ state\. "
+        r"Adding to the group now\.",
+        "member",
+        "group",
+    ),
+    _coordinator(
+        "static_added",
+        r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
+        r"in \w+ state\. Created a new member id (.+) for this member and add to the group\.",
+        "instance",
+        "group",
+        "member",
+    ),
+    _coordinator(
+        "static_replaced",
+        r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
+        r"in \w+ state\. Replacing previously mapped member (.+) with this groupInstanceId\.",
+        "instance",
+        "group",
+        "member",
+    ),
+    _coordinator(
+        "static_no_rebalance",
+        r"Static member which joins during Stable stage and doesn't affect selectProtocol "
+        r"will not trigger rebalance\.",
+    ),
+    # writes that fail: while a replica is down they time out
+    _coordinator("persist_failed", r"Failed to persist metadata for group (.+): .*", "group"),
+    _coordinator("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
+    _manager(
+        "commit_failed",
+        r"Offset commit Map\(.*\) from group (.+), consumer (.*) with generation (-?\d+) "
+        r"failed when appending to log due to .*",
+        "group",
+        "member",
+        "generation",
+    ),
+    _manager(
+        "metadata_failed",
+        r"(?:Metadata from|Appending metadata message for) group (.+?) (?:with )?generation (\d+) "
+        r"failed .*",
+        "group",
+        "generation",
+    ),
+    _coordinator(
+        "fenced",
+        r"Request memberId=(.*) for static member with groupInstanceId=(.+) is fenced by current "
+        r"memberId=.+ during operation [\w-]+",
+        "member",
+        "instance",
+    ),
+    _coordinator(
+        "unexpected_rejoin",
+        r"Attempt to add rejoining member (.+) of group (.+) in unexpected group state \w+",
+        "member",
+        "group",
+    ),
+    # members going
+    _coordinator(
+        "session_expired",
+        r"Member (.+) in group (.+) has failed, removing it from the group",
+        "member",
+        "group",
+    ),
+    _coordinator(
+        "pending_expired",
+        r"Pending member (.+) in group (.+) has been removed after session timeout expiration\.",
+        "member",
+        "group",
+    ),
+    _coordinator(
+        "left",
+        rf"Member {_MEMBER} has left group (.+) through explicit `LeaveGroup`; client reason: .*",
+        "member",
+        "group",
+    ),
+    _coordinator(
+        "pending_left",
+        r"Pending member with memberId=(.+) has left group (.+) "
+        r"through explicit `LeaveGroup` request",
+        "member",
+        "group",
+    ),
+    _coordinator(
+        "already_removed", r"Member (.+) has already been removed from the group\.", "member"
+    ),
+    _coordinator(
+        "heartbeat_of_nobody",
+        r"Member id (.+) was not found in (.+) during heartbeat completion check",
+        "member",
+        "group",
+    ),
+    _coordinator(
+        "expiry_after_delete",
+        r"Received notification of heartbeat expiration for member (.+) after group (.+) "
+        r"had already been unloaded or deleted\.",
+        "member",
+        "group",
+    ),
+    # the join and sync phases
+    _coordinator(
+        "absent_dynamic_removed",
+        r"Group (.+) removed dynamic members who haven't joined: .*",
+        "group",
+    ),
+    Template(
+        "leader_absent",
+        (GROUP,),
+        r"^Group leader \[member\.id: (.+), group\.instance\.id: .+\] failed to join before "
+        r"rebalance timeout, .*$",
+        ("member",),
+    ),
+    _coordinator(
+        "nobody_rejoined",
+        r"Group (.+) could not complete rebalance because no members rejoined",
+        "group",
+    ),
+    _coordinator("dead", r"Group (.+) is dead, skipping rebalance stage", "group"),
+    _coordinator(
+        "unsynced_removed",
+        r"Group (.+) removed members who haven't sent their sync request: .*",
+        "group",
+    ),
+    _coordinator(
+        "late_sync_timer",
+        r"Received unexpected notification of sync expiration (?:for|after group) (.+?) "
+        r"(?:with an old generation|already transitioned).*",
+        "group",
+    ),
+    _coordinator(
+        "empty_assignments",
+        r"Setting empty assignments for members .+ of (.+) for generation (\d+)",
+        "group",
+        "generation",
+    ),
+    _coordinator(
+        "empty_assignment_sent",
+        r"Sending empty assignment to member (.+) of (.+) for generation (\d+) with no errors",
+        "member",
+        "group",
+        "generation",
+    ),
+    _coordinator("simple_group", r"Creating simple consumer group (.+) via manual .*", "group"),
+    # the coordinator's own coming and going
+    _coordinator(
+        "group_loaded",
+        r"Loading group metadata for (.+) with generation (-?\d+)",
+        "group",
+        "generation",
+    ),
+    Template(
+        "member_loaded",
+        (LOADED,),
+        rf"^Loaded member {_MEMBER} in group (.+) with generation (-?\d+)\.$",
+        ("member", "group", "generation"),
+    ),
+    _manager("record_loaded", r"Loaded group metadata GroupMetadata\(.*"),
+    _coordinator(
+        "group_unloaded",
+        r"Unloading group metadata for (.+) with generation (-?\d+)",
+        "group",
+        "generation",
+    ),
+    _coordinator("groups_deleted", r"The following groups were deleted: .*"),
+    _manager("group_expired", r"Group (.+) transitioned to Dead in generation \d+", "group"),
+    _manager("offsets_expired", r"Removed \d+ expired offsets in \d+ milliseconds\."),
+    _coordinator(
+        "offsets_removed", r"Removed \d+ offsets associated with deleted partitions: .*\."
+    ),
+    _coordinator("elected", r"Elected as the group coordinator for partition \d+ in epoch \d+"),
+    _coordinator("resigned", r"Resigned as the group coordinator for partition \d+ in epoch .*"),
+    _manager(
+        "load_scheduled",
+        rf"Scheduling loading of offsets and group metadata from {_OFFSETS} for epoch \d+",
+        "partition",
+    ),
+    _manager(
+        "loading",
+        rf"Started loading offsets and group metadata from {_OFFSETS} for epoch \d+",
+        "partition",
+    ),
+    _manager(
+        "loaded",
+        rf"Finished loading offsets and group metadata from {_OFFSETS} in .* for epoch (\d+), .*",
+        "partition",
+        "epoch",
+    ),
+    _manager(
+        "load_ignored",
+        rf"(?:Not loading|Already loading) offsets and group metadata (?:for|from) {_OFFSETS}.*",
+        "partition",
+    ),
+    _manager(
+        "unload_scheduled",
+        rf"Scheduling unloading of offsets and group metadata from {_OFFSETS}",
+        "partition",
+    ),
+    _manager(
+        "unload_started",
+        rf"Started unloading offsets and group metadata for {_OFFSETS} for coordinator epoch .*",
+        "partition",
+    ),
+    _manager(
+        "unloaded",
+        rf"Finished unloading {_OFFSETS} for coordinator epoch .*",
+        "partition",
+    ),
+    _manager(
+        "unload_ignored",
+        rf"Not removing offsets and group metadata for {_OFFSETS} in epoch .*",
+        "partition",
+    ),
+    _coordinator("starting", r"Starting up\."),
+    _coordinator("started", r"Startup complete\."),
+    _coordinator("shutting_down", r"Shutting down\."),
+    _coordinator("shut_down", r"Shutdown complete\."),
+)
+
+REASONS: tuple[tuple[str, str], ...] = (
+    ("new_member", r"^Adding new member (.+) with group instance id "),
+    ("static_replaced", r"^Updating metadata for static member (.+) with instance id "),
+    ("member_metadata", r"^Updating metadata for member (.+) during "),
+    ("leader_rejoin", r"^Leader (.+) re-joining group during "),
+    ("protocol_change", r"^Group's selectedProtocol will change because static member (.+) with "),
+    ("session_expired", r"^removing member (.+) on heartbeat expiration"),
+    ("leave", r"^Removing member (.+) on LeaveGroup"),
+    ("pending_sync", r"^Removing (?:Hash)?Set\((.*)\) on pending sync request expiration"),
+    ("over_capacity", r"^Freshly-loaded group is over capacity \((.+)\)"),
+    (
+        "assignment_error",
+        r"^Error .* when storing group assignment during SyncGroup \(member: (.+)\)",
+    ),
+)
+
+SCALA = Grammar(
+    coordinator="scala",
+    prefix=PREFIX,
+    loggers="kafka.coordinator.group.",
+    loggers_without_prefix=(GROUP, LOADED),
+    irrelevant_loggers=(),
+    templates=TEMPLATES,
+    reasons=REASONS,
+    first_words="]: Starting up.",
+    last_template="shut_down",
+)
+"""The Scala coordinator of Kafka 3.9."""

@@ -1,0 +1,177 @@
+"""What members saw: whose each partition was and when, and when a member was stopped.
+
+Source is the client history, `history.jsonl`; a run that has none gives empty tables. What a
+client says of itself is shown beside the brokers' logs and never judged: a member that was fenced
+or evicted believes that it owns its partitions until it is told.
+"""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+HISTORY = "history.jsonl"
+"""Where in a run folder the client history is."""
+LINE = (
+    "at_ms DOUBLE, member STRING, group STRING, kind STRING, event STRING, partitions ARRAY<STRING>"
+)
+"""What is read of its lines; partitions are written `topic-number`."""
+
+MEMBERSHIP = """
+SELECT
+    at_ms, tie, member, group, kind, event, partitions,
+    -- a member's second process goes by the member's name with this at its end
+    regexp_replace(member, '[.]duplicate$', '') AS name,
+    -- what is said of what a client had when its life was over; `created` again without a word of
+    -- the last one's end means that it is not known how that one ended
+    CASE event
+        WHEN 'fenced' THEN 'fenced' WHEN 'killed' THEN 'killed' WHEN 'created' THEN 'vanished'
+        WHEN 'closing' THEN 'closed' WHEN 'closed' THEN 'closed'
+    END AS gone_as,
+    -- the first window goes by group, and all others too, so that rows are sent round only once
+    max(at_ms) OVER (PARTITION BY group) AS last_ms
+FROM (
+    SELECT
+        *,
+        -- the order of events that bear the same time; null or 0 for what is not about membership
+        array_position(
+            array(
+                'fenced', 'closing', 'revoked', 'lost', 'killed', 'closed', 'created', 'assigned'
+            ),
+            event
+        ) AS tie
+    FROM {lines}
+)
+WHERE tie > 0 AND at_ms IS NOT NULL AND member IS NOT NULL AND group IS NOT NULL
+"""
+
+INTERVALS = """
+WITH events AS (
+    SELECT
+        *,
+        -- the first after it: backwards, so that Spark goes through the window only once
+        min(IF(gone_as IS NULL, NULL, struct(at_ms, tie, gone_as AS ended_as))) OVER (
+            PARTITION BY group, member ORDER BY at_ms DESC, tie DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS gone
+    FROM {membership}
+),
+by_partition AS (
+    SELECT *, explode(partitions) AS partition FROM events
+    WHERE event IN ('assigned', 'revoked', 'lost')
+),
+ended AS (
+    SELECT
+        *,
+        coalesce(
+            least(
+                gone,
+                lead(struct(at_ms, tie, event AS ended_as)) OVER (
+                    PARTITION BY group, member, partition ORDER BY at_ms, tie
+                )
+            ),
+            struct(last_ms AS at_ms, 0 AS tie, 'open' AS ended_as)
+        ) AS end
+    FROM by_partition
+),
+holdings AS (
+    SELECT
+        group, partition, member, name, kind,
+        at_ms AS from_ms, end.at_ms AS until_ms, end.ended_as AS ended_as
+    FROM ended WHERE event = 'assigned'
+),
+in_succession AS (
+    SELECT
+        *,
+        lag(name) OVER succession != name AS moved,
+        max(struct(until_ms, member)) OVER (
+            PARTITION BY group, partition ORDER BY from_ms, until_ms, member
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS last
+    FROM holdings
+    WINDOW succession AS (PARTITION BY group, partition ORDER BY from_ms, until_ms, member)
+)
+SELECT
+    group, partition, member, kind, from_ms, until_ms, ended_as,
+    coalesce(moved, false) AS moved,
+    -- to the precision of the history, so that sums do not depend on their order
+    IF(from_ms > last.until_ms, round(from_ms - last.until_ms, 1), 0.0D) AS unowned_ms,
+    IF(last.until_ms > from_ms, round(least(until_ms, last.until_ms) - from_ms, 1), 0.0D)
+        AS overlap_ms,
+    IF(last.until_ms > from_ms, last.member, NULL) AS overlaps
+FROM in_succession
+"""
+
+STOPS = """
+WITH lives AS (
+    SELECT
+        *,
+        CASE WHEN event = 'assigned' THEN size(partitions)
+             WHEN event IN ('revoked', 'lost') THEN -size(partitions) ELSE 0 END AS change,
+        sum(IF(event = 'created', 1, 0)) OVER in_time AS life
+    FROM {membership}
+    WINDOW in_time AS (PARTITION BY group, member ORDER BY at_ms, tie)
+),
+known AS (
+    SELECT
+        *,
+        sum(change) OVER in_life AS held,
+        max(coalesce(event != 'created' AND gone_as IS NOT NULL, false)) OVER in_life AS over,
+        coalesce(
+            min(
+                IF(event = 'assigned' OR gone_as IS NOT NULL,
+                   struct(at_ms, tie, coalesce(gone_as, event) AS ended_as), NULL)
+            ) OVER (
+                PARTITION BY group, member ORDER BY at_ms DESC, tie DESC
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ),
+            struct(last_ms AS at_ms, 0 AS tie, 'open' AS ended_as)
+        ) AS end
+    FROM lives
+    WINDOW in_life AS (PARTITION BY group, member, life ORDER BY at_ms, tie)
+)
+SELECT
+    group, member, kind, at_ms AS from_ms, end.at_ms AS until_ms, end.ended_as AS ended_as,
+    -change AS partitions, round(end.at_ms - at_ms, 1) AS stopped_ms
+FROM known
+WHERE event IN ('revoked', 'lost') AND change < 0 AND held <= 0 AND NOT over
+    AND end.ended_as != 'fenced'
+"""
+
+
+def membership(spark: SparkSession, file: Path) -> DataFrame:
+    """Read what the history tells of members: that they came, went, were given or lost partitions.
+
+    A line that is no JSON, such as a last one cut off, is passed over. `name` is the identity that
+    a member and its second process share.
+    """
+    if file.is_file():
+        lines = spark.read.schema(LINE).json(str(file))
+    else:
+        lines = spark.createDataFrame([], LINE)
+    return spark.sql(MEMBERSHIP, lines=lines)
+
+
+def intervals(membership: DataFrame) -> DataFrame:
+    """Tell when each partition was whose: one row for each time that a member was given it.
+
+    A member owns a partition from `assigned` until it is revoked or lost, or its client's life is
+    over; from `closing` on, since it polls no more. `ended_as` is `open` where it never ended.
+    `moved` says that the last owner went by another name: a static member that comes back to what
+    was its own has moved nothing, nor has a second process of the same identity. `unowned_ms` is
+    how long nobody had owned the partition, `overlap_ms` how long two did, and `overlaps` names
+    the one that had it already.
+    """
+    return membership.sparkSession.sql(INTERVALS, membership=membership)
+
+
+def stops(membership: DataFrame) -> DataFrame:
+    """Tell when a member was stopped: it had partitions, and all of them were taken away.
+
+    By a rebalance, or since it was told, or had to think, that it is no member any more.
+    A stop lasts until the member is given its next assignment, even an empty one, or its client's
+    life is over. An eager assignor stops everybody in every rebalance. A cooperative one takes
+    from a member only what moves to another: the member goes on with the rest and is not stopped;
+    what stops is the partition, which `unowned_ms` of the intervals measures for both. Starting up
+    is no stop, nor is being fenced or closing.
+    """
+    return membership.sparkSession.sql(STOPS, membership=membership)

@@ -1,0 +1,66 @@
+"""What would make a pass claim too much, though every answer and rebalance is as it has to be."""
+
+from pathlib import Path
+
+import pytest
+
+from reports.gaps import Gap
+from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeUpRun:
+    return made_up(tmp_path / "run")
+
+
+def doubts(made: MadeUpRun) -> list[str]:
+    _, verdict, *_ = made.finish()
+    assert verdict["verdict"] == ("unknown" if verdict["unknown_because"] else "pass")
+    return verdict["unknown_because"]
+
+
+def test_nothing_is_in_doubt(made: MadeUpRun) -> None:
+    assert doubts(made) == []
+
+
+@pytest.mark.parametrize("at_ms", [None, ZERO_MS - 60_000])
+def test_what_nobody_understands_is_in_doubt_whatever_its_time(
+    made: MadeUpRun, at_ms: float | None
+) -> None:
+    made.gaps.append(Gap("3", "brokers/3/group.log", 7, at_ms, "line not understood: \\x00"))
+    assert doubts(made) == [
+        "evidence is missing: brokers/3/group.log:7: line not understood: \\x00"
+    ]
+
+
+@pytest.mark.parametrize("phase", ["recovery", "end"])
+def test_a_run_that_did_not_come_to_its_end(made: MadeUpRun, phase: str) -> None:
+    made.journal = [entry for entry in made.journal if entry.get("phase") != phase]
+    assert doubts(made) == ["the journal ends before the run did"]
+
+
+def test_a_count_proves_nothing_in_a_run_that_did_not_come_to_its_end(made: MadeUpRun) -> None:
+    del made.comparison[6:]
+    made.journal.pop()
+    _, verdict, *_ = made.finish()
+    assert verdict["expectations_unmet"] != []
+    assert verdict["verdict"] == "unknown"
+
+
+def test_a_fault_that_was_not_put_right(made: MadeUpRun) -> None:
+    last = next(entry for entry in reversed(made.journal) if entry["event"] == "healed")
+    last["healed"] = False
+    (doubt,) = doubts(made)
+    assert doubt.endswith(" was not put right")
+
+
+def test_a_fault_that_nobody_tried_to_put_right(made: MadeUpRun) -> None:
+    first = next(entry for entry in made.journal if entry["event"] == "intent")
+    first["kind"] = "recoverable"
+    made.journal = [
+        entry
+        for entry in made.journal
+        if (entry["event"], entry.get("fault_id")) != ("healed", first["fault_id"])
+    ]
+    (doubt,) = doubts(made)
+    assert doubt.endswith(" was not put right")
