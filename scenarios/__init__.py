@@ -6,22 +6,60 @@ It may import nothing of ours; reading one touches neither a cluster nor the net
 """
 
 from scenarios.experiment import Experiment
-from scenarios.loading import load, named, names
+from scenarios.faults import (
+    BrokerFault,
+    BrokerKill,
+    BrokerPause,
+    BrokerRestart,
+    BrokerStop,
+    DuplicateInstance,
+    Fault,
+    GroupBounce,
+    MemberFault,
+    MemberKill,
+    MemberRestart,
+    RemoveMembers,
+    Static,
+)
+from scenarios.loading import find, load, named, names
 from scenarios.members import MemberSpec
-from scenarios.model import Fault, GroupBounce, LeaderMemberOf, MemberRestart, Names, Target
 from scenarios.problems import ScenarioError
 from scenarios.schema import json_schema
+from scenarios.targets import (
+    Brokers,
+    BrokerTarget,
+    CoordinatorOf,
+    LeaderMemberOf,
+    MemberTarget,
+    Names,
+    PartitionLeader,
+)
 
 __all__ = [
+    "BrokerFault",
+    "BrokerKill",
+    "BrokerPause",
+    "BrokerRestart",
+    "BrokerStop",
+    "BrokerTarget",
+    "Brokers",
+    "CoordinatorOf",
+    "DuplicateInstance",
     "Experiment",
     "Fault",
     "GroupBounce",
     "LeaderMemberOf",
+    "MemberFault",
+    "MemberKill",
     "MemberRestart",
     "MemberSpec",
+    "MemberTarget",
     "Names",
+    "PartitionLeader",
+    "RemoveMembers",
     "ScenarioError",
-    "Target",
+    "Static",
+    "find",
     "json_schema",
     "load",
     "named",

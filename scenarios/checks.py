@@ -1,13 +1,15 @@
 """Cross-checks: what only two parts of an experiment together can get wrong."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from scenarios.durations import format_ms
+from scenarios.fault_checks import fault_checks
 from scenarios.members import members_of
-from scenarios.model import Fault, GroupMembersProbe, LeaderMemberOf, Names, StaticMembers
-from scenarios.problems import Path, Problem, nearest, shown
+from scenarios.model import GroupMembersProbe, StaticMembers
+from scenarios.problems import Path, Problem, shown, unknown
+from scenarios.releases import require_coordinator
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
@@ -23,21 +25,33 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _groups(experiment)
     yield from _members(experiment)
     yield from _probes(experiment)
-    yield from _faults(experiment)
+    yield from fault_checks(experiment)
     yield from _expectations(experiment)
 
 
 RESERVED = (
     "node.id", "broker.id", "process.roles", "listeners", "advertised.listeners", "log.dir",
-    "log.dirs", "metadata.log.dir",
+    "log.dirs", "metadata.log.dir", "zookeeper.connect", "group.coordinator.new.enable",
 )  # fmt: skip
 """Broker properties that a cluster sets itself, beside all of `controller.`."""
+
+_PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 
 def _cluster(experiment: "Experiment") -> Iterator[Problem]:
     for name in experiment.cluster.config:
         if name in RESERVED or name.startswith("controller."):
             yield Problem(("cluster", "config", name), "is the cluster's own to set; remove it")
+    try:
+        require_coordinator(experiment.cluster.version, experiment.cluster.coordinator)
+    except ValueError as error:
+        yield Problem(("cluster", "coordinator"), str(error))
+    protocols = str(experiment.cluster.config.get(_PROTOCOLS, ""))
+    if experiment.coordinator == "scala" and "consumer" in protocols.lower():
+        yield Problem(
+            ("cluster", "config", _PROTOCOLS),
+            "consumer starts the java group coordinator; remove it, or write coordinator: java",
+        )
 
 
 def _topics(experiment: "Experiment") -> Iterator[Problem]:
@@ -53,10 +67,10 @@ def _topics(experiment: "Experiment") -> Iterator[Problem]:
             )
     for i, producer in enumerate(workload.producers):
         path: Path = ("workload", "producers", i, "topic")
-        yield from _unknown("topic", producer.topic, topics, path)
+        yield from unknown("topic", producer.topic, topics, path)
     for i, group in enumerate(workload.groups):
         for j, name in enumerate(group.topics):
-            yield from _unknown("topic", name, topics, ("workload", "groups", i, "topics", j))
+            yield from unknown("topic", name, topics, ("workload", "groups", i, "topics", j))
 
 
 def _groups(experiment: "Experiment") -> Iterator[Problem]:
@@ -119,57 +133,15 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
     yield from _repeated([probe.name for probe in probes], ("steady_state", "probes"))
     for i, probe in enumerate(probes):
         path: Path = ("steady_state", "probes", i)
-        yield from _unknown("group", probe.group, sizes, (*path, "group"))
+        yield from unknown("group", probe.group, sizes, (*path, "group"))
         size = sizes.get(probe.group, 0)
-        if isinstance(probe, GroupMembersProbe) and probe.tolerance > size > 0:
+        if not isinstance(probe, GroupMembersProbe) or probe.tolerance == "all":
+            continue
+        if probe.tolerance > size > 0:
             yield Problem(
                 (*path, "tolerance"),
-                f"{probe.tolerance} members can never be in, since the group has {size}; lower it",
-            )
-
-
-def _faults(experiment: "Experiment") -> Iterator[Problem]:
-    kinds = {g.name: {entry.kind for entry in g.members} for g in experiment.workload.groups}
-    members = [member.name for member in experiment.members()]
-    for i, fault in enumerate(experiment.faults):
-        path: Path = ("faults", i)
-        match fault.target:
-            case LeaderMemberOf(group=name):
-                yield from _unknown("group", name, kinds, (*path, "target", "leader-member-of"))
-            case Names(names=targets):
-                for j, name in enumerate(targets):
-                    yield from _unknown("member", name, members, (*path, "target", "names", j))
-            case word if fault.group is None:
-                yield Problem((*path, "group"), f"missing; say whose members '{word}' means")
-            case word:
-                yield from _unknown("group", fault.group, kinds, (*path, "group"))
-                here = kinds.get(fault.group, {word})
-                if word != "all" and word not in here and not fault.allow_empty:
-                    yield Problem(
-                        (*path, "target"),
-                        f"group '{fault.group}' has no {word} members; choose another target, or "
-                        "set allow_empty: true",
-                    )
-        if fault.group is not None and not isinstance(fault.target, str):
-            yield Problem((*path, "group"), "this target says itself whom it means; remove group")
-        yield from _too_short(experiment, fault, path)
-
-
-def _too_short(experiment: "Experiment", fault: Fault, path: Path) -> Iterator[Problem]:
-    """A member's silence shows only once it has missed heartbeats."""
-    for group in experiment.workload.groups:
-        aimed_at = {fault.group}
-        if isinstance(fault.target, LeaderMemberOf):
-            aimed_at = {fault.target.group}
-        elif isinstance(fault.target, Names):
-            named = set(fault.target.names)
-            aimed_at = {m.group for m in experiment.members() if m.name in named}
-        least_ms = 2 * group.heartbeat_interval_ms
-        if group.name in aimed_at and fault.down_for_ms < least_ms:
-            yield Problem(
-                (*path, "down_for"),
-                f"{format_ms(fault.down_for_ms)} is below two heartbeat intervals of group "
-                f"'{group.name}', too short to be witnessed; write {format_ms(least_ms)} or more",
+                f"{probe.tolerance} members can never be in, since the group has {size};"
+                " lower it, or write all",
             )
 
 
@@ -177,7 +149,7 @@ def _expectations(experiment: "Experiment") -> Iterator[Problem]:
     groups = [group.name for group in experiment.workload.groups]
     for i, expectation in enumerate(experiment.expect):
         path: Path = ("expect", i)
-        yield from _unknown("group", expectation.group, groups, (*path, "group"))
+        yield from unknown("group", expectation.group, groups, (*path, "group"))
         least, most = expectation.rebalances.min, expectation.rebalances.max
         if most is not None and least > most:
             yield Problem(
@@ -191,8 +163,3 @@ def _repeated(names: Sequence[str], path: Path) -> Iterator[Problem]:
     for i, name in enumerate(names):
         if name in names[:i]:
             yield Problem((*path, i, "name"), f"{shown(name)} is taken; choose another name")
-
-
-def _unknown(what: str, name: str, known: Collection[str], path: Path) -> Iterator[Problem]:
-    if name not in known:
-        yield Problem(path, f"there is no {what} {shown(name)}; {nearest(name, known)}")

@@ -80,8 +80,15 @@ def _repeated_keys(node: yaml.Node, path: Path, visited: set[int]) -> Iterator[P
 class _Loader(yaml.SafeLoader):
     """Says where a value is that looks like a date or a number, or is tagged as one, and is none.
 
-    The parent lets whatever Python raises for such a value through.
+    The parent lets whatever Python raises for such a value through. It also takes a key such as
+    `on` for a truth value, as YAML 1.1 has it; here a word is a word.
     """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        for key, _ in node.value:
+            if key.tag == "tag:yaml.org,2002:bool":
+                key.tag = "tag:yaml.org,2002:str"
+        return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:

@@ -11,12 +11,13 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from scenarios.problems import shown
 
-_UNITS_MS = {"m": 60_000, "s": 1_000, "ms": 1}  # largest first: `format_ms` takes the first fit
-_DURATION = re.compile("([0-9]{1,9})(ms|s|m)")
+# Largest first: `format_ms` takes the first fit.
+_UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_DURATION = re.compile("([0-9]{1,9})(ms|s|m|h)")
 
 
 def parse_ms(value: object) -> int:
-    """Return the milliseconds that text such as `500ms`, `3s` or `2m` stands for.
+    """Return the milliseconds that text such as `500ms`, `3s`, `2m` or `1h` stands for.
 
     Raises ValueError for anything else; the message says what to write instead.
     """
@@ -26,7 +27,7 @@ def parse_ms(value: object) -> int:
     if not isinstance(value, bool) and re.fullmatch("[0-9]{1,9}", text):
         raise ValueError(f"{text} has no unit; write {text}s for seconds or {text}ms")
     raise ValueError(
-        f"{shown(value)} is not a duration; write a whole number and a unit: 500ms, 3s or 2m"
+        f"{shown(value)} is not a duration; write a whole number and a unit: 500ms, 3s, 2m or 1h"
     )
 
 
@@ -46,18 +47,19 @@ def format_ms(duration_ms: int) -> str:
 
 
 def _in_schema(pattern: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": ["500ms", "3s", "2m"]})
+    examples = ["500ms", "3s", "2m", "1h"]
+    return WithJsonSchema({"type": "string", "pattern": pattern, "examples": examples})
 
 
 DurationMs = Annotated[
     int,
     BeforeValidator(parse_ms),
     PlainSerializer(format_ms, return_type=str),
-    _in_schema("^[0-9]{1,9}(ms|s|m)$"),
+    _in_schema("^[0-9]{1,9}(ms|s|m|h)$"),
 ]
 PositiveMs = Annotated[
     int,
     BeforeValidator(parse_positive_ms),
     PlainSerializer(format_ms, return_type=str),
-    _in_schema("^(?!0+[ms])[0-9]{1,9}(ms|s|m)$"),
+    _in_schema("^(?!0+[msh])[0-9]{1,9}(ms|s|m|h)$"),
 ]

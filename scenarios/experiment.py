@@ -9,17 +9,11 @@ from pydantic_core import PydanticCustomError
 
 from scenarios import overriding
 from scenarios.checks import cross_checks
+from scenarios.faults import Fault
+from scenarios.fields import Name, Part
 from scenarios.members import MemberSpec, members_of
-from scenarios.model import (
-    Cluster,
-    Expectation,
-    Fault,
-    Name,
-    Part,
-    Phases,
-    SteadyState,
-    Workload,
-)
+from scenarios.model import Cluster, Expectation, Phases, SteadyState, Workload
+from scenarios.releases import Coordinator, default_coordinator
 
 
 class Experiment(Part):
@@ -46,6 +40,11 @@ class Experiment(Part):
                 {"summary": "\n".join(map(str, problems)), "problems": problems},
             )
         return self
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """Which group coordinator the brokers run."""
+        return self.cluster.coordinator or default_coordinator(self.cluster.version)
 
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every member, in the file's order."""

@@ -1,13 +1,17 @@
 """Where experiments come from: files and the library."""
 
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from scenarios.document import Document, DocumentError
 from scenarios.experiment import Experiment
-from scenarios.problems import ScenarioError, found_in, nearest
+from scenarios.problems import Problem, ScenarioError, found_in, nearest
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _LIBRARY = Path(__file__).parent / "library"
 
@@ -18,6 +22,19 @@ def load(path: str | PathLike[str]) -> Experiment:
     Raises ScenarioError, one line per problem: `FILE:LINE: key.path: what is wrong; what to do`.
     Problems between parts are looked for once every part is valid.
     """
+    return read(path, Experiment, f"start from one in the library: {', '.join(names())}")
+
+
+def read(
+    path: str | PathLike[str],
+    kind: type[Model],
+    when_empty: str,
+    checks: Callable[[Model], Iterable[Problem]] = lambda _: (),
+) -> Model:
+    """Read a YAML file of any kind; `checks` look at what is valid in itself.
+
+    Raises ScenarioError as `load` does.
+    """
     try:
         document = Document(_text(Path(path)))
     except DocumentError as error:
@@ -25,16 +42,17 @@ def load(path: str | PathLike[str]) -> Experiment:
             f"{path}:{error.line}: not valid YAML ({error}); mend the syntax"
         ) from error
     if document.data is None:
-        raise ScenarioError(f"{path}:1: empty; start from one in the library: {', '.join(names())}")
+        raise ScenarioError(f"{path}:1: empty; {when_empty}")
     problems = list(document.problems)
     try:
-        experiment = Experiment.model_validate(document.data)
+        found = kind.model_validate(document.data)
+        problems += checks(found)
     except ValidationError as error:
-        problems += found_in(error, Experiment)
+        problems += found_in(error, kind)
     if problems:
         located = sorted((document.line_of(problem.path), str(problem)) for problem in problems)
         raise ScenarioError("\n".join(f"{path}:{line}: {text}" for line, text in located))
-    return experiment
+    return found
 
 
 def named(name: str) -> Experiment:
@@ -42,6 +60,15 @@ def named(name: str) -> Experiment:
     if name not in names():
         raise ScenarioError(f"the library has no experiment '{name}'; {nearest(name, names())}")
     return load(_LIBRARY / f"{name}.yaml")
+
+
+def find(name: str) -> Experiment:
+    """Return the experiment of a file, if it is named like one, or else of the library.
+
+    Raises ScenarioError if there is none.
+    """
+    is_file = name.endswith((".yaml", ".yml")) or "/" in name
+    return load(name) if is_file else named(name)
 
 
 def names() -> tuple[str, ...]:

@@ -1,26 +1,17 @@
-"""The parts of an experiment, as the file spells them.
+"""The parts of an experiment, as the file spells them, but for its faults.
 
-Python names of durations end in `_ms` and hold whole milliseconds; their YAML keys have no unit,
-since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10_000`). What a
-part alone can tell is checked here; what takes two parts is checked in `checks`.
+What a part alone can tell is checked here; what takes two parts is checked in `checks`.
 """
 
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-)
+from pydantic import BeforeValidator, Field
 
 from scenarios.durations import DurationMs, PositiveMs
+from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Version
 from scenarios.problems import shown
+from scenarios.releases import Coordinator
 
 Kind = Literal["static", "dynamic"]
 Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
@@ -40,52 +31,6 @@ Reason = Literal[
 ]
 
 
-def _matching(pattern: str, advice: str) -> AfterValidator:
-    """Check text against a pattern, and say in words what would match it."""
-
-    def check(value: str) -> str:
-        if re.fullmatch(pattern, value):
-            return value
-        raise ValueError(f"{shown(value)} is not allowed; {advice}")
-
-    return AfterValidator(check)
-
-
-# What Kafka allows in topic names and instance ids; a first letter or digit keeps out `.`, `..` and
-# whatever looks like an option, since names become folders and arguments.
-_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
-_INSTANCE_ID = r"([A-Za-z0-9]|\{n\})([A-Za-z0-9._-]|\{n\}){0,199}"
-_VERSION = r"[0-9]+\.[0-9]+\.[0-9]+"
-_NAMING = "use letters, digits, '.', '_' and '-', first a letter or digit, 200 at most"
-
-Name = Annotated[str, _matching(_NAME, _NAMING), Field(json_schema_extra={"pattern": f"^{_NAME}$"})]
-InstanceId = Annotated[
-    str,
-    _matching(_INSTANCE_ID, f"{_NAMING}; {{n}} stands for the number"),
-    Field(json_schema_extra={"pattern": f"^{_INSTANCE_ID}$"}),
-]
-Version = Annotated[
-    str,
-    _matching(_VERSION, "write a whole release, such as 4.3.0"),
-    Field(json_schema_extra={"pattern": f"^{_VERSION}$"}),
-]
-# Strict, or `true` and "3" would pass for numbers.
-Count = Annotated[int, Field(strict=True, ge=0)]
-PositiveCount = Annotated[int, Field(strict=True, ge=1)]
-Flag = Annotated[bool, Field(strict=True)]
-
-
-class Part(BaseModel):
-    """Something in an experiment file: frozen, and without room for unknown keys."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=lambda field: field.removesuffix("_ms"),
-        use_attribute_docstrings=True,
-    )
-
-
 def _property_value(value: object) -> object:
     if isinstance(value, str | int):
         return value
@@ -101,6 +46,8 @@ class Cluster(Part):
     brokers: Annotated[int, Field(strict=True, ge=1, le=5)] = 3
     version: Version = "4.3.0"
     """The Kafka release."""
+    coordinator: Coordinator | None = None
+    """Which of the release's group coordinators; left out, the one that it runs by default."""
     config: Annotated[
         Mapping[Name, PropertyValue], Field(json_schema_extra={"additionalProperties": False})
     ] = {}
@@ -164,13 +111,22 @@ class Workload(Part):
     groups: Annotated[tuple[Group, ...], Field(min_length=1)]
 
 
+def _as_tolerated(value: object) -> object:
+    if value == "all" or (type(value) is int and value >= 0):
+        return value
+    raise ValueError(f"{shown(value)} will not do; write all, or a number such as 3")
+
+
 class GroupMembersProbe(Part):
-    """The group has exactly `tolerance` members."""
+    """The group has exactly `tolerance` members; `all` are those that the file gives it."""
 
     name: str
     probe: Literal["group.members"]
     group: str
-    tolerance: Count
+    tolerance: Annotated[
+        Count | Literal["all"],
+        BeforeValidator(_as_tolerated, json_schema_input_type=Count | Literal["all"]),
+    ]
 
 
 class GroupStateProbe(Part):
@@ -190,77 +146,6 @@ class SteadyState(Part):
 
     within_ms: PositiveMs = 60_000
     probes: tuple[Probe, ...] = ()
-
-
-class LeaderMemberOf(Part):
-    """Selects whichever member leads the group when the fault fires."""
-
-    group: str = Field(alias="leader-member-of")
-
-
-class Names(Part):
-    """Selects members by name."""
-
-    names: Annotated[tuple[str, ...], Field(min_length=1)]
-
-
-def _target_form(value: Any) -> str | None:
-    """Return the tag of the form that a target has; tags are the names of the classes."""
-    if value in ("all", "static", "dynamic"):
-        return "Word"
-    if isinstance(value, LeaderMemberOf) or (
-        isinstance(value, dict) and "leader-member-of" in value
-    ):
-        return "LeaderMemberOf"
-    if isinstance(value, Names) or (isinstance(value, dict) and "names" in value):
-        return "Names"
-    return None
-
-
-Target = Annotated[
-    Annotated[Literal["all", "static", "dynamic"], Tag("Word")]
-    | Annotated[LeaderMemberOf, Tag("LeaderMemberOf")]
-    | Annotated[Names, Tag("Names")],
-    Discriminator(
-        _target_form,
-        custom_error_type="target_form",
-        custom_error_message="not a target; write all, static, dynamic, "
-        "{leader-member-of: GROUP} or {names: [MEMBER, ...]}",
-    ),
-]
-
-
-class MemberFault(Part):
-    """What the faults that hit members have in common."""
-
-    fault: str
-    target: Target
-    """Resolved when the fault fires."""
-    group: str | None = None
-    """The group that `all`, `static` and `dynamic` choose from."""
-    at_ms: DurationMs
-    """Counted from the moment the steady state is met."""
-    down_for_ms: PositiveMs
-    """How long each member stays away."""
-    allow_empty: Flag = False
-    """Whether a target that matches nothing is all right."""
-
-
-class MemberRestart(MemberFault):
-    """Closes the targets, all at once, and starts them again under the same identity."""
-
-    fault: Literal["member.restart"]
-
-
-class GroupBounce(MemberFault):
-    """Restarts the targets one after the other."""
-
-    fault: Literal["group.bounce"]
-    every_ms: PositiveMs
-    """From the start of one member's restart to the start of the next."""
-
-
-Fault = Annotated[MemberRestart | GroupBounce, Field(discriminator="fault")]
 
 
 class Phases(Part):

@@ -6,7 +6,7 @@ the key, the trouble and the way out.
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -151,3 +151,9 @@ def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
 @cache
 def _schema(root: type[BaseModel]) -> dict[str, Any]:
     return root.model_json_schema()
+
+
+def unknown(what: str, name: str, known: Collection[str], path: Path) -> Iterator[Problem]:
+    """Yield a problem if a name is none of those that are known."""
+    if name not in known:
+        yield Problem(path, f"there is no {what} {shown(name)}; {nearest(name, known)}")

@@ -9,7 +9,7 @@ from scenarios.durations import format_ms, parse_ms, parse_positive_ms
 
 @pytest.mark.parametrize(
     ("text", "ms"),
-    [("500ms", 500), ("3s", 3_000), ("2m", 120_000), ("0s", 0), ("007s", 7_000)],
+    [("500ms", 500), ("3s", 3_000), ("2m", 120_000), ("1h", 3_600_000), ("0s", 0), ("007s", 7_000)],
 )
 def test_units(text: str, ms: int) -> None:
     assert parse_ms(text) == ms
@@ -20,13 +20,13 @@ def test_what_is_written_is_read_back(ms: int) -> None:
     assert parse_ms(format_ms(ms)) == ms
 
 
-@given(st.integers(1, 999_999), st.sampled_from(["ms", "s", "m"]))
+@given(st.integers(1, 999_999), st.sampled_from(["ms", "s", "m", "h"]))
 def test_written_as_short_as_it_gets(number: int, unit: str) -> None:
     text = f"{number}{unit}"
     assert len(format_ms(parse_ms(text))) <= len(text)
 
 
-@given(st.text().filter(lambda text: re.fullmatch("[0-9]+(ms|s|m)?", text) is None))
+@given(st.text().filter(lambda text: re.fullmatch("[0-9]+(ms|s|m|h)?", text) is None))
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration; write a whole number and a unit: "):
         parse_ms(text)
@@ -45,7 +45,7 @@ def test_a_bare_number_is_told_to_have_a_unit(number: int, as_text: bool) -> Non
         "-3s",
         "3 s",
         "3s\n",
-        "3h",
+        "3d",
         "s",
         "",
         "\u0663s",

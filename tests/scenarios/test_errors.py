@@ -69,7 +69,10 @@ def test_a_long_value_is_cut_and_a_key_stays_on_one_line(small: str, problems: P
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1: empty; start from one in the library: demo, leader-restart, rolling-bounce"),
+        (
+            "",
+            "1: empty; start from one in the library: batch-removal, coordinator-failover, demo, ",
+        ),
         ("# nothing yet\n", "1: empty; start from one in the library: "),
         ("- a\n", "1: a list is not a mapping; write keys with values"),
         ("\njust text", "1: 'just text' is not a mapping; write keys with values"),

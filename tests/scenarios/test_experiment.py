@@ -114,3 +114,26 @@ def test_any_text_survives_dumping(
     cluster = experiment.cluster.model_copy(update={"config": config})
     experiment = experiment.model_copy(update={"cluster": cluster})
     assert experiment.override([]) == experiment
+
+
+FAULTS = """\
+  - {fault: member.kill, target: {leader-member-of: payments}, at: 1s, down_for: 2s}
+  - {fault: member.restart, target: static, group: payments, at: 1s, down_for: 2s, becomes: dynamic}
+  - {fault: group.bounce, target: all, group: payments, at: 1s, down_for: 2s, every: 3s,
+     becomes: {instance_id: "app-{n}-thread-1"}}
+  - {fault: member.duplicate-instance, target: {names: [teller-1]}, at: 1s, lasts: 5s}
+  - {fault: group.remove-members, group: payments, instances: [teller-1, ghost], at: 1s}
+  - {fault: group.remove-members, group: payments, instances: all, at: 1s}
+  - {fault: broker.kill, target: {coordinator-of: payments}, at: 1s, down_for: 2s}
+  - {fault: broker.stop, target: {partition-leader: orders/0}, at: 1s, down_for: 2s}
+  - {fault: broker.pause, target: controller, at: 1s, down_for: 2s}
+  - {fault: broker.restart, target: {brokers: [1, 2]}, at: 1s}
+phases:"""
+
+
+def test_every_fault_is_dumped_and_loaded_again(
+    small: str, load_text: Callable[[str], Experiment]
+) -> None:
+    experiment = load_text(small.replace("phases:", FAULTS))
+    assert len(experiment.faults) == 12
+    assert load_text(experiment.dump()) == experiment

@@ -4,11 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from scenarios import Experiment, GroupBounce, LeaderMemberOf, load, named, names
+from scenarios import (
+    Experiment,
+    GroupBounce,
+    LeaderMemberOf,
+    MemberRestart,
+    load,
+    named,
+    names,
+)
+
+NAMED = (
+    "batch-removal", "coordinator-failover", "demo", "duplicate-instance-id", "go-dynamic",
+    "go-static", "leader-restart", "mixed-group", "partition-leader-loss", "rolling-bounce",
+    "session-expiry",
+)  # fmt: skip
 
 
 def test_the_names_are_the_files() -> None:
-    assert names() == ("demo", "leader-restart", "rolling-bounce")
+    assert names() == NAMED
     assert [named(name).name for name in names()] == list(names())
 
 
@@ -23,10 +37,8 @@ def test_dumped_and_loaded_again(name: str, tmp_path: Path) -> None:
 def test_the_shape_that_all_share(name: str) -> None:
     experiment = named(name)
     assert experiment.description
-    assert experiment.cluster.config == {
-        "group.initial.rebalance.delay.ms": 1_000,
-        "offsets.topic.num.partitions": 6,
-    }
+    assert experiment.cluster.config["group.initial.rebalance.delay.ms"] == 1_000
+    assert experiment.cluster.config["offsets.topic.num.partitions"] == 6
     assert [(p.topic, p.rate) for p in experiment.workload.producers] == [("orders", 50)]
     assert {probe.group for probe in experiment.steady_state.probes} == {
         group.name for group in experiment.workload.groups
@@ -34,23 +46,40 @@ def test_the_shape_that_all_share(name: str) -> None:
     for group in experiment.workload.groups:
         assert group.assignor == "range"
         assert group.max_poll_interval_ms == 30_000
-        for fault in experiment.faults:  # noticed by the others, and back within the session
-            assert 2 * group.heartbeat_interval_ms < fault.down_for_ms < group.session_timeout_ms
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_group_has_a_bound_on_its_rebalances(name: str) -> None:
+    experiment = named(name)
+    bounded = {e.group for e in experiment.expect if e.rebalances.max is not None}
+    assert bounded == {group.name for group in experiment.workload.groups}
 
 
 @pytest.mark.parametrize("name", names())
 def test_the_impact_phase_holds_every_fault(name: str) -> None:
     experiment = named(name)
-    sizes = {
-        group.name: sum(m.count for m in group.members) for group in experiment.workload.groups
-    }
     start_ms = min(fault.at_ms for fault in experiment.faults)
     for fault in experiment.faults:
-        healed_ms = fault.at_ms + fault.down_for_ms
+        lasts_ms = getattr(fault, "down_for_ms", 0) or getattr(fault, "lasts_ms", 0)
         if isinstance(fault, GroupBounce):
-            assert fault.group is not None
-            healed_ms += (sizes[fault.group] - 1) * fault.every_ms
-        assert healed_ms < start_ms + experiment.phases.impact_ms
+            hit = [
+                member
+                for member in experiment.members()
+                if member.group == fault.group and fault.target in ("all", member.kind)
+            ]
+            lasts_ms += (len(hit) - 1) * fault.every_ms
+        assert fault.at_ms + lasts_ms < start_ms + experiment.phases.impact_ms
+
+
+def test_only_the_session_expiry_keeps_a_member_away_for_longer_than_its_session() -> None:
+    outstayed = {
+        name
+        for name in names()
+        for fault in named(name).faults
+        if isinstance(fault, MemberRestart | GroupBounce)
+        and fault.down_for_ms >= max(g.session_timeout_ms for g in named(name).workload.groups)
+    }
+    assert outstayed == {"session-expiry"}
 
 
 def members_of(experiment: Experiment) -> dict[str, int]:

@@ -1,0 +1,73 @@
+"""What the parts of an experiment are made of: the base of every part, names, numbers.
+
+Python names of durations end in `_ms` and hold whole milliseconds; their YAML keys have no unit,
+since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10_000`).
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from scenarios.problems import shown
+from scenarios.releases import VERSION, require_judged
+
+
+def _matching(pattern: str, advice: str) -> AfterValidator:
+    """Check text against a pattern, and say in words what would match it."""
+
+    def check(value: str) -> str:
+        if re.fullmatch(pattern, value):
+            return value
+        raise ValueError(f"{shown(value)} is not allowed; {advice}")
+
+    return AfterValidator(check)
+
+
+def _judged(version: str) -> str:
+    require_judged(version)
+    return version
+
+
+# What Kafka allows in topic names and instance ids; a first letter or digit keeps out `.`, `..` and
+# whatever looks like an option, since names become folders and arguments.
+_NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
+_INSTANCE_ID = r"([A-Za-z0-9]|\{n\})([A-Za-z0-9._-]|\{n\}){0,199}"
+_NAMING = "use letters, digits, '.', '_' and '-', first a letter or digit, 200 at most"
+
+Name = Annotated[str, _matching(_NAME, _NAMING), Field(json_schema_extra={"pattern": f"^{_NAME}$"})]
+InstanceId = Annotated[
+    str,
+    _matching(_INSTANCE_ID, f"{_NAMING}; {{n}} stands for the number"),
+    Field(json_schema_extra={"pattern": f"^{_INSTANCE_ID}$"}),
+]
+Version = Annotated[
+    str,
+    AfterValidator(_judged),
+    Field(json_schema_extra={"pattern": f"^{VERSION}$"}),
+]
+TopicPartition = Annotated[
+    str,
+    _matching(f"{_NAME}/[0-9]+", "write TOPIC/NUMBER, such as orders/0"),
+    Field(json_schema_extra={"pattern": f"^{_NAME}/[0-9]+$"}),
+]
+# Strict, or `true` and "3" would pass for numbers.
+Count = Annotated[int, Field(strict=True, ge=0)]
+PositiveCount = Annotated[int, Field(strict=True, ge=1)]
+Flag = Annotated[bool, Field(strict=True)]
+
+
+BIG_SEED = 2**31
+"""The greatest seed of a run."""
+Seed = Annotated[int, Field(strict=True, ge=0, le=BIG_SEED)]
+
+
+class Part(BaseModel):
+    """Something in an experiment file: frozen, and without room for unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=lambda field: field.removesuffix("_ms"),
+        use_attribute_docstrings=True,
+    )

@@ -1,0 +1,89 @@
+"""Targets: how a fault says whom it hits. All are resolved when the fault fires."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from scenarios.fields import Part, PositiveCount, TopicPartition
+
+
+class LeaderMemberOf(Part):
+    """Selects whichever member leads the group when the fault fires."""
+
+    group: str = Field(alias="leader-member-of")
+
+
+class Names(Part):
+    """Selects members by name."""
+
+    names: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class CoordinatorOf(Part):
+    """Selects the broker that coordinates the group when the fault fires."""
+
+    group: str = Field(alias="coordinator-of")
+
+
+class PartitionLeader(Part):
+    """Selects the broker that leads the partition when the fault fires."""
+
+    partition: TopicPartition = Field(alias="partition-leader")
+    """`TOPIC/NUMBER`, such as `orders/0`."""
+
+
+class Brokers(Part):
+    """Selects brokers by id."""
+
+    brokers: Annotated[tuple[PositiveCount, ...], Field(min_length=1)]
+
+
+_FORMS: Mapping[str, type[Part]] = {
+    "leader-member-of": LeaderMemberOf,
+    "names": Names,
+    "coordinator-of": CoordinatorOf,
+    "partition-leader": PartitionLeader,
+    "brokers": Brokers,
+}
+
+
+def _form(*words: str) -> Callable[[Any], str | None]:
+    """Return what tells the tag of the form that a target has; a tag is the name of a class."""
+
+    def tag(value: Any) -> str | None:
+        if value in words:
+            return "Word"
+        if isinstance(value, Part):
+            return type(value).__name__
+        if isinstance(value, dict):
+            return next((form.__name__ for key, form in _FORMS.items() if key in value), None)
+        return None
+
+    return tag
+
+
+MemberTarget = Annotated[
+    Annotated[Literal["all", "static", "dynamic"], Tag("Word")]
+    | Annotated[LeaderMemberOf, Tag("LeaderMemberOf")]
+    | Annotated[Names, Tag("Names")],
+    Discriminator(
+        _form("all", "static", "dynamic"),
+        custom_error_type="target_form",
+        custom_error_message="not a target; write all, static, dynamic, "
+        "{leader-member-of: GROUP} or {names: [MEMBER, ...]}",
+    ),
+]
+
+BrokerTarget = Annotated[
+    Annotated[Literal["controller"], Tag("Word")]
+    | Annotated[CoordinatorOf, Tag("CoordinatorOf")]
+    | Annotated[PartitionLeader, Tag("PartitionLeader")]
+    | Annotated[Brokers, Tag("Brokers")],
+    Discriminator(
+        _form("controller"),
+        custom_error_type="target_form",
+        custom_error_message="not a broker; write controller, {coordinator-of: GROUP}, "
+        "{partition-leader: TOPIC/NUMBER} or {brokers: [1, ...]}",
+    ),
+]
