@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format requirements clean
+.PHONY: set-up demo test lint format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -13,6 +13,8 @@ $(BIN)/groupquake: requirements.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+set-up: $(BIN)/groupquake  ## the environment, and nothing more
 
 demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo

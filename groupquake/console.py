@@ -19,3 +19,8 @@ class Console:
     def result(message: str) -> None:
         """Tell a result."""
         print(message, flush=True)
+
+    @staticmethod
+    def complain(message: str) -> None:
+        """Tell what went wrong, in one line."""
+        print(f"groupquake: {message}", file=sys.stderr, flush=True)

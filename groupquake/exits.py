@@ -13,6 +13,7 @@ class Exit(IntEnum):
     ABORTED = 4
     NOT_HEALED = 5
     USAGE = 64
+    UNAVAILABLE = 69
     INTERNAL = 70
 
 
@@ -27,5 +28,12 @@ class NotHealedError(Exception):
     """Something is still broken; the message says what."""
 
 
-class AbortedError(Exception):
-    """A signal ended the run; `str()` names it."""
+class AbortedError(BaseException):
+    """A signal ended the command. As it may come anywhere, no handler of errors is to take it.
+
+    `signal` is its name, `left` says what it leaves behind.
+    """
+
+    def __init__(self, signal: str, left: str = "interrupted") -> None:
+        super().__init__(f"{signal}: {left}")
+        self.signal = signal

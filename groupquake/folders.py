@@ -21,25 +21,30 @@ from scenarios import Experiment
 
 def create(runs: Path, experiment: Experiment, seed: int) -> Path:
     """Make a new, empty run folder and let `latest` point to it."""
-    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    stem = f"{now}-{experiment.name}-{experiment.cluster.version}-{seed}"
+    name = f"{experiment.name}-{experiment.cluster.version}-{seed}"
     try:
-        runs.mkdir(parents=True, exist_ok=True)
-        folder = _unused(runs, stem)
-        link = runs / f".latest-{os.getpid()}"
-        link.symlink_to(folder.name)
-        link.replace(runs / "latest")
+        return make(runs, name)
     except OSError as error:
         raise UsageError(
             f"{runs}: no run folder can be made there ({error.strerror}); give another with --runs"
         ) from error
+
+
+def make(parent: Path, name: str) -> Path:
+    """Make a new, empty folder with the time before its name; let `latest` point to it."""
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = unused(parent, f"{now}-{name}")
+    link = parent / f".latest-{os.getpid()}"
+    link.symlink_to(folder.name)
+    link.replace(parent / "latest")
     return folder
 
 
-def _unused(runs: Path, stem: str) -> Path:
-    """Make a folder; two runs may begin in the same second."""
+def unused(parent: Path, stem: str) -> Path:
+    """Make a folder with a number behind its name if there is one of that name already."""
     for number in itertools.count(1):
-        folder = runs / (stem if number == 1 else f"{stem}-{number}")
+        folder = parent / (stem if number == 1 else f"{stem}-{number}")
         try:
             folder.mkdir()
         except FileExistsError:
@@ -49,7 +54,12 @@ def _unused(runs: Path, stem: str) -> Path:
 
 
 def describe(
-    folder: Path, experiment: Experiment, plan: Plan, seed: int, command: Sequence[str]
+    folder: Path,
+    experiment: Experiment,
+    plan: Plan,
+    seed: int,
+    cluster: str,
+    command: Sequence[str],
 ) -> None:
     """Write down what will run, in what environment, and how to repeat it."""
     (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
@@ -57,13 +67,13 @@ def describe(
     environment = {
         "groupquake_version": __version__,
         "kafka_version": experiment.cluster.version,
-        "coordinator": "java",
-        "cluster": "process",
+        "coordinator": experiment.coordinator,
+        "cluster": cluster,
         "broker_config": dict(experiment.cluster.config),
         "seed": seed,
         "python_version": platform.python_version(),
         "platform": platform.platform(),
-        "git": _git_state(),
+        "git": git_state(),
         "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "repeat_command": shlex.join(command),
     }
@@ -74,7 +84,7 @@ def _write(file: Path, content: dict[str, Any]) -> None:
     file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _git_state() -> str | None:
+def git_state() -> str | None:
     """Return commit and cleanness of the source tree, None outside a checkout."""
     here = Path(__file__).parent
     try:

@@ -1,67 +1,161 @@
-"""What the runner asks of the cluster as an administrator: topics, and how groups are."""
+"""What the runner asks of the cluster as an administrator: topics, groups, who has which role.
 
-from collections.abc import Callable, Mapping
+librdkafka is asked for metadata alone. It ends the whole process if the connection to a coordinator
+breaks while it waits for an answer (2.16, confluentinc/librdkafka#4605), and here coordinators are
+broken on purpose.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
 
 from chaos.errors import ChaosError
 from groupquake.exits import NotSteadyError
 from scenarios import Experiment
 
-TIMEOUT_S = 30.0
+CREATE_S = 20.0
+RETRY_S = 0.5
 PROBE_S = 5.0
+METADATA_S = 2.0
+OFFSETS_TOPIC = "__consumer_offsets"
+
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # brokers go away as they are told to
 
 
 class KafkaAdmin:
-    """An admin client for one run."""
+    """Asks the brokers of one run, each time through a client of its own; a chaos `ClusterView`.
+
+    A client that stays would remember for minutes who had a role once.
+    """
 
     def __init__(self, bootstrap: str) -> None:
-        """Connect on first use; `log_level` keeps a stopping broker from filling the screen."""
-        self._client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        """Nothing is asked yet."""
+        self._bootstrap = bootstrap
 
     def create_topics(self, experiment: Experiment) -> None:
-        """Create the experiment's topics."""
-        topics = [
-            NewTopic(topic.name, topic.partitions, topic.replication_factor)
+        """Create the experiment's topics; every partition has a leader when this returns."""
+        topics = {
+            topic.name: {
+                "num_partitions": topic.partitions,
+                "replication_factor": topic.replication_factor,
+            }
             for topic in experiment.workload.topics
-        ]
-        for name, future in self._client.create_topics(topics).items():
+        }
+        matter = f"topics {', '.join(topics)} could not be created"
+        deadline = time.monotonic() + CREATE_S
+        while True:
             try:
-                future.result(TIMEOUT_S)
-            except (KafkaException, TimeoutError) as error:
-                raise NotSteadyError(
-                    f"topic {name} could not be created: {_told(error)}; see brokers/*/server.log"
-                ) from error
+                there = _metadata(self._bootstrap).topics
+                missing = {name: of for name, of in topics.items() if name not in there}
+                if missing:
+                    with _kafka_python(self._bootstrap, matter, CREATE_S) as client:
+                        client.create_topics(missing, wait_for_metadata=True)
+            except ChaosError as error:
+                # brokers that have just come up may not know of each other yet
+                if time.monotonic() > deadline:
+                    raise NotSteadyError(f"{error}; see brokers/*/server.log") from error
+                time.sleep(RETRY_S)
+            else:
+                return
 
     def probes(self) -> Mapping[str, Callable[[str], int | str]]:
         """Return the probe functions that steady states may name."""
-        return {"group.members": self._members, "group.state": self._state}
+        return {
+            "group.members": lambda group: len(self._describe(group)["members"]),
+            "group.state": lambda group: self._describe(group)["group_state"],
+        }
 
-    def _members(self, group: str) -> int:
-        return len(self._describe(group).members)
+    def coordinator(self, group: str) -> int:
+        """Return the broker that coordinates a group. Raises ChaosError if none does now.
 
-    def _state(self, group: str) -> str:
-        name = self._describe(group).state.name
-        return _STATES.get(name, name)
+        It is the one that leads the group's partition of the offsets topic.
+        """
+        topic = _metadata(self._bootstrap).topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            raise ChaosError(f"there is no {OFFSETS_TOPIC} yet, so no group has a coordinator")
+        return self.leader(OFFSETS_TOPIC, partition_for(group, len(topic.partitions)))
 
-    def _describe(self, group: str):
-        """Describe a group; the client library has no types."""
+    def leader(self, topic: str, partition: int) -> int:
+        """Return the broker that leads a partition. Raises ChaosError if none does now."""
+        metadata = _metadata(self._bootstrap)
+        known = metadata.topics.get(topic)  # a broker that has just come up may know none yet
+        if known is None or known.partitions[partition].leader not in metadata.brokers:
+            raise ChaosError(f"partition {topic}/{partition} has no leader")
+        return int(known.partitions[partition].leader)
+
+    def controller(self) -> int:
+        """Return the leader of the metadata quorum. Raises ChaosError if there is none now.
+
+        Source: DescribeQuorum (KIP-595, KIP-836), which any broker passes on to it.
+        """
+        with _kafka_python(self._bootstrap, "the active controller is not known") as client:
+            quorum = client.describe_metadata_quorum()["topics"][0]["partitions"][0]
+        if quorum["error"] or quorum["leader_id"] < 0:
+            raise ChaosError("there is no active controller")
+        return int(quorum["leader_id"])
+
+    def in_sync(self, port: int) -> frozenset[int]:
+        """Return who lives and is in every ISR of its replicas, as one broker knows it.
+
+        Raises ChaosError if nobody answers at the port.
+        """
+        metadata = _metadata(f"127.0.0.1:{port}")
+        partitions = [p for topic in metadata.topics.values() for p in topic.partitions.values()]
+        lagging = {broker for p in partitions for broker in set(p.replicas) - set(p.isrs)}
+        return frozenset(metadata.brokers) - lagging
+
+    def _describe(self, group: str) -> dict[str, Any]:
+        with _kafka_python(self._bootstrap, "cannot be described") as client:
+            description: dict[str, Any] = client.describe_groups([group])[group]
+        if description["error"]:
+            raise ChaosError(f"cannot be described ({description['error']})")
+        return description
+
+
+def partition_for(group: str, partitions: int) -> int:
+    """Return a group's partition of the offsets topic, by the hash that Java gives its name.
+
+    Source: `partitionFor` of Kafka's group coordinators, the same since 0.9.
+    """
+    code = 0
+    for unit in memoryview(group.encode("utf-16-le")).cast("H"):
+        code = (31 * code + unit) % 2**32
+    if code >= 2**31:
+        code = 2**32 - code
+    return code % 2**31 % partitions  # Java has no positive 2**31, and takes 0 for it
+
+
+@contextmanager
+def _kafka_python(
+    bootstrap: str, matter: str, timeout_s: float = PROBE_S
+) -> Iterator[KafkaAdminClient]:
+    """Give a client; whatever it stumbles over becomes a ChaosError that begins with `matter`."""
+    timeout_ms = int(timeout_s * 1000)
+    try:
+        client = KafkaAdminClient(
+            bootstrap_servers=bootstrap.split(","),
+            bootstrap_timeout_ms=timeout_ms,
+            request_timeout_ms=timeout_ms,
+        )
         try:
-            return self._client.describe_consumer_groups([group])[group].result(PROBE_S)
-        except (KafkaException, TimeoutError) as error:
-            raise ChaosError(f"cannot be described: {_told(error)}") from error
+            yield client
+        finally:
+            client.close()
+    except (KafkaError, OSError) as error:
+        raise ChaosError(f"{matter} ({error})") from error
 
 
-def _told(error: Exception) -> str:
-    """Say what went wrong; a time-out has no words of its own."""
-    return error.args[0].str() if isinstance(error, KafkaException) else "no broker answers"
-
-
-_STATES = {
-    "STABLE": "Stable",
-    "EMPTY": "Empty",
-    "DEAD": "Dead",
-    "PREPARING_REBALANCING": "PreparingRebalance",
-    "COMPLETING_REBALANCING": "CompletingRebalance",
-}
+def _metadata(bootstrap: str) -> ClusterMetadata:
+    """Ask whoever of these answers first; `log_level` keeps broken brokers off the screen."""
+    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    try:
+        return client.list_topics(timeout=METADATA_S)
+    except KafkaException as error:
+        raise ChaosError(f"no broker answers at {bootstrap} ({error.args[0].str()})") from error

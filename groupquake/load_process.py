@@ -6,8 +6,8 @@ Importing Locust patches the whole interpreter, so it never happens in this one.
 import json
 import os
 import secrets
+import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,19 +16,13 @@ from pathlib import Path
 
 from chaos.errors import ChaosError
 from chaos.members import Members
+from chaos.patience import exit_code
 from groupquake.exits import NotSteadyError
+from loadtest.tether import tethered
 from scenarios import Experiment
 
 START_S = 60.0
 END_S = 30.0
-TETHER = (
-    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, signal.SIGKILL); "
-    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-)
-"""Become another program that ends when its parent does (prctl PR_SET_PDEATHSIG), even by SIGKILL.
-
-The runner starts the load from its main thread, so the parent's end is the runner's end.
-"""
 
 
 @contextmanager
@@ -38,12 +32,9 @@ def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Me
     token = secrets.token_hex(16)
     control_file = folder / "control.json"
     log = folder / "locust.log"
-    spec = find_spec("loadtest.locustfile")
-    assert spec is not None
-    assert spec.origin is not None
     command = [
-        sys.executable, "-c", TETHER, "-m", "locust", "-f", spec.origin, "--headless",
-        "--only-summary",
+        *tethered(signal.SIGKILL), "-m", "locust", "-f", str(locustfile()),
+        "--headless", "--only-summary",
         "--users", str(len(experiment.members()) + len(experiment.workload.producers)),
         "--spawn-rate", "20",
         "--bootstrap", bootstrap,
@@ -55,7 +46,7 @@ def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Me
         process = subprocess.Popen(
             command,
             cwd=folder,  # no locust.conf and no package of a user's folder gets into the load
-            env=_environment(Path(spec.origin).parents[1], token),
+            env={**environment(), "GROUPQUAKE_CONTROL_TOKEN": token},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -67,15 +58,23 @@ def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Me
         _quit(process, members)
     finally:
         process.kill()
-        process.wait()
+        exit_code(process)
         control_file.unlink(missing_ok=True)
 
 
-def _environment(root: Path, token: str) -> dict[str, str]:
+def locustfile() -> Path:
+    """Return what Locust is to run."""
+    spec = find_spec("loadtest.locustfile")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin)
+
+
+def environment() -> dict[str, str]:
     """Pass ours on, but for what would configure Locust; our packages come first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LOCUST_")}
-    paths = [str(root), *filter(None, [kept.get("PYTHONPATH")])]
-    return {**kept, "PYTHONPATH": os.pathsep.join(paths), "GROUPQUAKE_CONTROL_TOKEN": token}
+    paths = [str(locustfile().parents[1]), *filter(None, [kept.get("PYTHONPATH")])]
+    return {**kept, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _await_port(process: subprocess.Popen[bytes], control_file: Path, log: Path) -> int:

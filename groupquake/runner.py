@@ -6,22 +6,29 @@ are open, an order to the controller): whichever way a run ends, nothing stays b
 
 import secrets
 import threading
-from collections.abc import Callable
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.clusters import Cluster
-from chaos.clusters.process import ProcessCluster
+from chaos.clusters import Cluster, ClusterError
+from chaos.clusters.factory import Place, make
+from chaos.clusters.local import LocalCluster
 from chaos.controller import Controller, Outcome
 from chaos.journal import Journal
+from chaos.members import Members
+from chaos.patience import patiently
 from chaos.plan import Plan
 from chaos.steady import await_steady
 from groupquake import load_process
-from groupquake.exits import AbortedError, NotSteadyError
+from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.signals import Signals
 from scenarios import Experiment
+
+Load = Callable[[Path, str, Experiment], AbstractContextManager[Members]]
+"""Runs an experiment's load: run folder and bootstrap servers in, the way to its members out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +38,11 @@ class Runner:
     experiment: Experiment
     plan: Plan
     folder: Path
-    kafka_home: Path | None
-    ports: tuple[int, ...] | None
+    place: Place
     keep: bool
     progress: Callable[[str], None]
     signals: Signals
+    load: Load = load_process.running
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -45,29 +52,53 @@ class Runner:
         """
         with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
-                with self._cluster() as cluster:
+                with self._running_cluster(journal) as cluster:
                     outcome = self._load(cluster, journal)
                     if self.keep and outcome.aborted is None and outcome.error is None:
                         self._wait(cluster)
             except AbortedError as error:
-                journal.write("aborted", signal=str(error))
+                journal.write("aborted", signal=error.signal)
                 raise
             finally:
                 journal.phase("end")
         return outcome
 
-    def _cluster(self) -> ProcessCluster:
+    @contextmanager
+    def _running_cluster(self, journal: Journal) -> Iterator[Cluster]:
+        """Start the cluster, and leave nothing of it behind: signals wait until that is done."""
+        cluster = self._cluster()
+        cluster.start()
+        came: list[str] = []
+        try:
+            yield cluster
+        finally:
+            with self.signals.ordering(came.append):
+                self._end(cluster, journal)
+        if came:
+            raise AbortedError(came[0])
+
+    def _end(self, cluster: Cluster, journal: Journal) -> None:
+        try:
+            for broker, log_bytes in cluster.stop():
+                journal.write("cut_short", broker=broker, log_bytes=log_bytes)
+        except ClusterError as error:
+            raise NotHealedError(
+                f"NOT HEALED: what is left of the cluster: {error};"
+                f" end it with: groupquake heal {self.folder}"
+            ) from error
+
+    def _cluster(self) -> LocalCluster:
         cluster = self.experiment.cluster
-        return ProcessCluster(
-            # the mark by which its processes are known: another run's folder may have this name
+        return make(
+            self.place,
+            # the mark by which all of it is known: another run's folder may have this name
             f"{self.folder.name}-{secrets.token_hex(4)}",
             self.folder / "brokers",
-            cluster.version,
-            cluster.brokers,
-            cluster.config,
+            version=cluster.version,
+            coordinator=self.experiment.coordinator,
+            brokers=cluster.brokers,
+            config=cluster.config,
             progress=self.progress,
-            kafka_home=self.kafka_home,
-            ports=self.ports,
         )
 
     def _load(self, cluster: Cluster, journal: Journal) -> Outcome:
@@ -76,16 +107,25 @@ class Runner:
         admin.create_topics(self.experiment)
         journal.phase("formation")
         self.progress(f"starting {len(self.experiment.members())} members in Locust")
-        with load_process.running(self.folder, cluster.bootstrap, self.experiment) as members:
+        with self.load(self.folder, cluster.bootstrap, self.experiment) as members:
             steady = await_steady(self.experiment, admin.probes(), journal, threading.Event())
             if not steady.ok:
                 missed = "; ".join(str(probe) for probe in steady.probes if not probe.holds)
                 raise NotSteadyError(f"steady state not met: {missed}; see locust.log")
             self.progress("steady state met")
             controller = Controller(
-                self.plan, self.experiment, cluster, members, journal, progress=self.progress
+                self.plan,
+                self.experiment,
+                cluster,
+                members,
+                admin,
+                journal,
+                progress=self.progress,
             )
-            with self.signals.ordering(lambda name: self._abort(controller, name)):
+            with (
+                self.signals.ordering(lambda name: self._abort(controller, name)),
+                self.signals.stopping(lambda: self._stop(controller)),
+            ):
                 outcome = controller.run()
             journal.phase("teardown")
             self.progress("closing the members")
@@ -95,10 +135,14 @@ class Runner:
         self.progress(f"{name}: healing and stopping")
         controller.abort(name)
 
+    def _stop(self, controller: Controller) -> None:
+        self.progress("stop: healing what is open; what happened so far is judged")
+        controller.stop()
+
     def _wait(self, cluster: Cluster) -> None:
         """Leave the cluster up for a look, until a signal ends it."""
         self.progress(f"the cluster stays up at {cluster.bootstrap}; end it with Ctrl-C")
         try:
-            threading.Event().wait()
+            patiently(time.sleep)
         except AbortedError:
             self.progress("stopping the cluster")

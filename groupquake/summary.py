@@ -23,6 +23,12 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
         ]
     if len(roots) > SHOWN:
         lines.append(f"  and {len(roots) - SHOWN} more findings in the report")
+    if (shown := verdict["counterexample"]) is not None:
+        of = shown["requests"] + shown["left_out"]
+        lines.append(
+            f"  counterexample: {folder / shown['files'][0]} ({shown['requests']} of {of} requests"
+            f" of {shown['group']}), and as a test: {shown['files'][-1]}"
+        )
     lines += [
         f"  expected {item['expected']} rebalances of {item['group']} in {item['phase']}, "
         f"observed {item['observed']}"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -74,23 +75,26 @@ def arguments(*words: object) -> list[str]:
     return [sys.executable, "-m", "groupquake", *map(str, words)]
 
 
+def run_in(
+    folder: Path, *words: object, env: Mapping[str, str] | None = None, timeout_s: float = 240
+) -> Done:
+    """Run a command line in a folder."""
+    done = subprocess.run(
+        arguments(*words),
+        cwd=folder,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
 @pytest.fixture
 def groupquake(tmp_path: Path) -> Command:
     """Run a command line in an empty folder."""
-
-    def run(*words: object, env: Mapping[str, str] | None = None) -> Done:
-        done = subprocess.run(
-            arguments(*words),
-            cwd=tmp_path,
-            env={**os.environ, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    return run
+    return partial(run_in, tmp_path)
 
 
 def running(mark: str) -> Sequence[str]:

@@ -87,13 +87,51 @@ def test_a_release_that_does_not_exist(groupquake: Command, small: Path) -> None
     assert "4.99.0" in line
 
 
+@pytest.mark.parametrize(
+    "words", [("plan", "demo"), ("run", "demo"), ("validate",), ("nightly", "--check")]
+)
+def test_a_release_that_cannot_be_run(
+    words: tuple[str, ...], groupquake: Command, small: Path, tmp_path: Path
+) -> None:
+    """Whatever looks at a release says so at once, with those that can."""
+    suite = tmp_path / "suite.yaml"
+    suite.write_text("name: x\nexperiments: [demo]\non: [{kafka: 9.9.9}]\n")
+    small.write_text(small.read_text().replace("brokers: 1", "version: 9.9.9"))
+    file = {"validate": small, "nightly": suite}
+    rest = [file[words[0]]] if words[0] in file else ["--kafka", "9.9.9"]
+    line = complaint(groupquake(*words, *rest), 64)
+    assert line.endswith("Kafka 9.9.9 is not supported; use 3.9 or 4.x")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("image", "build"), "Kafka 9.9.9 is not supported; use 2.4-2.7, "),
+        (("fuzz",), "the oracle has no rules for Kafka 9.9.9 with java"),
+    ],
+)
+def test_a_release_that_is_not_supported_at_all(
+    words: tuple[str, ...], why: str, groupquake: Command
+) -> None:
+    assert why in complaint(groupquake("dev", *words, "--kafka", "9.9.9"), 64)
+
+
+@pytest.mark.parametrize("words", [("image", "build"), ("fuzz",)])
+def test_a_release_is_written_in_full(words: tuple[str, ...], groupquake: Command) -> None:
+    line = complaint(groupquake("dev", *words, "--kafka", "4.3"), 64)
+    assert "'4.3' is not allowed; write a whole release, such as 4.3.0" in line
+
+
 def test_a_property_of_the_cluster_s_own(groupquake: Command, small: Path) -> None:
     line = complaint(groupquake("run", small, "--set", "cluster.config.log.dirs=/x"), 64)
     assert "log.dirs: is the cluster's own to set" in line
 
 
-def test_too_few_ports(groupquake: Command, small: Path) -> None:
-    line = complaint(groupquake("run", small, "--ports", "19092,19093"), 64)
+@pytest.mark.parametrize("ports", ["19092,19093", "19092,19092"])
+def test_ports_that_are_not_one_for_each_broker(
+    ports: str, groupquake: Command, small: Path
+) -> None:
+    line = complaint(groupquake("run", small, "--ports", ports), 64)
     assert "1 different ports" in line
 
 
@@ -141,6 +179,18 @@ def test_a_run_folder_with_a_piece_altered(file: str, groupquake: Command, tmp_p
     assert file in complaint(groupquake("report", tmp_path / "run"), 64)
 
 
+def test_nothing_but_the_folder_of_a_run_is_healed(groupquake: Command, tmp_path: Path) -> None:
+    line = complaint(groupquake("heal", tmp_path), 64)
+    assert f"{tmp_path}/journal.jsonl: cannot be read (No such file or directory)" in line
+    assert line.endswith("; name the folder of a run")
+
+
+def test_a_journal_that_cannot_be_healed_from(groupquake: Command, tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").write_text('{"event": "phase"}\n{"event": "healed"}\n')
+    line = complaint(groupquake("heal", tmp_path), 64)
+    assert f"{tmp_path}/journal.jsonl:2: no journal entry: 'fault_id' is missing" in line
+
+
 def test_validate(groupquake: Command, small: Path) -> None:
     done = groupquake("validate", small, "demo")
     assert done.code == 0
@@ -148,6 +198,14 @@ def test_validate(groupquake: Command, small: Path) -> None:
     schema = groupquake("validate", "--schema")
     assert json.loads(schema.out)["properties"]["workload"]
     assert complaint(groupquake("validate"), 64)
+
+
+def test_list_has_its_descriptions_in_one_column(groupquake: Command) -> None:
+    told = json.loads(groupquake("list", "--json").out)
+    lines = groupquake("list").out.splitlines()
+    starts = {line.index(" ".join(told[line.split()[0]].split())) for line in lines}
+    assert len(lines) == len(told)
+    assert starts == {max(map(len, told)) + 1}
 
 
 def test_the_same_seed_gives_the_same_plan(groupquake: Command) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.groupquake.conftest import Command, arguments, running
+from tests.other_thread import signal_other_thread
 
 pytestmark = pytest.mark.cluster
 
@@ -89,6 +90,23 @@ def test_a_signal_during_the_analysis(small: Path, tmp_path: Path) -> None:
     assert b"Traceback" not in err
     assert not (tmp_path / "runs" / "latest" / "verdict.json").exists()
     assert running(str(tmp_path)) == []
+
+
+def test_a_cluster_that_is_kept_goes_at_a_signal_to_any_thread(small: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        arguments("run", small, "--keep"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr is not None
+        while b"the cluster stays up" not in (line := process.stderr.readline()):
+            assert line, "the run ended without its cluster being kept"
+        signal_other_thread(process.pid, signal.SIGINT)
+        while b"starting Spark" not in (line := process.stderr.readline()):
+            assert line, "the run ended without being judged"
+        assert [line for line in running(str(tmp_path)) if "kafka.Kafka" in line] == []
+        process.kill()  # the rest is as without --keep
 
 
 def test_nothing_outlives_a_killed_runner(groupquake: Command, small: Path, tmp_path: Path) -> None:

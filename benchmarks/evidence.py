@@ -1,0 +1,121 @@
+"""Big evidence from small: a recorded run, multiplied to the size asked for.
+
+Each copy has groups, member ids, connections and offsets partitions of its own, on the brokers and
+at the times that were recorded: what the same brokers would have written, had they served so many
+times as many groups. What a broker says of itself alone (that it starts, that it ends) stands once.
+"""
+
+import lzma
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+from reports.grammar import GRAMMARS, Grammar
+
+RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
+MOST_COPIES = 10_000
+"""Their numbers have four digits."""
+
+COPY = "\0"
+"""Stands in a line where the number of the copy goes."""
+LINE = re.compile(r"\d+ (\d+ \d+) (\S+ \w+ (.*) \(\S+\))")
+GROUP = re.compile(r'("groupId":"[^"]+)')
+CONNECTION = re.compile(r'("connection":"[^"]+)')
+PARTITION = re.compile(r"(__consumer_offsets-\d+|__consumer_offsets partition=\d+)")
+PART_OF_MEMBER_ID = re.compile(r"(?<=-)[0-9a-f]{4}(?=[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A run folder, and what is in it; every request was answered as it should be."""
+
+    folder: Path
+    bytes: int
+    lines: int
+    requests: int
+    rebalances: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A recorded line without its number, marked; `times` are those of the two clocks."""
+
+    times: str
+    text: str
+    begins_life: bool
+
+    @property
+    def of_copy(self) -> bool:
+        """Whether every copy has a line like it."""
+        return COPY in self.text
+
+
+def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evidence:
+    """Write a run folder whose brokers' logs are together `megabytes` (10^6 bytes) or little more.
+
+    Raises ValueError if that takes more copies than can be told apart.
+    """
+    logs = {
+        packed.parent.name: lzma.decompress(packed.read_bytes()).decode().splitlines()
+        for packed in sorted(recorded.glob("brokers/*/group.log.xz"))
+    }
+    marked = {broker: list(_marked(log, GRAMMARS["java"])) for broker, log in logs.items()}
+    every = [line for log in marked.values() for line in log if line.of_copy]
+    size = sum(len(line) + 1 for log in logs.values() for line in log)
+    copies = ceil(megabytes * 1e6 / size)
+    if copies > MOST_COPIES:
+        raise ValueError(f"{megabytes} MB takes {copies} copies; {MOST_COPIES} can be told apart")
+    shutil.copytree(recorded, folder, ignore=shutil.ignore_patterns("brokers"), dirs_exist_ok=True)
+    written = [_write(folder, broker, log, copies) for broker, log in marked.items()]
+    count = lambda words: copies * sum(words in line.text for line in every)
+    return Evidence(
+        folder,
+        bytes=sum(log.stat().st_size for log in folder.glob("brokers/*/group.log")),
+        lines=sum(written),
+        requests=count("Completed request:"),
+        rebalances=count("] Preparing to rebalance group "),
+        groups=copies * len({name for line in every for name in GROUP.findall(line.text)}),
+    )
+
+
+def _marked(log: list[str], grammar: Grammar) -> Iterator[Line]:
+    """Put a mark wherever copies differ."""
+    for line in log:
+        match = LINE.fullmatch(line)
+        assert match is not None, line
+        times, text, body = match.groups()
+        text = text.replace(body, _group_marked(body, grammar))
+        for part in (GROUP, CONNECTION, PARTITION):
+            text = part.sub(rf"\1{COPY}", text)
+        text = PART_OF_MEMBER_ID.sub(COPY, text)
+        yield Line(times, text, begins_life=body.endswith(grammar.first_words))
+
+
+def _group_marked(body: str, grammar: Grammar) -> str:
+    """Put a mark after the group's name in a coordinator's line."""
+    prefix = re.match(grammar.prefix, body)
+    for template in grammar.templates if prefix else ():
+        found = re.search(template.regex, prefix[3]) if prefix else None
+        if prefix and found and "group" in template.fields:
+            end = prefix.start(3) + found.end(template.fields.index("group") + 1)
+            return body[:end] + COPY + body[end:]
+    return body
+
+
+def _write(folder: Path, broker: str, lines: list[Line], copies: int) -> int:
+    """Write one broker's log; return the number of its lines."""
+    log = folder / "brokers" / broker / "group.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    count = serial = 0
+    with log.open("w", encoding="utf-8") as file:
+        for line in lines:
+            for copy in range(copies if line.of_copy else 1):
+                count += 1
+                serial = 1 if line.begins_life else serial + 1
+                text = line.text.replace(COPY, f"{copy:04}")
+                file.write(f"{serial} {line.times} {text}\n")
+    return count

@@ -1,0 +1,174 @@
+"""A group of any size in virtual time: its coordinator's events, and the evidence they leave.
+
+Static members join, then each heartbeats by a clock of its own; now and then one commits instead,
+or is restarted and returns under its instance id. The oracle itself gives the answers.
+"""
+
+import heapq
+import random
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from reference_coordinator.effects import Answer, Arm, Disarm, JoinAnswer, Persist, SyncAnswer
+from reference_coordinator.events import Choices, Event, RecordWritten, Timer, TimerFired
+from reference_coordinator.profiles import Profile
+from reference_coordinator.replay import Evidence, Observed
+from reference_coordinator.replay.wire import event_of
+from reference_coordinator.state import Group
+from reference_coordinator.step import step
+
+GROUP = "simulated"
+HEARTBEAT_MS = 3_000.0
+JITTER_MS = 50.0
+FORMATION_MS = 1_000.0
+"""In which all members join."""
+CYCLE = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",) + ("HEARTBEAT",) * 8 + ("JOIN_GROUP",)
+"""What a member does at one heartbeat after the other; a sync follows on each join."""
+VERSIONS = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 7}
+EARLY_MS = 5.0
+"""How much earlier than it seems a request may have come, as in evidence from a log."""
+WORK_MS = 0.25
+"""How long the broker works on a request before, and after, the coordinator acts on it."""
+METADATA = "AAMAAAABAAZvcmRlcnMAAAAAAAAAAP////8AAA=="
+ASSIGNMENT = "AAAAAAABAAZvcmRlcnMAAAADAAAAAwAAAAQAAAAFAAAAAA=="
+
+
+@dataclass(slots=True)
+class Member:
+    """One member, from its own point of view."""
+
+    instance: str
+    member_id: str = ""
+    generation: int = -1
+    requests: int = 0
+    turns: int = 0
+
+
+@dataclass(slots=True)
+class Simulation:
+    """One group on one coordinator. `events` went through `step`, `answered` is its evidence."""
+
+    size: int
+    profile: Profile
+    group: Group = field(default_factory=lambda: Group(GROUP))
+    events: list[Event] = field(default_factory=list)
+    answered: list[Observed] = field(default_factory=list)
+    asked: dict[str, tuple[Member, Observed]] = field(default_factory=dict)
+    timers: dict[Timer, float] = field(default_factory=dict)
+    agenda: list[tuple[float, int, str, Member]] = field(default_factory=list)
+    numbers: "count[int]" = field(default_factory=count)
+    dice: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def run(self, requests: int) -> Evidence:
+        """Let the group live until so many requests were answered; return its evidence."""
+        for number in range(self.size):
+            self._plan(self.dice.uniform(0, FORMATION_MS), "JOIN_GROUP", Member(f"app-{number}"))
+        while len(self.answered) < requests:
+            next_ms = self.agenda[0][0] if self.agenda else float("inf")
+            due = min(self.timers, key=self.timers.__getitem__, default=None)
+            if due is not None and self.timers[due] <= next_ms:
+                self._step(TimerFired(self.timers.pop(due), due))
+            else:
+                at_ms, _, api, member = heapq.heappop(self.agenda)
+                self._ask(at_ms, api, member)
+        return Evidence(GROUP, tuple(sorted(self.answered, key=lambda seen: seen.at_ms)))
+
+    def _plan(self, at_ms: float, api: str, member: Member) -> None:
+        heapq.heappush(self.agenda, (at_ms, next(self.numbers), api, member))
+
+    def _ask(self, at_ms: float, api: str, member: Member) -> None:
+        """Send a member's request to the coordinator."""
+        number = next(self.numbers)
+        member.requests += 1
+        seen = Observed(
+            id=str(number),
+            broker="1",
+            api=api,
+            api_version=VERSIONS[api],
+            client_id=member.instance,
+            connection=member.instance,
+            earliest_ms=at_ms - EARLY_MS - WORK_MS,
+            at_ms=at_ms,
+            latest_ms=at_ms + WORK_MS,
+            answered_ms=at_ms + WORK_MS,
+            request=self._body(api, member),
+            response={},
+            serial=member.requests,
+        )
+        self.asked[seen.id] = member, seen
+        choices = Choices(new_member_id=f"{member.instance}-{number:036}")
+        self._step(event_of(seen, at_ms, choices))
+
+    def _body(self, api: str, member: Member) -> dict[str, Any]:
+        who = {"groupId": GROUP, "groupInstanceId": member.instance}
+        if api == "JOIN_GROUP":
+            protocols = [{"name": "range", "metadata": METADATA}]
+            times = {"sessionTimeoutMs": 45_000, "rebalanceTimeoutMs": 300_000}
+            return {**who, **times, "memberId": "", "protocolType": "consumer",
+                    "protocols": protocols}  # fmt: skip
+        body = {**who, "memberId": member.member_id, "generationId": member.generation}
+        if api == "SYNC_GROUP":
+            workers = self.group.members if member.member_id == self.group.leader else ()
+            work = [{"memberId": worker, "assignment": ASSIGNMENT} for worker in workers]
+            return {**body, "assignments": work}
+        if api == "OFFSET_COMMIT":
+            partitions = [{"partitionIndex": 0, "committedOffset": member.requests}]
+            return {**body, "topics": [{"name": "orders", "partitions": partitions}]}
+        return body
+
+    def _step(self, event: Event) -> None:
+        self.events.append(event)
+        self.group, effects = step(self.group, event, self.profile)
+        for effect in effects:
+            match effect:
+                case Answer():
+                    self._answer(event.at_ms, effect)
+                case Arm():
+                    self.timers[effect.timer] = effect.deadline_ms
+                case Disarm():
+                    self.timers.pop(effect.timer, None)
+                case Persist(request=str(request)):
+                    self._step(RecordWritten(event.at_ms, request))
+
+    def _answer(self, at_ms: float, answer: Answer) -> None:
+        """Note an answer as a log would, and let the member go on."""
+        member, seen = self.asked.pop(answer.request)
+        said = answer.response
+        body: dict[str, Any] = {"errorCode": int(said.error)}
+        after_ms, api = HEARTBEAT_MS + self.dice.uniform(-JITTER_MS, JITTER_MS), ""
+        if isinstance(said, JoinAnswer):
+            member.member_id, member.generation = said.member_id, said.generation
+            body |= _joined(said)
+            after_ms, api = self.dice.uniform(1, JITTER_MS), "SYNC_GROUP"
+        elif isinstance(said, SyncAnswer):
+            body["assignment"] = said.assignment
+            after_ms = self.dice.uniform(1, HEARTBEAT_MS)
+        elif seen.api == "OFFSET_COMMIT":
+            partitions = [{"partitionIndex": 0, **body}]
+            body = {"topics": [{"name": "orders", "partitions": partitions}]}
+        answered_ms = at_ms + WORK_MS
+        self.answered.append(
+            replace(seen, latest_ms=answered_ms, answered_ms=answered_ms, response=body)
+        )
+        self._plan(answered_ms + after_ms, api or self._next(member), member)
+
+    def _next(self, member: Member) -> str:
+        member.turns += 1
+        api = CYCLE[member.turns % len(CYCLE)]
+        leads = member.member_id == self.group.leader  # whose return would be a rebalance
+        return "HEARTBEAT" if leads and api == "JOIN_GROUP" else api
+
+
+def _joined(said: JoinAnswer) -> dict[str, Any]:
+    told = [
+        {"memberId": member_id, "groupInstanceId": instance, "metadata": metadata}
+        for member_id, instance, metadata in sorted(said.members)
+    ]
+    return {
+        "generationId": said.generation,
+        "protocolName": said.protocol or "",
+        "leader": said.leader,
+        "memberId": said.member_id,
+        "members": told,
+    }

@@ -1,0 +1,150 @@
+"""The oracle alone, on one core: `python -m benchmarks.oracle`.
+
+`step` decides one event after the other; `replay` does so for recorded evidence, and compares every
+answer with the one that was given. Seconds are processor time.
+"""
+
+import json
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from benchmarks import plain
+from benchmarks.evidence import multiply
+from benchmarks.group import GROUP, Simulation
+from benchmarks.sides import profile_of
+from benchmarks.table import table
+from reference_coordinator.events import Event
+from reference_coordinator.profiles import Profile
+from reference_coordinator.releases import NEWEST
+from reference_coordinator.replay import Evidence, replay
+from reference_coordinator.state import Group
+from reference_coordinator.step import step
+from reports.run_folder import RunFolder
+
+Json = dict[str, Any]
+SMALL, BIG = 5, 500
+
+
+@click.command()
+@click.option("--requests", default=20_000, show_default=True, help="How many, in each case.")
+@click.option("--rounds", default=3, show_default=True, help="How often each is done; medians.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def main(requests: int, rounds: int, *, as_json: bool) -> None:
+    """Count the events that the oracle decides in a second."""
+    if requests <= 3 * BIG:
+        raise click.UsageError(f"--requests: {BIG} members need more than {3 * BIG} to live on")
+    figures = {"recorded run": _recorded(requests, rounds)} | {
+        f"group of {size}": _simulated(size, requests, rounds) for size in (SMALL, BIG)
+    }
+    ratios = {
+        f"{what}_{BIG}_to_{SMALL}": figures[f"group of {BIG}"][f"{what}_us"]
+        / figures[f"group of {SMALL}"][f"{what}_us"]
+        for what in ("step", "replay")
+    }
+    click.echo(json.dumps({**figures, **ratios}, indent=2) if as_json else _shown(figures, ratios))
+
+
+def _recorded(requests: int, rounds: int) -> Json:
+    """Replay the recorded run over and over."""
+    with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
+        evidence = multiply(0.1, Path(folder))
+        run = RunFolder(evidence.folder)
+        groups = list(plain.read(run).evidence(run))
+        profile = profile_of(run)
+    times = max(1, round(requests / evidence.requests))
+    return _replayed(groups * times, profile, rounds)
+
+
+def _simulated(size: int, requests: int, rounds: int) -> Json:
+    """Step through, and replay, the life of a group of `size` static members."""
+    profile = NEWEST
+    simulation = Simulation(size, profile)
+    evidence = simulation.run(requests)
+    events = simulation.events
+    seconds = _seconds(lambda: _step_through(events, profile), rounds)
+    return {
+        "events": len(events),
+        "events_per_s": len(events) / seconds,
+        "step_us": seconds / len(events) * 1e6,
+        "step_us_by_event": _by_event(events, profile),
+        **_replayed([evidence], profile, rounds),
+    }
+
+
+def _step_through(events: list[Event], profile: Profile) -> None:
+    group = Group(GROUP)
+    for event in events:
+        group, _ = step(group, event, profile)
+
+
+def _by_event(events: list[Event], profile: Profile) -> dict[str, float]:
+    """Return the middle cost of a kind of event, reading the clock included (well below 1 µs)."""
+    group = Group(GROUP)
+    taken: dict[str, list[int]] = defaultdict(list)
+    for event in events:
+        began = time.thread_time_ns()
+        group, _ = step(group, event, profile)
+        taken[type(event).__name__].append(time.thread_time_ns() - began)
+    return {kind: median(nanos) / 1e3 for kind, nanos in sorted(taken.items())}
+
+
+def _replayed(groups: list[Evidence], profile: Profile, rounds: int) -> Json:
+    """Time the replay of some groups; it must explain every answer."""
+    requests = sum(len(group.requests) for group in groups)
+    results = [replay(group, profile) for group in groups]
+    explained = sum(checked.explained for result in results for checked in result.checked)
+    if explained != requests or any(result.violations for result in results):
+        raise click.ClickException(
+            f"{explained} of {requests} answers were explained, and all are sound;"
+            " the figures would say nothing"
+        )
+    seconds = _seconds(lambda: [replay(group, profile) for group in groups], rounds)
+    return {
+        "requests": requests,
+        "requests_per_s": requests / seconds,
+        "replay_us": seconds / requests * 1e6,
+    }
+
+
+def _seconds(work: Callable[[], object], rounds: int) -> float:
+    """Return the processor time that some work takes, the median of all rounds."""
+    taken = []
+    for _ in range(rounds):
+        began = time.process_time()
+        work()
+        taken.append(time.process_time() - began)
+    return median(taken)
+
+
+def _shown(figures: Json, ratios: Json) -> str:
+    rows = [("", "step: events/s", "µs/event", "replay: requests/s", "µs/request")]
+    for name, told in figures.items():
+        stepped = ("", "")
+        if "events" in told:
+            stepped = (f"{told['events_per_s']:,.0f}", f"{told['step_us']:.1f}")
+        replayed = (f"{told['requests_per_s']:,.0f}", f"{told['replay_us']:.1f}")
+        rows.append((name, *stepped, *replayed))
+    small, big = (figures[f"group of {size}"]["step_us_by_event"] for size in (SMALL, BIG))
+    kinds = [("step, by event", f"µs at {SMALL}", f"µs at {BIG}", "ratio")]
+    kinds += [
+        (kind, f"{small[kind]:.1f}", f"{big[kind]:.1f}", f"{big[kind] / small[kind]:.1f}")
+        for kind in small
+    ]
+    step_ratio, replay_ratio = ratios.values()
+    summary = (
+        f"{BIG} members against {SMALL}: an event costs {step_ratio:.1f} times as much in step, "
+        f"a request {replay_ratio:.1f} times in replay."
+    )
+    title = "The oracle on one core, every answer explained; medians."
+    return "\n".join((title, table(rows), summary, table(kinds)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A program in a process of its own, with the memory and processor time of all its children."""
+
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psutil
+
+EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a program printed, and the most that it and its children took together.
+
+    Memory is the sum of what is resident: pages that processes share count for each. Processor
+    time is seconds over all cores, as last seen before each process ended.
+    """
+
+    output: str
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+
+def watch(*arguments: str) -> Watched:
+    """Run `python` with these arguments to its end.
+
+    Raises CalledProcessError if it fails; what it says on standard error is shown as it is.
+    """
+    command = [sys.executable, *arguments]
+    began = time.perf_counter()
+    peak = 0
+    cpu: dict[tuple[int, float], float] = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+        tree = psutil.Process(started.pid)
+        output = None
+        while output is None:
+            peak = max(peak, _look(tree, cpu))
+            with suppress(subprocess.TimeoutExpired):
+                output, _ = started.communicate(timeout=EVERY_S)
+    if started.returncode:
+        raise subprocess.CalledProcessError(started.returncode, command)
+    return Watched(output, time.perf_counter() - began, sum(cpu.values()), peak / 1e6)
+
+
+def _look(tree: psutil.Process, cpu: dict[tuple[int, float], float]) -> int:
+    """Note the processor time of every process; return their resident bytes."""
+    resident = 0
+    with suppress(psutil.NoSuchProcess):
+        for process in (tree, *tree.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                cpu[process.pid, process.create_time()] = times.user + times.system
+                resident += process.memory_info().rss
+    return resident

@@ -1,0 +1,104 @@
+"""The two sides of the comparison, each run in a process of its own: `python -m benchmarks.sides`.
+
+A side prints one JSON object: what it took, by stage, and what it found.
+"""
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import plain
+from reference_coordinator.profiles import Profile
+from reference_coordinator.releases import profile_for
+from reference_coordinator.replay import replay
+from reports import tables
+from reports.capture import capture
+from reports.run_folder import RunFolder
+from reports.spark import session
+
+Json = dict[str, Any]
+
+
+class Stages:
+    """A clock that is told what begins; seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._began = time.perf_counter()
+        self._name = ""
+
+    def __call__(self, name: str) -> None:
+        """End the stage under way, if any, and begin another; an empty name only ends."""
+        now = time.perf_counter()
+        if self._name:
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._began
+        self._name, self._began = name, now
+
+
+def by_spark(folder: Path) -> Json:
+    """Judge a run folder as `groupquake report` does, up to the finished comparison."""
+    run = RunFolder(folder)
+    stages = Stages()
+    stages("capturing the lines")
+    lines = capture(folder, folder / tables.LINES)
+    stages("start-up")
+    with session("local[*]", lines, folder / "spark.log") as spark:
+        stages("preparing")
+        built = tables.build(spark, run, profile_of(run), stages)
+        stages("")
+        found = {
+            "lines": built.fates.count(),
+            "rejected": built.fates.where("fate = 'rejected'").count(),
+            "explained": built.checked.where("explained").count(),
+            "violations": built.violations.count(),
+            "rebalances": built.expected.count(),
+            "differences": built.comparison.where("outcome <> 'match'").count()
+            + built.member_lines.count(),
+        }
+    start_up = stages.seconds.pop("start-up")
+    return {"start_up_s": start_up, "stages_s": stages.seconds, "found": found}
+
+
+def by_loop(folder: Path) -> Json:
+    """Read and replay a run folder in one plain loop."""
+    run = RunFolder(folder)
+    stages = Stages()
+    gc.disable()  # nothing here refers back to itself, and millions of small objects live long
+    stages("reading the lines")
+    reader = plain.read(run)
+    stages("replaying every request through the reference coordinator")
+    explained = violations = rebalances = 0
+    profile = profile_of(run)
+    for evidence in reader.evidence(run):
+        result = replay(evidence, profile)
+        explained += sum(checked.explained for checked in result.checked)
+        violations += len(result.violations)
+        rebalances += len(result.rows)
+    stages("")
+    found = {
+        "lines": reader.lines,
+        "rejected": reader.rejected,
+        "explained": explained,
+        "violations": violations,
+        "rebalances": rebalances,
+        "differences": 0,
+    }
+    return {"start_up_s": 0.0, "stages_s": stages.seconds, "found": found}
+
+
+def profile_of(run: RunFolder) -> Profile:
+    """Return the rules that a run is judged by."""
+    environment = run.environment
+    profile = profile_for(environment["kafka_version"], environment["coordinator"])
+    assert profile is not None, "a recorded run is of a release that the oracle knows"
+    return profile.with_settings(run.settings)
+
+
+SIDES: dict[str, Callable[[Path], Json]] = {"spark": by_spark, "loop": by_loop}
+
+if __name__ == "__main__":
+    print(json.dumps(SIDES[sys.argv[1]](Path(sys.argv[2]))))

@@ -1,0 +1,148 @@
+"""What a page shows of a run while it goes on: rebalances and faults, from the run folder alone.
+
+Rebalances come from the brokers' own lines, in the words that both coordinators share:
+
+    Preparing to rebalance group G in state PreparingRebalance with old generation N … (reason: R)
+    Stabilized group G generation N … with K members
+    Group G with generation N … is now empty
+
+Nothing is judged here, and a line that does not fit is passed over: the analysis looks at them all.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from chaos.journal import Entry
+from chaos.tail import Tail
+from chaos.witness import log_time
+
+Row = dict[str, str]
+
+SHOWN = 200
+"""How many rows of a table, the latest, a page can bear."""
+
+_PREPARING = re.compile(
+    r"Preparing to rebalance group (\S+) in state \S+ with old generation (-?\d+)"
+    r"(?: \(__consumer_offsets-\d+\))? \(reason: (.*)\)\.? \([\w.$]+\)$"
+)
+_SETTLED = re.compile(
+    r"Stabilized group (\S+) generation (\d+)(?: \(__consumer_offsets-\d+\))? with (\d+) members"
+    r"|Group (\S+) with generation (\d+)(?: is now empty)"
+)
+_CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
+
+
+@dataclass(slots=True)
+class _Rebalance:
+    at_ms: int
+    group: str
+    old: str
+    reason: str
+    new: str = "…"
+    members: str = ""
+    took_ms: int | None = None
+
+    def row(self) -> Row:
+        return {
+            "at": clock(self.at_ms),
+            "group": self.group,
+            "generation": f"{self.old} → {self.new}",
+            "reason": self.reason,
+            "members": self.members,
+            "duration": "" if self.took_ms is None else f"{self.took_ms / 1000:.3f} s",
+        }
+
+
+class Rebalances:
+    """Collects the rebalances that lines of group.log tell of."""
+
+    def __init__(self) -> None:
+        """Nothing has happened."""
+        self._all: list[_Rebalance] = []
+        self._going_on: dict[str, _Rebalance] = {}
+
+    def take(self, line: str) -> None:
+        """Look at a line."""
+        if "Completed request:" in line:
+            return
+        try:
+            if match := _PREPARING.search(line):
+                group, old, reason = match.groups()
+                begun = _Rebalance(log_time(line), group, old, _CLIENT_REASON.sub("", reason))
+                self._going_on[group] = begun
+                self._all.append(begun)
+            elif match := _SETTLED.search(line):
+                stable, generation, members, empty, last = match.groups()
+                self._settle(stable or empty, generation or last, members or "0", log_time(line))
+        except ValueError:
+            return
+
+    def _settle(self, group: str, generation: str, members: str, at_ms: int) -> None:
+        rebalance = self._going_on.pop(group, None)
+        if rebalance is not None:
+            rebalance.new, rebalance.members = generation, members
+            rebalance.took_ms = at_ms - rebalance.at_ms
+
+    def rows(self) -> list[Row]:
+        """Return the table, the latest first."""
+        latest = sorted(self._all, key=lambda rebalance: rebalance.at_ms)[-SHOWN:]
+        return [rebalance.row() for rebalance in reversed(latest)]
+
+
+def fault_rows(entries: list[Entry]) -> list[Row]:
+    """Return the table of faults that a journal tells of, the latest first."""
+    rows: dict[str, Row] = {}
+    for entry in entries:
+        match entry:
+            case {"event": "intent", "fault_id": id_, "fault": fault, "target": target}:
+                rows[id_] = {
+                    "id": id_,
+                    "fault": fault,
+                    "target": target,
+                    "injected": "",
+                    "healed": "",
+                    "verified": "",
+                    "witness": "",
+                }
+            case {"event": "injected", "fault_id": id_, "at_ms": at_ms} if id_ in rows:
+                rows[id_]["injected"] = clock(at_ms)
+            case {"event": "healed", "fault_id": id_, "at_ms": at_ms, "healed": healed} if (
+                id_ in rows
+            ):
+                rows[id_]["healed"] = clock(at_ms) if healed else "NOT HEALED"
+            case {"event": "verified", "fault_id": id_, "verified": verified} if id_ in rows:
+                rows[id_]["verified"] = "yes" if verified else "NO"
+                rows[id_]["witness"] = str(entry.get("witness", ""))
+    return list(rows.values())[: -SHOWN - 1 : -1]
+
+
+def clock(at_ms: float) -> str:
+    """Return the time of day, in UTC to the millisecond."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+class Board:
+    """Follows the logs and the journal of a run folder; files may come later."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start from the first line."""
+        self._folder = folder
+        self._tails: dict[Path, Tail] = {}
+        self._rebalances = Rebalances()
+        self._journal: list[Entry] = []
+
+    def tables(self) -> dict[str, Any]:
+        """Read what was appended since, and return both tables whole."""
+        for log in self._folder.glob("brokers/*/group.log"):
+            for line in self._appended(log):
+                self._rebalances.take(line)
+        self._journal += map(json.loads, self._appended(self._folder / "journal.jsonl"))
+        return {"rebalances": self._rebalances.rows(), "faults": fault_rows(self._journal)}
+
+    def _appended(self, path: Path) -> Iterator[str]:
+        return self._tails.setdefault(path, Tail(path)).appended()

@@ -1,0 +1,71 @@
+"""`groupquake list`, `plan` and `validate`: looking at experiments, touching nothing."""
+
+import json
+
+import click
+
+from chaos.plan import make_plan
+from groupquake.commands.options import (
+    coordinator_option,
+    experiment_argument,
+    kafka_option,
+    resolve,
+    set_option,
+)
+from groupquake.console import Console
+from groupquake.exits import Exit
+from scenarios import find, json_schema, named, names
+from scenarios.fields import BIG_SEED
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def list_experiments(*, as_json: bool) -> Exit:
+    """List the experiments that come with groupquake."""
+    known = {name: named(name).description for name in names()}
+    if as_json:
+        Console.result(json.dumps(known, indent=2))
+    else:
+        width = max(map(len, known))
+        for name, description in known.items():
+            Console.result(f"{name:{width}} {' '.join(description.split())}")
+    return Exit.PASS
+
+
+@click.command()
+@experiment_argument
+@kafka_option
+@coordinator_option
+@set_option
+@click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def plan(
+    name: str,
+    kafka: str | None,
+    coordinator: str | None,
+    settings: tuple[str, ...],
+    seed: int,
+    *,
+    as_json: bool,
+) -> Exit:
+    """Print the schedule of an experiment and a seed; touches nothing."""
+    made = make_plan(resolve(name, kafka, coordinator, settings), seed)
+    Console.result(json.dumps(made.as_dict(), indent=2) if as_json else made.describe())
+    return Exit.PASS
+
+
+@click.command()
+@click.argument("given", metavar="[NAME|FILE]…", nargs=-1)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of experiment files.")
+def validate(given: tuple[str, ...], *, schema: bool) -> Exit:
+    """Check experiments without running them."""
+    if schema:
+        Console.result(json.dumps(json_schema(), indent=2))
+    elif not given:
+        raise click.UsageError("name an experiment or a file, or ask for --schema")
+    for name in given:
+        experiment = find(name)
+        faults = len(make_plan(experiment, 0).steps)
+        members = len(experiment.members())
+        Console.result(f"{name}: valid ({members} members, {faults} faults)")
+    return Exit.PASS

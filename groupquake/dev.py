@@ -1,0 +1,40 @@
+"""`groupquake dev`: what is needed around the runs."""
+
+import click
+
+from chaos.clusters import image as images
+from groupquake.console import Console
+from groupquake.exits import Exit
+from groupquake.fuzz.command import fuzz
+from scenarios.model import Cluster
+
+
+@click.group()
+def dev() -> None:
+    """Make what groupquake itself needs."""
+
+
+dev.add_command(fuzz)
+
+
+@dev.group()
+def image() -> None:
+    """Images for --cluster docker."""
+
+
+@image.command()
+@click.option(
+    "--kafka",
+    metavar="VERSION",
+    default=Cluster().version,
+    show_default=True,
+    help="Kafka release.",
+)
+def build(kafka: str) -> Exit:
+    """Build the image of a Kafka release, where apache/kafka cannot be pulled.
+
+    A Debian root file system with Java (made by mmdebstrap, shared by all releases) and the
+    release's jars. What is there already is not made again.
+    """
+    Console.result(images.build(kafka, Console().progress))
+    return Exit.PASS

@@ -1,0 +1,110 @@
+"""Many sequences at the same time, each in a group of its own, written down as they end."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from groupquake.fuzz.script import Step
+from groupquake.fuzz.sequence import Played, play, play_again
+from groupquake.fuzz.target import Target
+
+PROGRESS_EVERY_S = 5.0
+WARM_UP = 40
+"""So many sequences come first and do not count: a broker that has just begun answers late, and
+what is late may have come in many orders."""
+
+
+def header(target: Target, played: Played) -> dict[str, Any]:
+    """Write the header of a sequence's event file: all of a bulky one is a time of outage."""
+    outages = {"outages": [[0, round(played.log.now_ms())]]} if played.bulky else {}
+    return {
+        "kafka": target.kafka,
+        "coordinator": target.coordinator,
+        "config": dict(target.config),
+        "group": played.group,
+        "sequence": played.number,
+        **outages,
+    }
+
+
+def event_file(target: Target, played: Played) -> str:
+    """Write a sequence as an event file."""
+    text = StringIO()
+    played.log.write(text, header(target, played))
+    return text.getvalue()
+
+
+@dataclass
+class Campaign:
+    """Plays sequences of a seed on a broker, up to `in_flight` at once."""
+
+    target: Target
+    seed: int
+    in_flight: int
+    progress: Callable[[str], None]
+
+    def play(self, count: int, file: Path) -> Iterator[Played]:
+        """Play `count` random sequences; each stands in `file` when it is handed out."""
+        writing = threading.Lock()
+
+        def one(number: int) -> Played:
+            played = play(self.target, self.seed, number)
+            text = event_file(self.target, played)
+            with writing, file.open("a") as out:
+                out.write(text)
+            return played
+
+        yield from self._all(one, range(count), count)
+
+    def warm_up(self) -> None:
+        """Play sequences that nobody looks at."""
+        with ThreadPoolExecutor(self.in_flight) as threads:
+            for _ in threads.map(lambda n: play(self.target, self.seed, -n), range(1, WARM_UP + 1)):
+                pass
+        self.progress("the broker is warm")
+
+    def play_again(
+        self, scripts: Sequence[Sequence[Step]], name: str, *, bulky: bool
+    ) -> list[Played]:
+        """Play scripts; the outcome stands where the script did."""
+
+        def one(place: int) -> Played:
+            group = f"fuzz-{self.seed}-{name}-{place}"
+            return play_again(self.target, scripts[place], group, place, bulky=bulky)
+
+        with ThreadPoolExecutor(self.in_flight) as threads:
+            return list(threads.map(one, range(len(scripts))))
+
+    def _all(
+        self, one: Callable[[int], Played], numbers: Iterable[int], count: int
+    ) -> Iterator[Played]:
+        began = told = time.monotonic()
+        requests = 0
+        with ThreadPoolExecutor(self.in_flight) as threads:
+            futures: list[Future[Played]] = [threads.submit(one, number) for number in numbers]
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    played = future.result()
+                    requests += len(played.log.exchanges)
+                    now = time.monotonic()
+                    if now > told + PROGRESS_EVERY_S or done == count:
+                        told = now
+                        rate = requests / (now - began)
+                        self.progress(
+                            f"played {done} of {count}: {requests:,} requests, {rate:.0f} a second"
+                        )
+                    yield played
+            finally:
+                for future in futures:
+                    future.cancel()
+
+
+def parsed(text: str) -> list[dict[str, Any]]:
+    """Read the lines of an event file back."""
+    return [json.loads(line) for line in text.splitlines()]

@@ -1,0 +1,99 @@
+"""`groupquake nightly`: runs a suite and keeps a page over all its nights."""
+
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupquake import folders
+from groupquake.console import Console
+from groupquake.exits import Exit
+from groupquake.nightly import junit, page
+from groupquake.nightly.night import Night
+from groupquake.nightly.suite import Job, Suite, find, jobs, load_suite
+from groupquake.signals import SIGNALS
+from scenarios.fields import BIG_SEED
+
+Json = dict[str, Any]
+
+
+@click.command(
+    epilog=f"Exit codes: {Exit.PASS:d} every run passed; {Exit.FAIL:d} one failed, or nothing ran; "
+    f"{Exit.UNKNOWN:d} one is unknown or did not run; {Exit.ABORTED:d} ended by a signal; "
+    f"{Exit.NOT_HEALED:d} something is still broken; {Exit.USAGE:d} bad usage or file."
+)
+@click.argument("name", metavar="SUITE")
+@click.option(
+    "--nights",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("nights"),
+    show_default=True,
+    help="Where nights and the page over them go.",
+)
+@click.option("--check", is_flag=True, help="Check the suite and list its runs; run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the night as JSON at the end.")
+def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
+    """Run every experiment of a suite on every release it names, and compare with earlier nights.
+
+    SUITE is a YAML file, or the name of a suite that comes with groupquake, such as `nightly`.
+    """
+    file = find(name)
+    suite = load_suite(file)
+    seed = secrets.randbelow(BIG_SEED)
+    planned = jobs(suite, file.parent, seed)
+    if check:
+        for job in planned:
+            Console.result(f"{job.experiment} on {job.platform}{_seed_of(suite, job)}")
+        Console.result(f"{file}: valid ({len(planned)} runs)")
+        return Exit.PASS
+    return _run(suite, planned, directory, as_json=as_json)
+
+
+def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bool) -> Exit:
+    console = Console()
+    try:
+        folder = folders.make(directory, suite.name)
+    except OSError as error:
+        raise click.UsageError(
+            f"{directory}: no night can be kept there ({error.strerror});"
+            " give another with --nights"
+        ) from error
+
+    def changed(record: Json) -> None:
+        _put(folder / "junit.xml", junit.render(record))
+        _put(directory / "index.html", page.render(directory))
+
+    console.progress(f"{len(planned)} runs, seed {_seeds(planned)}, in {folder}")
+    night = Night(suite, planned, folder, changed=changed, progress=console.progress)
+    with SIGNALS.ordering(night.abort):
+        record, code = night.run()
+    Console.result(json.dumps(record, indent=2) if as_json else _summary(record, directory))
+    return code
+
+
+def _put(file: Path, text: str) -> None:
+    """Write a file in one step: whoever looks meanwhile sees the old one."""
+    unfinished = file.with_name(f".{file.name}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _seeds(planned: tuple[Job, ...]) -> str:
+    return ", ".join(dict.fromkeys(str(job.seed) for job in planned))
+
+
+def _seed_of(suite: Suite, job: Job) -> str:
+    return f", seed {job.seed}" if suite.seeds else ""
+
+
+def _summary(record: Json, directory: Path) -> str:
+    lines = [
+        f"{run['verdict']:8} {run['experiment']} on {run['platform']}, seed {run['seed']}"
+        + (f": {run['why']}" if run["why"] else "")
+        for run in record["runs"]
+    ]
+    verdict = record["verdict"] + (f" ({record['why']})" if record["why"] else "")
+    return "\n".join([*lines, f"night: {verdict}", f"page: {directory / 'index.html'}"])

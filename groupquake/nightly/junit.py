@@ -1,0 +1,47 @@
+"""A night as JUnit XML: a suite for each platform, a case for each run, green on `pass` alone."""
+
+from itertools import groupby
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from reports.junit import printable
+
+Json = dict[str, Any]
+
+
+def render(night: Json) -> str:
+    """Write it; `fail` is a failure, and what proves nothing is an error, never skipped."""
+    root = ET.Element("testsuites", name=night["suite"])
+    for platform, runs in groupby(night["runs"], key=lambda run: run["platform"]):
+        suite = ET.SubElement(root, "testsuite", name=f"Kafka {platform}")
+        for run in runs:
+            _add(suite, run, f"groupquake.{night['suite']}.{platform.replace('.', '_')}")
+        _count(suite)
+    _count(root)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _add(suite: ET.Element, run: Json, classname: str) -> None:
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        classname=classname,
+        name=f"{run['experiment']} seed {run['seed']}",
+        time=str(run["took_s"] or 0),
+    )
+    if run["verdict"] != "pass":
+        kind = "failure" if run["verdict"] == "fail" else "error"
+        why = printable(run["why"] or run["state"])
+        ET.SubElement(
+            case, kind, message=f"{run['verdict']}: {why}"
+        ).text = f"{why}\nrepeat: {run['command']}\nfolder: {run['folder']}"
+
+
+def _count(element: ET.Element) -> None:
+    for name, path in (
+        ("tests", ".//testcase"),
+        ("failures", ".//failure"),
+        ("errors", ".//error"),
+    ):
+        element.set(name, str(len(element.findall(path))))

@@ -1,0 +1,178 @@
+"""Whole nights, as a user or a timer starts them."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import psutil
+import pytest
+
+from tests.groupquake.conftest import Command, arguments, running
+from tests.groupquake.nightly.conftest import Write
+
+Json = dict[str, Any]
+
+
+def last_night(folder: Path) -> Json:
+    record: Json = json.loads((folder / "nights" / "latest" / "night.json").read_text())
+    return record
+
+
+@pytest.mark.cluster
+def test_a_night_that_fails_and_one_that_passes_stand_on_one_page(
+    groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment("tiny")
+    experiment("wrong", rebalances=3)
+    failed = groupquake("nightly", suite("tiny", "wrong"), "--json", timeout_s=900)
+    assert failed.code == 1, failed.err
+    record = json.loads(failed.out)
+    assert record == last_night(tmp_path)
+    assert (record["state"], record["verdict"]) == ("ended", "fail")
+    tiny, wrong = record["runs"]
+    assert (tiny["verdict"], tiny["why"], tiny["exit_code"]) == ("pass", None, 0)
+    assert tiny["groups"] == {"clerks": {"rebalances": 0, "rebalancing_ms": 0.0}}
+    assert wrong["verdict"] == "fail"
+    assert wrong["why"].startswith("expected 3 rebalances of clerks in impact, observed 0")
+
+    night = (tmp_path / "nights" / "latest").resolve()
+    assert (night / tiny["folder"] / "report.html").is_file()
+    assert "verdict: pass" in (night / tiny["output"]).read_text()
+    junit = ET.parse(night / "junit.xml").getroot()
+    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("2", "1", "0")
+
+    passed = groupquake("nightly", suite("tiny"), timeout_s=900)
+    assert passed.code == 0, passed.err
+    assert "pass     tiny on 4.3.0 java, seed 11\nnight: pass\n" in passed.out
+    page = (tmp_path / "nights" / "index.html").read_text()
+    newest, oldest = page.index(last_night(tmp_path)["started_at"][:10]), page.index(night.name)
+    assert newest < oldest
+    assert page.count(f'href="{night.name}/{tiny["folder"]}/report.html"') == 1
+    assert "2 nights, the oldest on the left" in page
+    assert running(str(tmp_path)) == []
+
+
+def test_a_night_that_ran_nothing_fails_and_says_so(
+    groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment()
+    done = groupquake("nightly", suite("tiny"), env={"JAVA_HOME": str(tmp_path / "nowhere")})
+    assert done.code == 1
+    assert "night: fail (nothing ran)" in done.out
+    record = last_night(tmp_path)
+    assert (record["verdict"], record["why"]) == ("fail", "nothing ran")
+    assert record["runs"][0]["verdict"] == "not run"
+    assert "Java" in record["runs"][0]["why"]
+    junit = ET.parse(tmp_path / "nights" / "latest" / "junit.xml").getroot()
+    assert junit.get("errors") == "1"
+    assert "nothing ran" in (tmp_path / "nights" / "index.html").read_text()
+
+
+def test_what_has_not_begun_in_time_does_not_run(
+    groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment()
+    done = groupquake("nightly", suite("tiny", more="max_duration: 1ms"))
+    assert done.code == 1
+    assert last_night(tmp_path)["runs"][0]["why"] == "the suite's max_duration was over"
+
+
+def test_a_platform_without_its_engine_is_no_pass(
+    groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment()
+    file = suite("tiny", on="{kafka: 4.3.0, cluster: docker}")
+    done = groupquake("nightly", file, env={"DOCKER_HOST": f"unix://{tmp_path}/nowhere.sock"})
+    assert done.code == 1
+    run = last_night(tmp_path)["runs"][0]
+    assert run["verdict"] == "not run"
+    assert "Docker" in run["why"]
+
+
+@pytest.mark.cluster
+def test_a_night_killed_in_the_middle_can_be_read_and_leaves_nothing_running(
+    groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment("long", down_for="1m", impact="2m")
+    experiment("tiny")
+    with started(suite("long", "tiny"), tmp_path) as process:
+        await_fault(tmp_path, process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    record = last_night(tmp_path)
+    assert (record["state"], record["verdict"]) == ("running", "not run")
+    assert [run["state"] for run in record["runs"]] == ["running", "waiting"]
+    deadline = time.monotonic() + 40
+    while left := running(str(tmp_path)):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+    again = groupquake("nightly", suite("tiny", more="max_duration: 1ms"))
+    assert again.code == 1
+    page = (tmp_path / "nights" / "index.html").read_text()
+    assert "goes on, or was cut off" in page
+    assert "cut off in the middle" in page
+
+
+@pytest.mark.cluster
+def test_a_signal_ends_the_run_that_goes_on_and_a_second_one_changes_nothing(
+    experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment("long", down_for="1m", impact="2m")
+    experiment("tiny")
+    with started(suite("long", "tiny"), tmp_path) as process:
+        journal = await_fault(tmp_path, process)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 4, err.decode()
+    assert b"Traceback" not in err
+    record = last_night(tmp_path)
+    assert (record["state"], record["aborted"]) == ("ended", "SIGINT")
+    assert [run["verdict"] for run in record["runs"]] == ["not run", "not run"]
+    assert record["runs"][0]["exit_code"] == 4
+    assert record["runs"][1]["why"] == "the night was ended by SIGINT"
+    assert '"event": "healed"' in journal.read_text()
+    assert running(str(tmp_path)) == []
+
+
+@pytest.mark.cluster
+def test_a_run_that_crashes_costs_no_more_than_itself(
+    experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment("long", down_for="1m", impact="2m")
+    with started(suite("long"), tmp_path) as process:
+        await_fault(tmp_path, process)
+        (run,) = psutil.Process(process.pid).children()
+        run.kill()
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 2, err.decode()
+    record = last_night(tmp_path)
+    assert (record["state"], record["verdict"]) == ("ended", "unknown")
+    crashed = record["runs"][0]
+    assert crashed["exit_code"] == -signal.SIGKILL
+    assert "ended by signal 9" in crashed["why"]
+    output = (tmp_path / "nights" / "latest" / crashed["output"]).read_text()
+    assert "f1.1: healed" in output
+    assert running(str(tmp_path)) == []
+
+
+def started(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        arguments("nightly", suite), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def await_fault(folder: Path, process: subprocess.Popen[bytes]) -> Path:
+    """Wait until the first run of the night has injected its fault; return its journal."""
+    journal = folder / "nights" / "latest" / "runs" / "latest" / "journal.jsonl"
+    deadline = time.monotonic() + 90
+    while not journal.exists() or '"event": "injected"' not in journal.read_text():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return journal

@@ -1,0 +1,177 @@
+from pathlib import Path
+
+import pytest
+
+from groupquake.nightly.suite import find, jobs, load_suite
+from scenarios import ScenarioError, names
+from tests.groupquake.conftest import Command
+from tests.groupquake.nightly.conftest import Write
+
+
+def complaints(file: Path) -> list[str]:
+    with pytest.raises(ScenarioError) as caught:
+        load_suite(file)
+    return str(caught.value).splitlines()
+
+
+def test_the_suite_that_comes_with_groupquake_covers_the_whole_library() -> None:
+    suite = load_suite(find("nightly"))
+    assert sorted(suite.experiments) == list(names())
+    assert [str(platform) for platform in suite.on] == ["4.3.0 java", "3.9.1 scala", "3.9.1 java"]
+
+
+def test_a_night_is_every_experiment_on_every_platform_with_every_seed(
+    experiment: Write, tmp_path: Path
+) -> None:
+    mine = experiment("mine")
+    file = tmp_path / "suite.yaml"
+    file.write_text("""
+name: all
+experiments: [demo, ./mine.yaml]
+on:
+  - {kafka: 4.3.0}
+  - {kafka: 3.9.1, coordinator: java, cluster: docker}
+seeds: [1, 2]
+set: {phases.recovery: 9s, cluster.config.auto.create.topics.enable: true}
+max_duration: 2h
+""")
+    suite = load_suite(file)
+    planned = jobs(suite, tmp_path, 7)
+    assert suite.max_duration_ms == 2 * 3600 * 1000
+    assert len(planned) == 8
+    assert {job.experiment for job in planned} == {"demo", "mine"}
+    assert planned[0].arguments() == [
+        *("run", "demo", "--kafka=4.3.0", "--seed=1", "--set=phases.recovery=9s"),
+        "--set=cluster.config.auto.create.topics.enable=true",
+    ]
+    assert planned[-1].arguments()[:6] == [
+        *("run", str(mine), "--kafka=3.9.1", "--seed=2", "--coordinator=java", "--cluster=docker")
+    ]
+
+
+def test_without_seeds_all_runs_of_a_night_share_the_one_that_was_drawn(
+    experiment: Write, suite: Write, tmp_path: Path
+) -> None:
+    experiment()
+    file = suite("tiny", on="{kafka: 4.3.0}, {kafka: 3.9.1}", more="")
+    assert [job.seed for job in jobs(load_suite(file), tmp_path, 77)] == [77, 77]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("sed: 1", "5: sed: unknown key; did you mean 'seeds'?"),
+        ("max_duration: 2", "5: max_duration: 2 has no unit; write 2s for seconds or 2ms"),
+        ("seeds: [-1]", "5: seeds.0: -1 is too small; write 0 or more"),
+        ("seeds: [3, 3]", "5: seeds: a seed is there twice; every run would be the same"),
+        (
+            "set: {phases.impct: 5s}",
+            "5: set.phases.impct: phases.impct: unknown key; did you mean 'impact'? (in demo)",
+        ),
+        (
+            "set: {phases: 1}",
+            "5: set.phases: phases: 1 is not a mapping; write keys with values (in demo)",
+        ),
+        (
+            "set: {cluster.version: 3.9.1}",
+            "5: set.cluster.version: the platform decides it; name it under on",
+        ),
+        (
+            "set: {cluster.coordinator: java}",
+            "5: set.cluster.coordinator: the platform decides it; name it under on",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_line_and_the_way_out(
+    line: str, complaint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(f"name: x\nexperiments: [demo]\non:\n  - {{kafka: 4.3.0}}\n{line}\n")
+    assert complaints(file) == [f"{file}:{complaint}"]
+
+
+@pytest.mark.parametrize(
+    ("experiments", "on", "complaint"),
+    [
+        (
+            "[demo, dem]",
+            "{kafka: 4.3.0}",
+            "2: experiments.1: the library has no experiment 'dem'; did you mean 'demo'?",
+        ),
+        (
+            "[demo, demo]",
+            "{kafka: 4.3.0}",
+            "2: experiments.1: 'demo' is there already; name it once",
+        ),
+        ("[]", "{kafka: 4.3.0}", "2: experiments: is empty; give at least one"),
+        (
+            "[demo]",
+            "{kafka: 4.3.0, coordinator: scala}",
+            (
+                "4: on.0.coordinator: Kafka 4.3.0 cannot be run with the scala group coordinator;"
+                " write java"
+            ),
+        ),
+        (
+            "[demo]",
+            "{kafka: 3.8.1}",
+            "4: on.0.kafka: Kafka 3.8.1 writes logs that cannot be judged; use 3.9 or 4.x",
+        ),
+        (
+            "[demo]",
+            "{kafka: 4.3.0, cluter: docker}",
+            "4: on.0.cluter: unknown key; did you mean 'cluster'?",
+        ),
+        (
+            "[demo]",
+            "{kafka: 4.3.0, cluster: dokcer}",
+            "4: on.0.cluster: 'dokcer' is not known; did you mean 'docker'?",
+        ),
+        (
+            "[demo]",
+            "{kafka: 4.3}",
+            "4: on.0.kafka: 4.3 is not text; write text (quotes turn numbers and dates into text)",
+        ),
+    ],
+)
+def test_a_mistake_in_what_runs_where(
+    experiments: str, on: str, complaint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(f"name: x\nexperiments: {experiments}\non:\n  - {on}\n")
+    assert complaints(file) == [f"{file}:{complaint}"]
+
+
+def test_the_same_platform_twice(suite: Write, experiment: Write) -> None:
+    experiment()
+    file = suite("tiny", on="{kafka: 4.3.0}, {kafka: 4.3.0, coordinator: java}")
+    assert complaints(file) == [
+        f"{file}:3: on.1: 4.3.0 java is there already; remove one of the two"
+    ]
+
+
+def test_an_experiment_file_is_looked_for_beside_the_suite(suite: Write, tmp_path: Path) -> None:
+    file = suite("missing")
+    assert complaints(file) == [
+        f"{file}:2: experiments.0: {tmp_path}/missing.yaml: no such file; check the path"
+    ]
+
+
+def test_the_command_refuses_what_it_cannot_run(
+    groupquake: Command, suite: Write, tmp_path: Path
+) -> None:
+    done = groupquake("nightly", "nightli")
+    assert done.code == 64
+    assert "there is no suite 'nightli' (a file ends in .yaml); did you mean 'nightly'?" in done.err
+    done = groupquake("nightly", suite("missing"))
+    assert done.code == 64
+    assert "no such file" in done.err
+    assert not (tmp_path / "nights").exists()
+
+
+def test_check_lists_the_runs_and_begins_none(groupquake: Command, tmp_path: Path) -> None:
+    done = groupquake("nightly", "nightly", "--check")
+    assert done.code == 0, done.err
+    assert "demo on 3.9.1 scala\n" in done.out
+    assert done.out.endswith(f"valid ({3 * len(names())} runs)\n")
+    assert not (tmp_path / "nights").exists()

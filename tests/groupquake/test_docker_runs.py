@@ -1,0 +1,83 @@
+"""What becomes of runs in containers without an engine or without a runner."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import psutil
+import pytest
+
+from chaos.clusters.docker_engine import LABEL, remove_marked
+from tests.groupquake.conftest import Command, arguments
+from tests.groupquake.test_whole_run import await_event
+
+
+@pytest.fixture
+def engine(docker_image: str) -> Iterator[docker.DockerClient]:
+    client = docker.from_env()
+    yield client
+    client.close()
+
+
+@pytest.mark.docker
+def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
+    groupquake: Command, small: Path, tmp_path: Path, engine: docker.DockerClient
+) -> None:
+    small.write_text(small.read_text().replace("down_for: 1s}", "down_for: 1m}"))
+    with subprocess.Popen(
+        arguments("run", small, "--cluster", "docker"),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        await_event(tmp_path, "injected", process)
+        guard = str(Path("chaos", "clusters", "guard.py"))
+        for child in psutil.Process(process.pid).children():
+            if any(word.endswith(guard) for word in child.cmdline()):
+                child.kill()
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    folder = tmp_path / "runs" / "latest"
+    record = json.loads((folder / "brokers" / "processes.json").read_text())
+    container = engine.containers.get(record["brokers"][0]["container"])
+    assert container.status == "running"
+    assert container.labels[LABEL] == record["run_id"]
+
+    unreachable = groupquake("heal", folder, env={"DOCKER_HOST": f"unix://{tmp_path}/none"})
+    assert unreachable.code == 5
+    assert "NOT HEALED: what is left of the cluster: no Docker engine answers" in unreachable.err
+    done = groupquake("heal", folder)
+    assert done.code == 0, done.err
+    assert f"ended what was left of the cluster: {container.name}, " in done.out
+    assert remove_marked(record["run_id"]) == ()
+
+
+def test_a_run_in_containers_without_an_engine(
+    groupquake: Command, small: Path, tmp_path: Path
+) -> None:
+    env = {"DOCKER_HOST": f"unix://{tmp_path}/none"}
+    done = groupquake("run", small, "--cluster", "docker", env=env)
+    assert done.code == 3
+    assert f"no Docker engine answers at unix://{tmp_path}/none (No such file" in done.err
+    assert "start it, or use --cluster process" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--image", "apache/kafka:4.3.0"], "--image is for --cluster docker"),
+        (["--cluster", "docker", "--kafka-home", "."], "--kafka-home is for --cluster process"),
+        (["--cluster", "podman"], "'podman' is not one of 'process', 'docker'"),
+    ],
+)
+def test_options_of_another_kind_of_cluster(
+    words: list[str], told: str, groupquake: Command, small: Path
+) -> None:
+    done = groupquake("run", small, *words)
+    assert done.code == 64
+    assert told in done.err

@@ -1,0 +1,27 @@
+"""The last lines of a run name what is worth opening."""
+
+from pathlib import Path
+from typing import Any
+
+from groupquake.summary import summary
+
+VERDICT: dict[str, Any] = {
+    "verdict": "fail",
+    "headline": [],
+    "groups": {},
+    "findings": [],
+    "counterexample": None,
+    "expectations_unmet": [],
+    "unknown_because": [],
+    "repeat_command": "groupquake run demo --seed 7",
+}
+
+
+def test_a_counterexample_is_named() -> None:
+    files = ["counterexample.txt", "counterexample.jsonl", "test_counterexample.py"]
+    told = {"group": "g", "requests": 7, "left_out": 93, "files": files}
+    assert (
+        "  counterexample: runs/x/counterexample.txt (7 of 100 requests of g),"
+        " and as a test: test_counterexample.py"
+    ) in summary(VERDICT | {"counterexample": told}, Path("runs/x")).splitlines()
+    assert "counterexample" not in summary(VERDICT, Path("runs/x"))

@@ -1,0 +1,155 @@
+"""A whole run from Locust's page, as somebody in front of a browser has it."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.conftest import QUIET
+from tests.groupquake.conftest import arguments, running
+
+pytestmark = [pytest.mark.cluster, pytest.mark.browser]
+
+PATIENCE_MS = 240_000
+"""For what takes as long as the machine takes; everything else is awaited for 5 s."""
+
+
+@pytest.fixture
+def troubles() -> list[str]:
+    """What the browser complains about."""
+    return []
+
+
+@pytest.fixture
+def page(chromium: str, troubles: list[str]) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(QUIET))
+        context = browser.new_context(viewport={"width": 1400, "height": 1000})
+        context.on("console", lambda said: troubles.append(said.text) if said.type in
+                   ("error", "warning") else None)  # fmt: skip
+        context.on("weberror", lambda error: troubles.append(str(error.error)))
+        context.on("requestfailed", lambda request: troubles.append(f"failed: {request.url}"))
+        context.on("response", lambda reply: troubles.append(f"{reply.status}: {reply.url}") if
+                   reply.status >= 400 else None)  # fmt: skip
+        yield context.new_page()
+        browser.close()
+
+
+@pytest.fixture
+def url(small: Path, tmp_path: Path) -> Iterator[str]:
+    """A page whose experiment goes on until somebody stops it; it has to end as its last run."""
+    small.write_text(small.read_text().replace("impact: 7s", "impact: 10m"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    output = tmp_path / "output.txt"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            arguments("run", small, "--ui", "--web-port", port, "--seed", 5),
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        await_answer(url, process)
+        assert f"open {url[:-1]}" in output.read_text()
+        yield url
+    finally:
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=120)
+    assert code == 4, output.read_text()  # stopped before anything could be broken
+    assert "Traceback" not in output.read_text()
+    assert running(str(tmp_path)) == []
+
+
+def await_answer(url: str, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(url).close()
+        except urllib.error.URLError:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return
+
+
+def test_from_the_start_form_to_the_verdict(
+    url: str, page: Page, troubles: list[str], tmp_path: Path
+) -> None:
+    state = page.locator("#groupquake")
+    page.goto(url)
+    expect(state).to_contain_text("no run yet")
+    expect(page.get_by_label("Seed")).to_have_value("5")
+
+    page.get_by_label("Session Timeout").fill("9")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert")).to_contain_text("session_timeout: 9 has no unit")
+    page.get_by_label("Session Timeout").fill("9s")
+    page.get_by_label("Static Members").fill("3")
+    page.get_by_role("button", name="Start").click()
+    expect(state).to_contain_text("small: starting")
+
+    page.get_by_role("tab", name="Members").click()
+    members = page.get_by_role("row").filter(has_text="joined")
+    expect(members).to_have_count(5, timeout=PATIENCE_MS)
+    expect(members.filter(has_text="clerk-2")).to_contain_text("orders-")
+
+    page.get_by_role("tab", name="Faults").click()
+    verified = page.get_by_role("row").filter(has_text="yes")
+    expect(verified).to_have_count(3, timeout=PATIENCE_MS)
+    page.get_by_role("tab", name="Rebalances").click()
+    rebalances = page.get_by_role("row").filter(has_text="explicit `LeaveGroup`")
+    expect(rebalances).to_have_count(2)
+    expect(rebalances.first).to_contain_text("dynamic")
+
+    page.get_by_role("button", name="Stop").click()
+    expect(state).to_contain_text("small: comparing", timeout=PATIENCE_MS)
+    expect(state).to_contain_text("small: verdict pass", timeout=PATIENCE_MS)
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Report").click()
+    expect(opened.value).to_have_title(re.compile("^PASS . small "))
+    folder = (tmp_path / "runs" / "latest").resolve()
+    check_evidence(folder)
+
+    # The next start is the next run. Stopped before anything could be broken, it has no verdict.
+    page.get_by_role("button", name="New").click()
+    page.get_by_role("button", name="Start").click()
+    expect(state).to_contain_text("small: starting")
+    expect(state).to_contain_text("Kafka 4.3.0", timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Stop").click()
+    expect(state).to_contain_text("small: not judged. groupquake: Stop", timeout=PATIENCE_MS)
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Progress").click()
+    expect(opened.value.get_by_role("heading", level=2)).to_have_text(
+        ["2. smallnot judged", "1. smallpass"]
+    )
+    assert (tmp_path / "runs" / "latest").resolve() != folder
+    assert troubles == []
+
+
+def check_evidence(folder: Path) -> None:
+    """Check that it was the run that the form asked for, and that Stop ended it."""
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert (verdict["verdict"], verdict["seed"]) == ("pass", 5)
+    static = verdict["groups"]["static"]
+    assert (static["members_static"], static["rebalances_observed"]["impact"]) == (3, 0)
+    assert "session_timeout=9s" in verdict["repeat_command"]
+    journal = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    events = [entry.get("phase", entry["event"]) for entry in journal]
+    assert events[-3:] == ["stopped", "teardown", "end"]
+    history = (folder / "history.jsonl").read_text().splitlines()
+    closed = {json.loads(line)["member"] for line in history if '"event":"closed"' in line}
+    assert len(closed) == 6

@@ -1,0 +1,46 @@
+"""The signal that stops a run early: what it does depends on when it comes."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from groupquake.exits import AbortedError
+from groupquake.signals import STOP, Signals
+
+
+@pytest.fixture
+def signals() -> Iterator[Signals]:
+    before = {number: signal.getsignal(number) for number in signal.Signals}
+    made = Signals()
+    made.install()
+    yield made
+    for number in (STOP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, before[number])
+
+
+def test_before_there_is_a_plan_to_stop_it_ends_the_run(signals: Signals) -> None:
+    with pytest.raises(AbortedError, match="Stop"):
+        signal.raise_signal(STOP)
+    signal.raise_signal(STOP)  # a second press does not interrupt the clean-up
+
+
+def test_who_handles_errors_does_not_swallow_a_signal(signals: Signals) -> None:
+    with pytest.raises(AbortedError, match="SIGINT: interrupted"), suppress(Exception):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_it_orders_a_stop_while_the_plan_goes_on_and_nothing_afterwards(signals: Signals) -> None:
+    orders: list[str] = []
+    with signals.stopping(lambda: orders.append("stop")):
+        signal.raise_signal(STOP)
+    signal.raise_signal(STOP)
+    assert orders == ["stop"]
+
+
+def test_it_leaves_the_signals_that_end_a_command_as_they_are(signals: Signals) -> None:
+    with signals.stopping(lambda: None):
+        signal.raise_signal(STOP)
+        with pytest.raises(AbortedError, match="SIGTERM"):
+            signal.raise_signal(signal.SIGTERM)

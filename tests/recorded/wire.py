@@ -1,0 +1,243 @@
+"""Group members that say exactly what a story has them say, on a connection of their own each.
+
+A real client would not send most of it: requests of members that are fenced, gone or not there yet.
+"""
+
+import asyncio
+import base64
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from loadtest.wire import Connection
+
+HOST = "127.0.0.1"
+NONE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 16, 22, 25
+INVALID_SESSION_TIMEOUT, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND = 26, 27, 69
+MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
+BEAT_S = 0.5
+PAUSE_S = 0.07
+"""What lies between two requests, so that their times tell which was the first."""
+DAWDLE_S = 0.8
+"""How long members that hear of a rebalance go on: longer than a timer of a broker may be late."""
+
+
+def subscription(user_data: bytes = b"") -> str:
+    """Write a consumer's metadata; the Java coordinator chokes on what is none (seen on 4.3.0)."""
+    topics = b"\0\0\0\1\0\6orders"
+    return in_base64(b"\0\0" + topics + len(user_data).to_bytes(4, "big") + user_data)
+
+
+def in_base64(data: bytes) -> str:
+    """Write bytes as the request log does."""
+    return base64.b64encode(data).decode()
+
+
+class Unexpected(Exception):  # noqa: N818 (it is no error of ours)
+    """A broker answered otherwise than the story says, so it would not show what it must."""
+
+
+@dataclass
+class Wire:
+    """A connection; one request at a time. Waiting for an answer is left to a thread."""
+
+    port: int
+    client_id: str
+    connection: Connection | None = None
+
+    async def ask(self, api: str, version: int, **body: Any) -> dict[str, Any]:
+        """Send a request after a pause, and wait for its answer."""
+        await asyncio.sleep(PAUSE_S)
+        if self.connection is None:
+            self.connection = Connection(HOST, self.port, self.client_id)
+        return await asyncio.to_thread(self.connection.ask, api, version, body)
+
+    def cut(self) -> None:
+        """Close it, as a process that dies does."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+
+@dataclass(kw_only=True)
+class Member:
+    """One process in a group; what its answers told it is kept as a client would keep it."""
+
+    group: str
+    name: str
+    wire: Wire
+    instance: str | None
+    session_ms: int
+    rebalance_ms: int
+    join_version: int = 9
+    metadata: str = subscription()
+    member_id: str = ""
+    generation: int = -1
+    leader: str = ""
+    told: tuple[str, ...] = ()
+    skip_assignment: bool = False
+
+    async def join(self, *expect: int) -> None:
+        """Join with the id it has; a member without any is given one, and joins again with it."""
+        answer = await self.wire.ask(
+            "JOIN_GROUP",
+            self.join_version,
+            groupId=self.group,
+            sessionTimeoutMs=self.session_ms,
+            rebalanceTimeoutMs=self.rebalance_ms,
+            memberId=self.member_id,
+            groupInstanceId=self.instance,
+            protocolType="consumer",
+            protocols=[{"name": "range", "metadata": self.metadata}],
+        )
+        error = answer["errorCode"]
+        if error == MEMBER_ID_REQUIRED:
+            self.member_id = answer["memberId"]
+            if MEMBER_ID_REQUIRED not in expect:
+                await self.join(*expect)
+            return
+        self._check("join", error, *(expect or (NONE,)))
+        if error == NONE:
+            self.member_id, self.generation = answer["memberId"], answer["generationId"]
+            self.leader = answer["leader"]
+            self.skip_assignment = answer.get("skipAssignment", False)
+            self.told = tuple(member["memberId"] for member in answer["members"])
+
+    async def sync(self, expect: int = NONE, *, generation: int | None = None) -> str:
+        """Fetch the assignment; the leader gives everyone it was told of a share before."""
+        leads = self.leader == self.member_id and not self.skip_assignment
+        answer = await self.wire.ask(
+            "SYNC_GROUP",
+            5,
+            **self._who(generation),
+            protocolType="consumer",
+            protocolName="range",
+            assignments=[
+                {"memberId": member_id, "assignment": in_base64(f"share {number}".encode())}
+                for number, member_id in enumerate(self.told if leads else ())
+            ],
+        )
+        self._check("sync", answer["errorCode"], expect)
+        return base64.b64decode(answer["assignment"]).decode()
+
+    def _who(self, generation: int | None) -> dict[str, Any]:
+        generation = self.generation if generation is None else generation
+        return {
+            "groupId": self.group,
+            "generationId": generation,
+            "generationIdOrMemberEpoch": generation,
+            "memberId": self.member_id,
+            "groupInstanceId": self.instance,
+        }
+
+    async def heartbeat(self, *expect: int, generation: int | None = None) -> int:
+        """Show that it is alive; returns the error."""
+        answer = await self.wire.ask("HEARTBEAT", 4, **self._who(generation))
+        self._check("heartbeat", answer["errorCode"], *(expect or (NONE,)))
+        return int(answer["errorCode"])
+
+    async def commit(self, *expect: int, generation: int | None = None, version: int = 8) -> None:
+        """Commit an offset."""
+        part = {"partitionIndex": 0, "committedOffset": 1, "committedMetadata": ""}
+        topics = [{"name": "orders", "partitions": [part]}]
+        answer = await self.wire.ask(
+            "OFFSET_COMMIT", version, **self._who(generation), topics=topics
+        )
+        error = answer["topics"][0]["partitions"][0]["errorCode"]
+        self._check("commit", error, *(expect or (NONE,)))
+
+    async def leave(self, expect: int = NONE) -> None:
+        """Leave under all the names it has."""
+        await self.remove({(self.member_id, self.instance): expect})
+
+    async def remove(self, members: dict[tuple[str, str | None], int], expect: int = NONE) -> None:
+        """Send one LeaveGroup for several members, by (member id, instance id)."""
+        who = [
+            {"memberId": member_id, "groupInstanceId": instance, "reason": "the story"}
+            for member_id, instance in members
+        ]
+        answer = await self.wire.ask("LEAVE_GROUP", 5, groupId=self.group, members=who)
+        self._check("leave", answer["errorCode"], expect)
+        for told, wanted in zip(answer["members"], members.values(), strict=True):
+            self._check("leave", told["errorCode"], wanted)
+
+    async def find(self, *but: int, ready: int = NONE) -> None:
+        """Connect to the group's coordinator, none of those brokers, once it is `ready`.
+
+        It is when a heartbeat is answered so.
+        """
+        while True:
+            answer = await self.wire.ask("FIND_COORDINATOR", 3, key=self.group, keyType=0)
+            if answer["errorCode"] == NONE and answer["nodeId"] not in but:
+                break
+            await asyncio.sleep(0.1)
+        self.wire.cut()
+        self.wire.port = answer["port"]
+        for _ in range(100):
+            if await self.heartbeat(NONE, NOT_COORDINATOR, ready) == ready:
+                return
+            await asyncio.sleep(0.1)
+        raise Unexpected(f"{self.group}: its coordinator does not get ready")
+
+    def _check(self, what: str, error: int, *expect: int) -> None:
+        if error not in expect:
+            raise Unexpected(f"{self.group}: {what} of {self.name}: {error}, not {expect}")
+
+
+async def beat(seconds: float, *members: Member) -> None:
+    """Let members live for a while, undisturbed."""
+    for _ in range(max(1, round(seconds / BEAT_S))):
+        await asyncio.gather(*(member.heartbeat() for member in members))
+        await asyncio.sleep(BEAT_S)
+
+
+async def hear(*members: Member) -> None:
+    """Let members send heartbeats until they are told of a rebalance."""
+    for member in members:
+        for _ in range(20):
+            if await member.heartbeat(NONE, REBALANCE_IN_PROGRESS) == REBALANCE_IN_PROGRESS:
+                break
+            await asyncio.sleep(BEAT_S / 5)
+        else:
+            raise Unexpected(f"{member.group}: {member.name} hears of no rebalance")
+
+
+async def follow(*members: Member) -> None:
+    """Let members hear of a rebalance, and take part in it."""
+    await hear(*members)
+    await rejoin(*members)
+
+
+async def rejoin(*members: Member) -> None:
+    """Let members join at the same time, and fetch their shares."""
+    await asyncio.gather(*(member.join() for member in members))
+    await share_out(*members)
+
+
+async def share_out(*members: Member) -> None:
+    """Let members sync, the leader last."""
+    followers = [member for member in members if member.leader != member.member_id]
+    waiting = [await begin(member.sync()) for member in followers]
+    for member in members:
+        if member not in followers:
+            await member.sync()
+    await asyncio.gather(*waiting)
+
+
+async def begin(request: Awaitable[Any], ahead_s: float = 0.15) -> asyncio.Task[Any]:
+    """Send a request that waits for its answer; it is with the broker when this returns."""
+    task = asyncio.ensure_future(request)
+    await asyncio.sleep(ahead_s)
+    return task
+
+
+async def outlive(*members: Member) -> None:
+    """Let members live until a rebalance begins, and take part in it after a while."""
+    for _ in range(20):
+        told = [await member.heartbeat(NONE, REBALANCE_IN_PROGRESS) for member in members]
+        if REBALANCE_IN_PROGRESS in told:
+            await asyncio.sleep(DAWDLE_S)
+            await rejoin(*members)
+            return
+        await asyncio.sleep(BEAT_S)
+    raise Unexpected(f"{members[0].group}: no rebalance came")
