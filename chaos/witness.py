@@ -29,10 +29,9 @@ _ELSEWHERE = (15, 16)  # COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
 
 _CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
 _REQUEST = "Completed request:"
-# The leader's SyncGroup (3.0 and later name the leader), and the end of the last leader's reign;
-# the Scala coordinator names the offsets partition in the latter, the Java one has a full stop.
-_LED = re.compile(r"Assignment received from leader (\S+) for group (\S+) for generation (\d+)\.")
-_EMPTY = re.compile(r"Group ()(\S+) with generation (\d+) is now empty(?:\.| \(__consumer_offsets)")
+# The end of the last leader's reign; the Scala coordinator names the offsets partition there, the
+# Java one has a full stop.
+_EMPTY = re.compile(r"Group (\S+) with generation (\d+) is now empty(?:\.| \(__consumer_offsets)")
 _EPOCH = re.compile(r"\d+ (\d{13}) ")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) ")
 
@@ -44,7 +43,8 @@ class Request:
     `arrived_ms` is the latest time that the log's whole milliseconds allow. `error_code` is the
     answer's; a commit's is the first of its partitions that is not NONE, and None if it has none.
     `instance_id` is the sender's, `member_id` the answer's. `removed` pairs the instance ids that a
-    LeaveGroup names with the errors about them. `connection` is the broker's name for it:
+    LeaveGroup names with the errors about them. `leads` is the generation whose assignment a
+    SyncGroup hands in. `connection` is the broker's name for it:
     `<local host>:<port>-<remote host>:<port>-<numbers>`.
     """
 
@@ -57,6 +57,7 @@ class Request:
     instance_id: str | None
     member_id: str
     removed: tuple[tuple[str, int], ...]
+    leads: int | None
     connection: str
     broker: int
     line: int
@@ -86,7 +87,6 @@ class Witness:
     def __init__(self, logs: Mapping[int, Path]) -> None:
         self._tails = {broker: Tail(path) for broker, path in logs.items()}
         self._clients: dict[str, _Client] = {}
-        self._client_of: dict[str, str] = {}
         self._leaders: dict[str, tuple[int, int, str]] = {}
         self._heard: dict[int, int] = {}
         self._coordinators: dict[str, tuple[int, int]] = {}
@@ -132,12 +132,12 @@ class Witness:
     def leader(self, group: str) -> str | None:
         """Return the client that leads a group, or None if nobody does.
 
-        The leader is the member whose assignment was taken last. A static leader that comes back
-        within its session gets a new member id and no new assignment is taken (KIP-345): the old
-        id still tells the client, which still leads.
+        The leader is who handed in the assignment that was taken last. A static leader that comes
+        back within its session gets a new member id and no new assignment is taken (KIP-345): it
+        still leads.
         """
-        _, _, member_id = self._leaders.get(group, (0, 0, ""))
-        return self._client_of.get(member_id)
+        _, _, client = self._leaders.get(group, (0, 0, ""))
+        return client or None
 
     def coordinator(self, group: str) -> tuple[int, int]:
         """Return the broker that completed a group's latest request, and when it last did any.
@@ -169,11 +169,8 @@ class Witness:
         try:
             if _REQUEST in text:
                 self._take_request(_request(broker, number, text))
-            elif match := _LED.search(text) or _EMPTY.search(text):
-                member_id, group, generation = match.groups()
-                # A group may move to another broker, so the latest line need not be read last.
-                reign = (log_time(text), int(generation), member_id)
-                self._leaders[group] = max(reign, self._leaders.get(group, reign))
+            elif match := _EMPTY.search(text):
+                self._take_reign(match[1], (log_time(text), int(match[2]), ""))
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a killed broker leaves half a line, and goes on behind it: no evidence
 
@@ -187,8 +184,12 @@ class Witness:
         client.last = max(client.last, request, key=_arrival)
         kind = (request.api, request.error_code)
         client.of[kind] = max(client.of.get(kind, request), request, key=_arrival)
-        if request.member_id:
-            self._client_of[request.member_id] = request.client
+        if request.leads is not None:
+            self._take_reign(request.group, (at_ms, request.leads, request.client))
+
+    def _take_reign(self, group: str, reign: tuple[int, int, str]) -> None:
+        # A group may move to another broker, so the latest line need not be read last.
+        self._leaders[group] = max(reign, self._leaders.get(group, reign))
 
 
 def log_time(line: str) -> int:
@@ -223,10 +224,17 @@ def _request(broker: int, number: int, text: str) -> Request:
         instance_id=request.get("groupInstanceId"),
         member_id=response.get("memberId", ""),
         removed=_removed(response),
+        leads=_led(request, response),
         connection=content["connection"],
         broker=broker,
         line=number,
     )
+
+
+def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
+    """Return the generation that a SyncGroup of the leader was taken for."""
+    taken = request.get("assignments") and response["errorCode"] == NONE
+    return request["generationId"] if taken else None
 
 
 def _error_code(response: Mapping[str, Any]) -> int | None:

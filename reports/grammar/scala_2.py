@@ -71,7 +71,7 @@ _GONE: tuple[Template, ...] = (
 
 _REASONS = {
     "leader_rejoin": r"^leader (.+) re-joining group during ",
-    "leave": r"^removing member (.+) on LeaveGroup",
+    "leave": r"^removing member (.*) on LeaveGroup",
     "assignment_error": r"^error when storing group assignment during SyncGroup \(member: (.+)\)",
 }
 

@@ -39,6 +39,7 @@ def request_text(
     member_id: str = "",
     instance_id: str | None = None,
     removed: Mapping[str, int] | None = None,
+    leads: int | None = None,
     connection: str = "127.0.0.1:27161-127.0.0.1:42578-1-4",
     total_ms: float = 0.25,
 ) -> str:
@@ -60,6 +61,9 @@ def request_text(
             {"memberId": "", "groupInstanceId": one, "errorCode": code}
             for one, code in removed.items()
         ]
+    if leads is not None:
+        request["generationId"] = leads
+        request["assignments"] = [{"memberId": member_id, "assignment": ""}]
     content = {
         "isForwarded": False,
         "requestHeader": {"correlationId": 2, "clientId": client, "requestApiKeyName": api},
@@ -81,6 +85,7 @@ class BrokerLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = 0
+        self._clients: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def write(self, text: str, at_ms: int | None = None) -> int:
@@ -91,16 +96,21 @@ class BrokerLog:
             return self.lines
 
     def request(self, client: str, api: str, at_ms: int | None = None, **fields: Any) -> int:
+        if api == "JOIN_GROUP":
+            self._clients[fields.get("member_id", "")] = client
         return self.write(request_text(client, api, **fields), at_ms)
 
     def leader(
         self, member_id: str, group: str = "static", generation: int = 1, at_ms: int | None = None
     ) -> int:
-        text = (
-            f"Assignment received from leader {member_id} for group {group} for generation"
-            f" {generation}. The group has 4 members, 4 of which are static."
+        return self.request(
+            self._clients[member_id],
+            "SYNC_GROUP",
+            at_ms,
+            group=group,
+            member_id=member_id,
+            leads=generation,
         )
-        return self.write(COORDINATOR.format(text), at_ms)
 
     def empty(self, group: str, generation: int, at_ms: int | None = None) -> int:
         text = f"Group {group} with generation {generation} is now empty."

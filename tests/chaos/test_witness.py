@@ -206,20 +206,19 @@ JAVA = (
 @pytest.mark.usefixtures("far_from_utc")
 def test_the_logs_of_older_releases_tell_the_same(log, witness, thread, logger, prefix, tail):
     join = request_text("a", "JOIN_GROUP", member_id="a-1", total_ms=100)
-    led = (
-        f"{prefix} Assignment received from leader a-1 for group static for generation 1."
-        " The group has 4 members, 4 of which are static."
-    )
+    led = request_text("a", "SYNC_GROUP", member_id="a-1", leads=1)
     empty = f"{prefix} Group static with generation 2 is now empty"
     empty += tail if tail == "." else f" {tail}"
 
     def coordinator(time: str, text: str) -> str:
         return OLD_COORDINATOR.format(time, thread, text, logger)
 
-    log.path.write_text(f"2026-11-21 11:45:40,250 {join}\n{coordinator('40,500', led)}\n")
+    log.path.write_text(f"2026-11-21 11:45:40,250 {join}\n2026-11-21 11:45:40,500 {led}\n")
     witness.poll()
     last = witness.last_request("a")
-    assert (last.completed_ms, last.arrived_ms, last.line) == (T + 250, T + 151, 1)
+    assert (last.completed_ms, last.line) == (T + 500, 2)
+    joined = witness.joined_since("a", T)
+    assert (joined.completed_ms, joined.arrived_ms, joined.line) == (T + 250, T + 151, 1)
     assert witness.leader("static") == "a"
     with log.path.open("a") as file:
         file.write(coordinator("41,000", empty) + "\n")
