@@ -63,7 +63,9 @@ class Clocks:
     _apart_ms: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def look(self, broker: str, text: str) -> None:
-        """Take a broker's next line."""
+        """Take a broker's next line; without a nano clock there is nothing to find."""
+        if not self.parser.numbered:
+            return
         parts = self.parser.split(text)
         self._life[broker] += parts.body.endswith(self.parser.grammar.first_words)
         if parts.nanos is not None and parts.logged_ms is not None:
