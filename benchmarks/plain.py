@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
 from reports.grammar import GROUP_APIS, Grammar
-from reports.ingest import COMPLETED, EARLY_MS, MAY_PARK, NUMBERED, REQUEST_LOGGER, TURN_MS
+from reports.offices import SERVINGS
+from reports.parsing import COMPLETED, EARLY_MS, MAY_PARK, NUMBERED, REQUEST_LOGGER, TURN_MS
 from reports.run_folder import RunFolder
-from reports.timeline import HINTS, SERVINGS
+from reports.timeline import HINTS
 
 Json = dict[str, Any]
 Item = TypeVar("Item", Observed, Hint, Serving)
@@ -66,7 +67,7 @@ class Life:
     apart_ms: list[float] = field(default_factory=list)
 
     def offset_ms(self) -> float:
-        """Return what is to be added to the broker's clock, as `read_envelopes` does."""
+        """Return what is to be added to the broker's clock, as `reading.Clocks` does."""
         return median_low(self.apart_ms) + 0.5
 
     def end_nanos(self) -> int:

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as ds
+
 from benchmarks import plain
 from reference_coordinator.profiles import Profile
 from reference_coordinator.releases import profile_for
 from reference_coordinator.replay import replay
 from reports import tables
 from reports.capture import capture
+from reports.reading import Clocks
 from reports.run_folder import RunFolder
 from reports.spark import session
 
@@ -44,20 +47,21 @@ def by_spark(folder: Path) -> Json:
     run = RunFolder(folder)
     stages = Stages()
     stages("capturing the lines")
-    lines = capture(folder, folder / tables.LINES)
+    clocks = Clocks(tables.parser_of(run))
+    captured = capture(folder, folder / tables.LINES, clocks.look)
     stages("start-up")
-    with session("local[*]", lines, folder / "spark.log") as spark:
+    with session("local[*]", captured.lines, folder / "spark.log") as spark:
         stages("preparing")
-        built = tables.build(spark, run, profile_of(run), stages)
+        built = tables.build(spark, run, captured, clocks, profile_of(run), stages)
         stages("")
+        differences = built.stored("comparison").count_rows(filter=ds.field("outcome") != "match")
         found = {
-            "lines": built.fates.count(),
-            "rejected": built.fates.where("fate = 'rejected'").count(),
-            "explained": built.checked.where("explained").count(),
-            "violations": built.violations.count(),
-            "rebalances": built.expected.count(),
-            "differences": built.comparison.where("outcome <> 'match'").count()
-            + built.member_lines.count(),
+            "lines": built.fates.total(),
+            "rejected": built.fates["rejected"],
+            "explained": sum(group["explained"] for group in built.rows("groups")),
+            "violations": built.stored("violations").count_rows(),
+            "rebalances": built.stored("expected").count_rows(),
+            "differences": differences + built.stored("member_lines").count_rows(),
         }
     start_up = stages.seconds.pop("start-up")
     return {"start_up_s": start_up, "stages_s": stages.seconds, "found": found}

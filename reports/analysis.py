@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from reference_coordinator.releases import NEWEST, profile_for
-from reports import costs, counterexample, junit, oracle, page, tables, verdict
+from reports import costs, counterexample, junit, page, tables, verdict
 from reports.capture import capture
+from reports.reading import Clocks
 from reports.run_folder import RunFolder
 from reports.spark import session
 
@@ -30,10 +31,11 @@ def analyse(
     )  # unreadable parts are told before Spark starts
     for made in ("verdict.json", "junit.xml", "report.html", *counterexample.FILES):
         (folder / made).unlink(missing_ok=True)  # the tables they speak of are made anew
-    lines = capture(folder, folder / tables.LINES)
-    progress(f"starting Spark for {lines} log lines")
-    with session(master, lines, folder / "spark.log") as spark:
-        computed = tables.build(spark, run, profile, progress)
+    clocks = Clocks(tables.parser_of(run))
+    captured = capture(folder, folder / tables.LINES, clocks.look)
+    progress(f"starting Spark for {captured.lines} log lines")
+    with session(master, captured.lines, folder / "spark.log") as spark:
+        computed = tables.build(spark, run, captured, clocks, profile, progress)
         progress("judging")
         data = verdict.collect(computed)
         judged = verdict.judge(
@@ -41,8 +43,7 @@ def analyse(
         )
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"leaving out what the first wrong answer to {group} does not need")
-            evidence = oracle.evidence_of(computed.evidence, group, run.stalls, run.outages)
-            judged["counterexample"] = counterexample.write(run, evidence, profile)
+            judged["counterexample"] = counterexample.write(run, computed.evidence(group), profile)
         cost = costs.collect(run, computed)
         costs.add(judged, cost, run, data.observed)
         scenes = page.collect(computed)

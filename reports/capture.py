@@ -3,7 +3,8 @@
 Line numbers are stamped here, before Spark sees the text: a text split loses its place in the file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,10 +23,23 @@ LINES = pa.schema(
 BATCH = 50_000
 
 
-def capture(folder: Path, target: Path) -> int:
+Look = Callable[[str, str], None]
+"""Is shown every line of a broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """How many lines there are, and of which brokers."""
+
+    lines: int
+    brokers: tuple[str, ...]
+
+
+def capture(folder: Path, target: Path, look: Look) -> Captured:
     """Copy `folder`/brokers/<id>/group.log, line by line, into a Parquet file.
 
-    Bytes that are no UTF-8 stay visible as replacement characters. Returns the number of lines.
+    Bytes that are no UTF-8 stay visible as replacement characters. `look` sees the lines of each
+    broker in their order.
     """
     logs = sorted((folder / "brokers").glob("*/group.log"))
     if not logs:
@@ -36,24 +50,26 @@ def capture(folder: Path, target: Path) -> int:
     count = 0
     with pq.ParquetWriter(target, LINES) as writer:
         for log in logs:
-            for batch in _batches(log, log.relative_to(folder)):
+            for batch in _batches(log, log.relative_to(folder), look):
                 writer.write_batch(batch)
                 count += batch.num_rows
     if count == 0:
         raise EvidenceError(
             f"{folder}: every group.log is empty; see what the brokers say in brokers/*/stdout.log"
         )
-    return count
+    return Captured(count, tuple(log.parent.name for log in logs))
 
 
-def _batches(log: Path, name: Path) -> Iterator[pa.RecordBatch]:
+def _batches(log: Path, name: Path, look: Look) -> Iterator[pa.RecordBatch]:
     broker = log.parent.name
     texts: list[str] = []
     first = 1
     try:
         with log.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-            for text in lines:
-                texts.append(text.rstrip("\r\n"))
+            for line in lines:
+                text = line.rstrip("\r\n")
+                look(broker, text)
+                texts.append(text)
                 if len(texts) == BATCH:
                     yield _batch(broker, name, first, texts)
                     first += len(texts)

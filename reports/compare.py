@@ -1,13 +1,16 @@
-"""The comparison: observed and expected timeline, row by row.
+"""The comparison: observed and expected timeline of a group, row by row.
 
-Rows join on (group, incarnation, old generation); what is left over on both sides pairs by time
-and reason, so a changed number is one difference and not two.
+Rows pair by (incarnation, old generation); what is left over on both sides pairs by time and
+reason, so a changed number is one difference and not two.
 """
 
-from functools import reduce
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+Row = Mapping[str, Any]
+Json = dict[str, Any]
+Pair = tuple[Row | None, Row | None]
 
 EARLY_MS = 10.0
 """Reading error of a reconstructed instant."""
@@ -22,140 +25,153 @@ PAIR_MS = 1_000.0
 """How far apart left-overs may lie and still be the same rebalance."""
 
 KEY = ("group", "incarnation", "old_generation")
-BOTH = (
-    "old_generation", "started_ms", "reason", "member_id", "joined_ms", "generation", "members",
-    "assigned_members", "static_members", "leader", "assigned_ms", "ended_as",
+BOTH = {
+    "old_generation": "INT", "started_ms": "DOUBLE", "reason": "STRING", "member_id": "STRING",
+    "joined_ms": "DOUBLE", "generation": "INT", "members": "INT", "assigned_members": "INT",
+    "static_members": "INT", "leader": "STRING", "assigned_ms": "DOUBLE", "ended_as": "STRING",
+}  # fmt: skip
+"""What both timelines tell, and its type."""
+COMPARISON = ", ".join(
+    (
+        "group STRING, incarnation INT, old_generation INT",
+        *(f"{side}_{name} {kind}" for side in ("observed", "expected")
+          for name, kind in BOTH.items()),
+        "outcome STRING, off_by_ms DOUBLE, broker STRING, line LONG",
+    )
 )  # fmt: skip
 
 
-def compare(observed: DataFrame, expected: DataFrame) -> DataFrame:
-    """Compare the timelines; one row per rebalance that either side has."""
-    o = observed.withColumn("o_id", F.struct("group", "incarnation", "row"))
-    e = expected.withColumn("e_id", F.struct(*KEY, "started_ms"))
-    same_key = [F.col(f"o.{name}") == F.col(f"e.{name}") for name in KEY]
-    keyed = _nearest(o, e, *same_key)
-    lone_o = o.join(keyed.select("o.o_id"), "o_id", "left_anti")
-    lone_e = e.join(keyed.select("e.e_id"), "e_id", "left_anti")
-    close = _apart() < PAIR_MS
-    same_group = F.col("o.group") == F.col("e.group")
-    # a row without its "Preparing" line has no reason to compare
-    same_reason = F.coalesce(F.col("o.reason"), F.col("e.reason")) == F.col("e.reason")
-    rescued = _nearest(lone_o, lone_e, same_group, same_reason, close)
-    rest_o = lone_o.join(rescued.select("o.o_id"), "o_id", "left_anti")
-    rest_e = lone_e.join(rescued.select("e.e_id"), "e_id", "left_anti")
-    pairs = [
-        *(_pairs(both, o, e) for both in (keyed, rescued)),
-        rest_o.select(_struct(o).alias("o"), _none(e).alias("e")),
-        rest_e.select(_none(o).alias("o"), _struct(e).alias("e")),
-    ]
-    return _judged(reduce(DataFrame.union, pairs)).orderBy(
-        "group", F.coalesce("observed_started_ms", "observed_joined_ms", "expected_started_ms")
-    )
+def compare(observed: Sequence[Row], expected: Sequence[Row]) -> list[Json]:
+    """Compare a group's timelines; one row per rebalance that either side has, in order of time."""
+    keyed = _nearest(observed, expected, _same_key(observed, expected))
+    lone_o, lone_e = _left(observed, expected, keyed)
+    rescued = _nearest(lone_o, lone_e, _alike(lone_o, lone_e))
+    rest_o, rest_e = _left(lone_o, lone_e, rescued)
+    pairs: list[Pair] = [*keyed, *rescued, *((o, None) for o in rest_o)]
+    pairs += ((None, e) for e in rest_e)
+    return sorted((_judged(o, e) for o, e in pairs), key=_began_ms)
 
 
-def _pairs(both: DataFrame, o: DataFrame, e: DataFrame) -> DataFrame:
-    return both.select(_struct(o, "o.").alias("o"), _struct(e, "e.").alias("e"))
+def _same_key(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the places of rows that have one incarnation and old generation."""
+    of_key = _by(expected, *KEY)
+    for i, o in enumerate(observed):
+        key = tuple(o[name] for name in KEY)
+        yield from ((i, j) for j in of_key.get(key, ()) if None not in key)
 
 
-def _struct(side: DataFrame, prefix: str = "") -> Column:
-    return F.struct(*(f"{prefix}{name}" for name in side.columns))
+def _alike(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the places of rows that may be the same rebalance by their time and reason."""
+    of_reason = _by(expected, "reason")
+    for i, o in enumerate(observed):
+        # a row without its "Preparing" line has no reason to compare
+        may_be = range(len(expected)) if o["reason"] is None else of_reason.get((o["reason"],), ())
+        yield from ((i, j) for j in may_be if _apart_ms(o, expected[j]) < PAIR_MS)
 
 
-def _none(side: DataFrame) -> Column:
-    return F.lit(None).cast(side.schema)
+def _by(rows: Iterable[Row], *names: str) -> Mapping[tuple[Any, ...], list[int]]:
+    places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[tuple(row[name] for name in names)].append(place)
+    return places
 
 
-def _apart() -> Column:
+def _apart_ms(o: Row, e: Row) -> float:
     """Say how far apart two rows lie in time, by their starts or else by their join phases."""
-    started = F.abs(F.col("o.started_ms") - F.col("e.started_ms"))
-    return F.coalesce(started, F.abs(F.col("o.joined_ms") - F.col("e.joined_ms")), F.lit(0.0))
+    for name in ("started_ms", "joined_ms"):
+        if o[name] is not None and e[name] is not None:
+            return float(abs(o[name] - e[name]))
+    return 0.0
 
 
-def _nearest(o: DataFrame, e: DataFrame, *conditions: Column) -> DataFrame:
+def _nearest(
+    observed: Sequence[Row], expected: Sequence[Row], may_be: Iterable[tuple[int, int]]
+) -> list[tuple[Row, Row]]:
     """Pair each row with the nearest of those it may be, and no row twice."""
-    pairs = o.alias("o").join(e.alias("e"), list(conditions))
-    of_o = F.row_number().over(Window.partitionBy("o.o_id").orderBy(_apart()))
-    of_e = F.row_number().over(Window.partitionBy("e.e_id").orderBy(_apart()))
-    ranked = pairs.withColumn("of_o", of_o).withColumn("of_e", of_e)
-    return ranked.where((F.col("of_o") == 1) & (F.col("of_e") == 1))
+    pairs = [(_apart_ms(observed[i], expected[j]), (i, j)) for i, j in may_be]
+    best: dict[tuple[str, int], tuple[float, tuple[int, int]]] = {}
+    for pair in pairs:
+        for side, row in zip(("o", "e"), pair[1], strict=True):
+            best[side, row] = min(best.get((side, row), pair), pair)
+    mutual = (pair for pair in pairs if best["o", pair[1][0]] == pair == best["e", pair[1][1]])
+    return [(observed[i], expected[j]) for _, (i, j) in mutual]
 
 
-def _judged(pairs: DataFrame) -> DataFrame:
-    """Judge each pair of an observed and an expected row, `o` and `e`; one of them may be null."""
-    outcome = _outcome()
-    return pairs.select(
-        *(F.coalesce(f"o.{name}", f"e.{name}").alias(name) for name in KEY),
-        *(F.col(f"o.{name}").alias(f"observed_{name}") for name in BOTH),
-        *(F.col(f"e.{name}").alias(f"expected_{name}") for name in BOTH),
-        outcome.alias("outcome"),
-        _off_by().alias("off_by_ms"),
-        F.col("o.broker").alias("broker"),
-        _place(outcome).alias("line"),
-    )
+def _left(
+    observed: Iterable[Row], expected: Iterable[Row], pairs: Iterable[tuple[Row, Row]]
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows of both sides that are in no pair."""
+    paired = {id(row) for pair in pairs for row in pair}
+    left = lambda side: [row for row in side if id(row) not in paired]
+    return left(observed), left(expected)
 
 
-def _outcome() -> Column:
-    o, e = (lambda n: F.col(f"o.{n}")), (lambda n: F.col(f"e.{n}"))
-    unlike = lambda name: ~o(name).eqNullSafe(e(name))
+def _began_ms(row: Row) -> float:
+    times = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
+    return next((row[name] for name in times if row[name] is not None), float("-inf"))
+
+
+def _judged(o: Row | None, e: Row | None) -> Json:
+    """Judge a pair of an observed and an expected row; one of them may be missing."""
+    off_by_ms = _off_by_ms(o, e) if o and e else 0.0
+    outcome = _outcome(o, e, off_by_ms)
+    either = lambda name: next((row[name] for row in (o, e) if row and row[name] is not None), None)
+    return {
+        **{name: either(name) for name in KEY},
+        **{f"observed_{name}": o and o[name] for name in BOTH},
+        **{f"expected_{name}": e and e[name] for name in BOTH},
+        "outcome": outcome,
+        "off_by_ms": off_by_ms,
+        "broker": o and o["broker"],
+        "line": o and _place(outcome, o, e),
+    }
+
+
+def _outcome(o: Row | None, e: Row | None, off_by_ms: float) -> str:
+    if o is None or (o["started_ms"] is None and e is not None):
+        return "missing"
+    if e is None or o["assignments"] > 1:
+        return "unexpected"
+    unlike = lambda *names: any(o[name] != e[name] for name in names)
     # a batch of leavers is named as a whole, an assignment that failed by its leader
-    other_member = unlike("member_id") & e("reason").isin(*OF_ONE_MEMBER)
-    unsure = e("ended_as") == "unsure"  # the replay lost the group here: the root stands elsewhere
-    other_generation = (
-        unlike("generation")
-        | (o("assigned_generation") != e("generation"))
-        | unlike("old_generation")
-        | unlike("incarnation")
-    )
-    return (
-        F.when(o("group").isNull() | (o("started_ms").isNull() & e("group").isNotNull()), "missing")
-        .when(e("group").isNull() | (o("assignments") > 1), "unexpected")
-        .when(unlike("reason") | other_member, "wrong_reason")
-        .when(unsure, "match")
-        .when(other_generation, "wrong_generation")
-        .when(
-            unlike("members")
-            | unlike("assigned_members")
-            | unlike("static_members")
-            | (unlike("leader") & o("leader").isNotNull())  # before 3.0 no line names it
-            | unlike("ended_as"),
-            "wrong_members",
-        )
-        .when(_off_by() < 0, "early")
-        .when(_off_by() > 0, "late")
-        .otherwise("match")
-    )
+    if unlike("reason") or (unlike("member_id") and e["reason"] in OF_ONE_MEMBER):
+        return "wrong_reason"
+    if e["ended_as"] == "unsure":  # the replay lost the group here: the root stands elsewhere
+        return "match"
+    assigned = o["assigned_generation"], e["generation"]
+    if unlike("generation", "old_generation", "incarnation") or (
+        None not in assigned and assigned[0] != assigned[1]
+    ):
+        return "wrong_generation"
+    other_leader = o["leader"] is not None and unlike("leader")  # before 3.0 no line names it
+    if other_leader or unlike("members", "assigned_members", "static_members", "ended_as"):
+        return "wrong_members"
+    return "early" if off_by_ms < 0 else "late" if off_by_ms > 0 else "match"
 
 
-def _place(outcome: Column) -> Column:
+def _place(outcome: str, o: Row, e: Row | None) -> int | None:
     """Point to the line that differs."""
-    o, e = (lambda n: F.col(f"o.{n}")), (lambda n: F.col(f"e.{n}"))
-    started, joined, assigned = o("started_line"), o("joined_line"), o("assigned_line")
-    generation = (
-        F.when(~o("old_generation").eqNullSafe(e("old_generation")), started)
-        .when(~o("generation").eqNullSafe(e("generation")), joined)
-        .otherwise(assigned)
-    )
-    return (
-        F.when(outcome == "wrong_generation", F.coalesce(generation, joined, started))
-        .when(
-            outcome == "wrong_members",
-            F.when(~o("members").eqNullSafe(e("members")), joined).otherwise(
-                F.coalesce(assigned, joined, started)
-            ),
-        )
-        .otherwise(F.coalesce(started, joined))
-    )
+    lines: tuple[int | None, ...]
+    unlike = lambda name: e is None or o[name] != e[name]
+    started, joined, assigned = (o[f"{name}_line"] for name in ("started", "joined", "assigned"))
+    lines = started, joined
+    if outcome == "wrong_generation":
+        lines = joined if unlike("generation") else assigned, joined, started
+        if unlike("old_generation"):
+            lines = started, joined
+    elif outcome == "wrong_members":
+        lines = (joined,) if unlike("members") else (assigned, joined, started)
+    return next((line for line in lines if line is not None), None)
 
 
-def _off_by() -> Column:
+def _off_by_ms(o: Row, e: Row) -> float:
     """By how much the rebalance began, or its join phase ended, outside what was due; in ms."""
-    started, earliest, latest = (F.col(n) for n in ("o.started_ms", "e.earliest_ms", "e.latest_ms"))
-    joined = F.col("o.joined_ms") - F.col("e.joined_ms")
-    assigned = F.col("o.assigned_ms") - F.col("e.assigned_ms")
-    return (
-        F.when(started < earliest - EARLY_MS, started - earliest)
-        .when(started > latest + EARLY_MS, started - latest)
-        .when(F.abs(joined) > LATE_MS, joined)
-        .when(F.abs(assigned) > LATE_MS, assigned)
-        .otherwise(F.lit(0.0))
-    )
+    started = o["started_ms"]
+    if started is not None and started < e["earliest_ms"] - EARLY_MS:
+        return float(started - e["earliest_ms"])
+    if started is not None and started > e["latest_ms"] + EARLY_MS:
+        return float(started - e["latest_ms"])
+    for name in ("joined_ms", "assigned_ms"):
+        if o[name] is not None and e[name] is not None and abs(o[name] - e[name]) > LATE_MS:
+            return float(o[name] - e[name])
+    return 0.0

@@ -11,8 +11,7 @@ from math import ceil, fsum
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow.dataset as ds
 
 from reports.run_folder import PHASES, RunFolder
 from reports.scenes import GROUPS_DRAWN
@@ -24,10 +23,6 @@ T = TypeVar("T")
 
 PARTITIONS_DRAWN = 48
 """How many partitions of a topic may be drawn."""
-FENCED = "82"
-"""FENCED_INSTANCE_ID (KIP-345), at the top of a response or of one of its members or partitions."""
-EVICTED = "session_expired"
-"""The template of the coordinator's line about a member whose session ran out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,38 +110,46 @@ class Costs:
 
 
 def collect(run: RunFolder, tables: Tables) -> Costs:
-    """Bring the costs to the driver."""
+    """Read the costs."""
+    owned = tables.stored("ownership")
+    given = owned.to_table(["group", "from_ms", "moved", "unowned_ms"])
+    handovers = given.group_by(["group", "from_ms"]).aggregate(
+        [("moved", "sum"), ("unowned_ms", "sum")]
+    )
     groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-    handovers = tables.ownership.groupBy("group", "from_ms").agg(
-        F.expr("int(sum(int(moved))) AS moved"), F.expr("round(sum(unowned_ms), 1) AS unowned_ms")
-    )
-    number = F.expr("try_cast(substring_index(partition, '-', -1) AS INT)")
-    drawn = F.col("group").isin(*groups) & (number < PARTITIONS_DRAWN)
-    holdings = tables.ownership.where(drawn | (F.col("overlap_ms") > 0))
+    overlaps = ds.field("overlap_ms") > 0
+    holdings = owned.to_table(filter=ds.field("group").isin(groups) | overlaps).to_pylist()
     return Costs(
-        stops=_rows(Stop, tables.stops, "from_ms", "group", "member"),
-        handovers=_rows(
-            Handover, handovers.withColumnRenamed("from_ms", "at_ms"), "at_ms", "group"
+        stops=_of(Stop, tables.stops, "from_ms", "group", "member"),
+        handovers=sorted(
+            (
+                Handover(group, from_ms, moved, round(unowned_ms, 1))
+                for group, from_ms, moved, unowned_ms in zip(
+                    *(column.to_pylist() for column in handovers.columns), strict=True
+                )
+            ),
+            key=attrgetter("at_ms", "group"),
         ),
-        holdings=_rows(Holding, holdings, "from_ms", "group", "member", "partition"),
-        expulsions=_rows(Expulsion, _expulsions(tables), "at_ms", "group", "subject", "api"),
-    )
+        holdings=_of(
+            Holding,
+            (row for row in holdings if row["overlap_ms"] > 0 or _drawn(row["partition"])),
+            "from_ms", "group", "member", "partition",
+        ),
+        expulsions=_of(
+            Expulsion, tables.rows("expulsions"), "at_ms", "group", "subject", "api"
+        ),
+    )  # fmt: skip
 
 
-def _expulsions(tables: Tables) -> DataFrame:
-    evictions = tables.transitions.where(F.col("template") == EVICTED).selectExpr(
-        "group", "at_ms", "member AS subject", "'' AS api"
-    )
-    fenced = F.col("readable") & F.col("response").rlike(f'"errorCode":{FENCED}[,}}]')
-    fences = tables.requests.where(fenced).select("group", "answered_ms", "client_id", "api")
-    return evictions.union(fences)
+def _drawn(partition: str) -> bool:
+    """Say whether a partition of a topic may be drawn, if its group is."""
+    number = partition.rpartition("-")[2]
+    return number.isdecimal() and int(number) < PARTITIONS_DRAWN
 
 
-def _rows(kind: type[T], table: DataFrame, *order: str) -> list[T]:
-    """Bring rows to the driver, and sort them there: few as they are, Spark would take longer."""
+def _of(kind: type[T], rows: Iterable[Row], *order: str) -> list[T]:
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    found = [kind(*row) for row in table.select(*names).collect()]
-    return sorted(found, key=attrgetter(*order))
+    return sorted((kind(*map(row.get, names)) for row in rows), key=attrgetter(*order))
 
 
 def add(verdict: Json, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.ingest import END_MISSING
+from reports.reading import END_MISSING
 
 NOT_UNDERSTOOD = "line not understood"
 KILL_MS = 1_000.0

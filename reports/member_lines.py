@@ -1,57 +1,96 @@
-"""Lines about members: each that is due must stand in the log once, and no other.
+"""Lines about a group's members: each that is due must stand in the log once, and no other.
 
 The nth line of a kind about a subject is compared with the nth that the oracle expects.
 """
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from reference_coordinator.replay import Said
 from reports.compare import EARLY_MS
+from reports.timeline import Line, subject
 
+T = TypeVar("T")
+Json = dict[str, Any]
+Key = tuple[str, str | None, int]
+
+MEMBER_LINES = """
+    group STRING, kind STRING, subject STRING, nth INT, outcome STRING, at_ms DOUBLE, due_ms DOUBLE,
+    broker STRING, line LONG
+"""
 KINDS = (
     "static_added", "static_replaced", "dynamic_given_id", "dynamic_added", "pending_joins",
     "left", "pending_left", "session_expired", "pending_expired",
 )  # fmt: skip
-KEY = ("group", "kind", "subject", "nth")
+UNNAMED = re.compile(r"-\?[^-]*$")
+"""Ids that no answer told are not known to the oracle: their lines cannot be paired by name."""
 
 
-def compare(coordinator: DataFrame, said: DataFrame) -> DataFrame:
+def compare(lines: Iterable[Line], said: Sequence[Said]) -> list[Json]:
     """Give the lines that are missing, unexpected, early or late; none if all is well."""
-    replaced = F.col("template") == "static_replaced"
-    observed = coordinator.where(F.col("template").isin(*KINDS)).select(
-        "group",
-        F.col("template").alias("kind"),
-        F.when(replaced, F.col("instance")).otherwise(F.col("member")).alias("subject"),
-        "at_ms",
-        "broker",
-        "line",
-    )
-    expected = said.withColumnRenamed("line", "kind").withColumnRenamed("at_ms", "due_ms")
-    # ids that no answer told are not known to the oracle: their lines cannot be paired by name
-    unnamed = F.col("subject").rlike(r"-\?[^-]*$")
-    unknown = expected.where(unnamed).groupBy("group", "kind").agg(F.count("*").alias("unnamed"))
-    both = _numbered(observed, "at_ms").join(
-        _numbered(expected.where(~unnamed), "due_ms"), list(KEY), "full_outer"
-    )
-    outcome = (
-        F.when(F.col("at_ms").isNull(), "missing_line")
-        .when(F.col("due_ms").isNull(), "unexpected_line")
-        .when(F.col("at_ms") < F.col("earliest_ms") - EARLY_MS, "early_line")
-        .when(F.col("at_ms") > F.col("latest_ms") + EARLY_MS, "late_line")
-    )
-    unexpected = F.col("outcome") == "unexpected_line"
-    of_a_kind = Window.partitionBy("group", "kind")
-    return (
-        both.withColumn("outcome", outcome)
-        .where(F.col("outcome").isNotNull())
-        .withColumn("unpaired", F.count(F.when(unexpected, True)).over(of_a_kind))
-        .join(unknown, ["group", "kind"], "left")
-        .where(~unexpected | F.col("unnamed").isNull() | (F.col("unpaired") > F.col("unnamed")))
-        .select(*KEY, "outcome", "at_ms", "due_ms", "broker", "line")
-        .orderBy("group", F.coalesce("at_ms", "due_ms"))
+    seen = sorted((line for line in lines if line["template"] in KINDS), key=_place)
+    observed = _numbered(seen, lambda line: (line["template"], subject(line)))
+    named = sorted((due for due in said if not UNNAMED.search(due.subject)), key=_due)
+    expected = _numbered(named, lambda due: (due.line, due.subject))
+    unnamed = Counter(due.line for due in said if UNNAMED.search(due.subject))
+    found = []
+    for key in observed.keys() | expected.keys():
+        line, due = observed.get(key), expected.get(key)
+        if outcome := _outcome(line, due):
+            found.append(_row(key, outcome, line, due))
+    unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
+    return sorted(
+        (
+            row
+            for row in found
+            if row["outcome"] != "unexpected_line"
+            or row["kind"] not in unnamed
+            or unpaired[row["kind"]] > unnamed[row["kind"]]
+        ),
+        key=lambda row: (row["due_ms"] if row["at_ms"] is None else row["at_ms"], str(row)),
     )
 
 
-def _numbered(lines: DataFrame, time: str) -> DataFrame:
-    in_order = Window.partitionBy("group", "kind", "subject").orderBy(time)
-    return lines.withColumn("nth", F.row_number().over(in_order))
+def _place(line: Line) -> tuple[float, int]:
+    return line["at_ms"], line["line"]
+
+
+def _due(due: Said) -> float:
+    return due.at_ms
+
+
+def _numbered(items: Iterable[T], about: Callable[[T], tuple[str, str | None]]) -> Mapping[Key, T]:
+    """Number what is said of a subject in one kind of line, in its order."""
+    count: Counter[tuple[str, str | None]] = Counter()
+    found = {}
+    for item in items:
+        key = about(item)
+        count[key] += 1
+        found[*key, count[key]] = item
+    return found
+
+
+def _outcome(line: Line | None, due: Said | None) -> str | None:
+    if line is None:
+        return "missing_line"
+    if due is None:
+        return "unexpected_line"
+    if line["at_ms"] < due.earliest_ms - EARLY_MS:
+        return "early_line"
+    return "late_line" if line["at_ms"] > due.latest_ms + EARLY_MS else None
+
+
+def _row(key: Key, outcome: str, line: Line | None, due: Said | None) -> Json:
+    kind, about, nth = key
+    return {
+        "kind": kind,
+        "subject": about,
+        "nth": nth,
+        "outcome": outcome,
+        "at_ms": line and line["at_ms"],
+        "due_ms": due and due.at_ms,
+        "broker": line and line["broker"],
+        "line": line and line["line"],
+    }

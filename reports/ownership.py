@@ -9,6 +9,11 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+OWNERSHIP = """
+    group STRING, partition STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE,
+    ended_as STRING, moved BOOLEAN, unowned_ms DOUBLE, overlap_ms DOUBLE, overlaps STRING
+"""
+"""The columns of `intervals`."""
 HISTORY = "history.jsonl"
 """Where in a run folder the client history is."""
 LINE = (

@@ -4,23 +4,20 @@ Told by the members' own requests as the brokers logged them, so a member that i
 gap, and a generation that it never heard of does not colour its lane.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow.dataset as ds
 
-from reports.grammar import GROUP_APIS
 from reports.tables import Tables
 
 T = TypeVar("T")
 
 GROUPS_DRAWN = 12
 """How many groups a page draws: those with differences first, then those that rebalanced most."""
-ACCEPTED = (0, 27)
-"""Answers to one who is in the group: NONE and REBALANCE_IN_PROGRESS."""
 
 
 def identity(client: str) -> str:
@@ -93,49 +90,30 @@ class Period:
 
 
 def collect(tables: Tables) -> Scenes:
-    """Bring the few rows that the page draws to the driver."""
-    different = F.sum((F.col("outcome") != "match").cast("int"))
-    drawn = (
-        tables.comparison.groupBy("group")
-        .agg(different.alias("different"), F.count("*").alias("rebalances"))
-        .orderBy(F.desc("different"), F.desc("rebalances"), "group")
-        .limit(GROUPS_DRAWN)
-    )
-    groups = tuple(row["group"] for row in drawn.collect())
-    heard = tables.requests.where(
-        F.col("readable") & F.col("api").isin(*GROUP_APIS) & F.col("group").isin(*groups)
-    )
-    return Scenes(groups, _joins(heard), _last_heard(heard))
-
-
-def _joins(requests: DataFrame) -> tuple[Join, ...]:
-    rows = (
-        requests.where((F.col("api") == "JOIN_GROUP") & (F.col("error_code") == 0))
-        .select(
-            "group",
-            "client_id",
-            F.get_json_object("response", "$.memberId").alias("member_id"),
-            F.get_json_object("response", "$.generationId").cast("int").alias("generation"),
-            "answered_ms",
-            F.get_json_object("request", "$.groupInstanceId").isNotNull().alias("static"),
+    """Read the few rows that the page draws."""
+    different: Counter[str] = Counter()
+    rebalances: Counter[str] = Counter()
+    outcomes = tables.stored("comparison").to_table(["group", "outcome"])
+    for row in outcomes.to_pylist():
+        rebalances[row["group"]] += 1
+        different[row["group"]] += row["outcome"] != "match"
+    order = sorted(rebalances, key=lambda group: (-different[group], -rebalances[group], group))
+    groups = tuple(order[:GROUPS_DRAWN])
+    drawn = ds.field("group").isin(groups)
+    joins = [
+        Join(
+            row["group"],
+            row["client_id"],
+            row["member_id"],
+            row["generation"],
+            row["answered_ms"],
+            row["static"],
         )
-        .orderBy("answered_ms", "group", "member_id")
-    )
-    return tuple(Join(*row) for row in rows.collect())
-
-
-def _last_heard(requests: DataFrame) -> dict[tuple[str, str], float]:
-    member_id = F.coalesce(
-        F.get_json_object("request", "$.members[0].memberId"),
-        F.when(F.col("api") == "JOIN_GROUP", F.get_json_object("response", "$.memberId")),
-        F.get_json_object("request", "$.memberId"),
-    )
-    rows = (
-        requests.where(F.coalesce("error_code", F.lit(0)).isin(*ACCEPTED))
-        .groupBy("group", member_id.alias("member_id"))
-        .agg(F.max("answered_ms").alias("last_ms"))
-    )
-    return {(row["group"], row["member_id"]): row["last_ms"] for row in rows.collect()}
+        for row in tables.rows("joins", drawn)
+    ]
+    heard = {(r["group"], r["member_id"]): r["last_ms"] for r in tables.rows("heard", drawn)}
+    in_order = sorted(joins, key=attrgetter("at_ms", "group", "member_id"))
+    return Scenes(groups, tuple(in_order), heard)
 
 
 def stretches(scenes: Scenes, group: str) -> list[Stretch]:

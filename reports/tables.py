@@ -1,128 +1,103 @@
 """From lines to tables: the whole Spark pipeline in the order of its stages."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
 
 from reference_coordinator.profiles import Profile
-from reports import compare, ingest, member_lines, oracle, ownership, timeline
+from reference_coordinator.replay import Evidence
+from reports import group, ingest, offices, oracle, ownership, parts, reading
+from reports.capture import Captured
+from reports.group import Judge
+from reports.parsing import Parser
+from reports.reading import Clocks
 from reports.run_folder import RunFolder
 
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """The stored tables of a run, as Spark reads them back.
-
-    `evidence` is what the oracle was fed, made of them; `stops` is small. Neither is stored.
-    """
-
-    evidence: DataFrame
-    requests: DataFrame
-    transitions: DataFrame
-    observed: DataFrame
-    expected: DataFrame
-    comparison: DataFrame
-    checked: DataFrame
-    violations: DataFrame
-    bound: DataFrame
-    member_lines: DataFrame
-    fates: DataFrame
-    lost: DataFrame
-    ownership: DataFrame
-    stops: DataFrame
-
+Json = dict[str, Any]
 
 LINES = "tables/lines.parquet"
 """Where in a run folder the captured lines are."""
+COLUMNS = {**reading.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
+"""The stored tables, and their columns."""
 
 
-def build(spark: SparkSession, run: RunFolder, profile: Profile, progress: Progress) -> Tables:
-    """Compute every table of a run, its lines captured before, and store it in its folder."""
-    store = _Store(spark, run.path / "tables")
-    grammar = run.grammar
-    progress("reading the lines")
-    captured = spark.read.parquet(str(run.path / LINES))
-    envelopes = ingest.read_envelopes(captured, grammar, numbered=run.numbered_lines).cache()
-    requests = store("requests", ingest.read_requests(envelopes))
-    lines = store("transitions", ingest.read_coordinator(envelopes, grammar))
-    fates = store("coverage", ingest.account(envelopes, requests, lines, grammar))
-    lost = store("lost", ingest.lost_lines(envelopes, lines, grammar))
-    observed = store("observed", timeline.observed(lines, grammar))
-    progress("replaying every request through the reference coordinator")
-    evidence = oracle.evidence_rows(
-        requests,
-        timeline.hints(lines, grammar),
-        timeline.servings(lines, requests, fates),
-    )
-    output = store("replay", oracle.run(evidence, profile, run.stalls, run.outages))
-    expected = store("expected", _expected(output))
-    progress("comparing the timelines")
-    membership = ownership.membership(spark, run.path / ownership.HISTORY)
-    tables = Tables(
-        evidence=evidence,
-        requests=requests,
-        transitions=lines,
-        observed=observed,
-        expected=expected,
-        comparison=store("comparison", compare.compare(observed, expected)),
-        checked=oracle.typed(output, "checked", oracle.CHECKED),
-        violations=oracle.typed(output, "violation", oracle.VIOLATION),
-        bound=oracle.typed(output, "bound", "name STRING, count INT"),
-        member_lines=store(
-            "member_lines",
-            member_lines.compare(lines, oracle.typed(output, "said", oracle.SAID)).union(
-                timeline.repeated_loads(lines)
-            ),
-        ),
-        fates=fates,
-        lost=lost,
-        ownership=store("ownership", ownership.intervals(membership)),
-        stops=ownership.stops(membership),
-    )
-    envelopes.unpersist()
-    return tables
+@dataclass(frozen=True)
+class Tables:
+    """The stored tables of a run; what is not stored is small.
 
+    What is small, or has to be looked up in a few places, is read from here without Spark.
+    """
 
-def _expected(output: DataFrame) -> DataFrame:
-    """Give expected rows the observed timeline's form: null where a thing never came."""
-    rows = oracle.typed(output, "row", oracle.ROW)
-    never = lambda name: F.when(F.col(name) >= 0, F.col(name)).alias(name)
-    return rows.select(
-        "group",
-        "incarnation",
-        "old_generation",
-        "started_ms",
-        "earliest_ms",
-        "latest_ms",
-        "reason",
-        "member_id",
-        never("joined_ms"),
-        never("generation"),
-        never("members"),
-        never("assigned_members"),
-        never("static_members"),
-        F.when(F.col("leader") != "", F.col("leader")).alias("leader"),
-        never("assigned_ms"),
-        "ended_as",
-        F.when(F.col("ended_ms") >= 0, F.col("ended_ms") - F.col("started_ms")).alias(
-            "duration_ms"
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """Writes a table once and reads it back, so no stage is computed twice."""
-
-    spark: SparkSession
     folder: Path
+    lives: Sequence[Json]
+    stops: Sequence[Json]
+    judge: Judge
 
-    def __call__(self, name: str, table: DataFrame) -> DataFrame:
-        path = str(self.folder / name)
-        table.write.mode("overwrite").parquet(path)
-        return self.spark.read.parquet(path)
+    def stored(self, name: str) -> ds.Dataset:
+        """Return a table."""
+        return parts.stored(self.folder / name, COLUMNS[name])
+
+    def rows(self, name: str, where: ds.Expression | None = None) -> list[Json]:
+        """Read rows of a table."""
+        found: list[Json] = self.stored(name).to_table(filter=where).to_pylist()
+        return found
+
+    def evidence(self, name: str) -> Evidence:
+        """Return a group's evidence, as the oracle was given it."""
+        mine = ds.field("group") == name
+        asked = [row | {"template": None} for row in self.rows("requests", mine)]
+        return self.judge.evidence(name, [*asked, *self.rows("transitions", mine)])
+
+    @cached_property
+    def fates(self) -> Counter[str]:
+        """How many lines were used, irrelevant, or rejected."""
+        return Counter({fate: sum(life[fate] for life in self.lives) for fate in ingest.FATES})
+
+
+def build(
+    spark: SparkSession,
+    run: RunFolder,
+    captured: Captured,
+    clocks: Clocks,
+    profile: Profile,
+    progress: Progress,
+) -> Tables:
+    """Compute every table of a run, its lines captured before, and store it in its folder."""
+    folder = run.path / "tables"
+    progress("reading the lines")
+    read_back = lambda name: spark.read.schema(COLUMNS[name]).parquet(str(folder / name))
+    lines = spark.read.schema(ingest.LINES).parquet(str(run.path / LINES))
+    lives = ingest.read_logs(lines, captured.brokers, clocks, folder)
+    progress("replaying every request through the reference coordinator")
+    told = parts.stored(folder / "transitions", reading.TRANSITIONS)
+    of_offices = told.to_table(
+        list(offices.COLUMNS), filter=ds.field("template").isin(offices.LINES)
+    )
+    most = max((life["partition"] for life in lives if life["partition"] is not None), default=None)
+    judge = Judge(
+        run.grammar,
+        profile,
+        offices.offices(of_offices.to_pylist(), lives, None if most is None else most + 1),
+        run.stalls,
+        run.outages,
+    )
+    evidence = oracle.evidence_rows(read_back("requests"), read_back("transitions"))
+    oracle.run(evidence, judge, folder)
+    progress("telling who owned what")
+    membership = ownership.membership(spark, run.path / ownership.HISTORY)
+    owned = ownership.intervals(membership)
+    owned.write.mode("overwrite").parquet(str(folder / "ownership"))
+    stops = [row.asDict() for row in ownership.stops(membership).collect()]
+    return Tables(folder, lives, stops, judge)
+
+
+def parser_of(run: RunFolder) -> Parser:
+    """Return what understands the lines of a run."""
+    return Parser(run.grammar, run.numbered_lines)

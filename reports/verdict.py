@@ -6,23 +6,26 @@ verified. fail beats unknown beats pass; an evidence gap never turns into a pass
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
-from pyspark.sql import functions as F
+import pyarrow.dataset as ds
 
 from reports import findings
 from reports.expectations import unmet
 from reports.findings import Finding
 from reports.gaps import Gap, by_group, missing, unreadable, without_cuts, without_kills
-from reports.grammar import GROUP_APIS, KIP_848_APIS
 from reports.run_folder import PHASES, RunFolder
 from reports.tables import Tables
 
 Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
+GAPS = 1_000
+"""How many of each it looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,73 +48,49 @@ class Collected:
 
 
 def collect(tables: Tables) -> Collected:
-    """Bring the small results to the driver."""
-    violations = _rows(tables.violations)
-    wanted = [row["request"] for row in violations]
-    places = _rows(
-        tables.requests.where(F.col("id").isin(wanted)).drop("request", "response")
-    ) if wanted else []  # fmt: skip
+    """Read the small results."""
+    violations = tables.rows("violations")
     bound: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in _rows(tables.bound.orderBy("group", "name")):
+    for row in sorted(tables.rows("bound"), key=itemgetter("group", "name")):
         bound[row["group"]][row["name"]] = row["count"]
-    readable = tables.requests.where(F.col("readable") & F.col("api").isin(*GROUP_APIS))
-    spans = readable.groupBy("group").agg(
-        F.count("*").alias("requests"),
-        F.min("arrived_ms").alias("first_ms"),
-        F.max("answered_ms").alias("last_ms"),
-        F.max(F.get_json_object("request", "$.rebalanceTimeoutMs").cast("double")).alias("wait_ms"),
-        F.collect_set("broker").alias("brokers"),
-    )
-    explained = tables.checked.groupBy("group").agg(
-        F.sum(F.col("explained").cast("int")).alias("explained")
-    )
-    checks = spans.join(explained, "group", "left")
-    rows = _rows(checks)
-    rejected = tables.fates.where(F.col("fate") == "rejected").orderBy("broker", "line")
+    groups = sorted(tables.rows("groups"), key=itemgetter("group"))
+    asked = [row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]]
+    unread = tables.stored("coverage").head(GAPS, filter=ds.field("fate") == "rejected")
+    lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
+    anchored = partial(_anchored, tables)
     return Collected(
-        observed=_rows(tables.observed.orderBy("group", "started_ms")),
-        expected=_rows(tables.expected.orderBy("group", "started_ms")),
-        comparison=[
-            _anchored(tables, row, "expected_started_ms") for row in _in_time(tables.comparison)
-        ],
-        member_lines=[_anchored(tables, row, "due_ms") for row in _rows(tables.member_lines)],
+        observed=_by_start(tables.rows("observed")),
+        expected=_by_start(tables.rows("expected")),
+        comparison=[anchored(row, "expected_started_ms") for row in _in_time(tables)],
+        member_lines=[anchored(row, "due_ms") for row in tables.rows("member_lines")],
         violations=violations,
-        places={row["id"]: row for row in places},
+        places={row["request"]: row for row in violations},
         bound=bound,
-        checks={row["group"]: (row["requests"], row["explained"] or 0) for row in rows},
-        spans={row["group"]: row for row in rows},
-        fates={row["fate"]: row["count"] for row in _rows(tables.fates.groupBy("fate").count())},
-        brokers=[row["broker"] for row in _rows(tables.fates.select("broker").distinct())],
-        partitions={
-            row["group"]: row["count"]
-            for row in _rows(
-                tables.transitions.where(F.col("group").isNotNull())
-                .groupBy("group")
-                .agg(F.countDistinct("partition").alias("count"))
-            )
-        },
-        gaps=[unreadable(row) for row in _rows(rejected.limit(1000))]
-        + [missing(row) for row in _rows(tables.lost.orderBy("broker", "line").limit(1000))],
+        checks={row["group"]: (row["requests"], row["explained"]) for row in asked},
+        spans={row["group"]: row for row in asked},
+        fates=tables.fates,
+        brokers=[life["broker"] for life in tables.lives],
+        partitions={row["group"]: row["partitions"] for row in groups},
+        gaps=[*map(unreadable, unread.to_pylist()), *map(missing, lost[:GAPS])],
     )
 
 
-def _rows(table: Any) -> list[Json]:
-    return [row.asDict(recursive=True) for row in table.collect()]
+def _by_start(rows: Iterable[Json]) -> list[Json]:
+    began = lambda row: float("-inf") if row["started_ms"] is None else row["started_ms"]
+    return sorted(rows, key=lambda row: (row["group"], began(row)))
 
 
-def _in_time(comparison: Any) -> list[Json]:
+def _in_time(tables: Tables) -> list[Json]:
     """Bring the comparison in a fixed order: what is stored comes back in any."""
-    return sorted(_rows(comparison), key=lambda row: (row["group"], findings.began_ms(row)))
+    return sorted(tables.rows("comparison"), key=lambda row: (row["group"], findings.began_ms(row)))
 
 
 def _anchored(tables: Tables, row: Json, due: str) -> Json:
     """Give what is missing a place: the last line before it should have been."""
     if row["line"] is not None:
         return row
-    lines = tables.transitions.where(
-        (F.col("group") == row["group"]) & (F.col("at_ms") <= row[due])
-    )
-    last = lines.orderBy(F.desc("at_ms")).select("broker", "line").first()
+    before = (ds.field("group") == row["group"]) & (ds.field("at_ms") <= row[due])
+    last = max(tables.rows("transitions", before), key=itemgetter("at_ms", "line"), default=None)
     return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
 
 
@@ -316,8 +295,7 @@ def _coverage(data: Collected) -> Json:
 
 def kip_848_groups(tables: Tables) -> list[str]:
     """List the groups that use the other protocol."""
-    found = tables.requests.where(F.col("api").isin(*KIP_848_APIS)).select("group").distinct()
-    return sorted(row["group"] for row in found.collect())
+    return sorted(row["group"] for row in tables.rows("groups", ds.field("kip_848")))
 
 
 def to_json(verdict: Json) -> str:

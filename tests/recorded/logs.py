@@ -1,6 +1,6 @@
 """Reads a recording without Spark: its brokers' lines, and the evidence of each group.
 
-The same reading as in `reports.ingest`, in plain Python and for logs that are whole.
+The same reading as in `reports.reading`, in plain Python and for logs that are whole.
 """
 
 import json
@@ -19,8 +19,9 @@ from reference_coordinator.profiles import Profile, Settings
 from reference_coordinator.releases import profile_for
 from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
 from reports.grammar import GRAMMARS, Grammar
-from reports.ingest import COMPLETED, DATED, EARLY_MS, MAY_PARK, NUMBERED, TURN_MS
-from reports.timeline import HINTS, SERVINGS
+from reports.offices import SERVINGS
+from reports.parsing import COMPLETED, DATED, EARLY_MS, MAY_PARK, NUMBERED, TURN_MS
+from reports.timeline import HINTS
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import event_of
 from reference_coordinator.state import Group, Service, State
-from reports.ingest import EARLY_MS
-from reports.timeline import SERVINGS
+from reports.offices import SERVINGS
+from reports.parsing import EARLY_MS
 from tests.recorded.logs import Line, Recording
 from tests.reports.broker_lines import WORDINGS, Wording, body
 

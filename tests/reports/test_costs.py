@@ -1,38 +1,20 @@
 """What rebalances cost, in numbers: of constructed tables and runs with known answers."""
 
-from types import SimpleNamespace
-
-import pytest
-
-from reports import costs, verdict
+from reports import costs, members, verdict
 from reports.costs import Costs, Expulsion, Handover, Stop, summary
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
-
-OWNERSHIP = (
-    "group STRING, partition STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE, "
-    "ended_as STRING, moved BOOLEAN, unowned_ms DOUBLE, overlap_ms DOUBLE, overlaps STRING"
-)
-STOPS = (
-    "group STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE, ended_as STRING, "
-    "partitions INT, stopped_ms DOUBLE"
-)
-LINES = "group STRING, at_ms DOUBLE, member STRING, template STRING"
-REQUESTS = (
-    "group STRING, answered_ms DOUBLE, client_id STRING, api STRING, readable BOOLEAN, "
-    "response STRING"
-)
+from tests.reports.stored import stored
 
 
 def owned(group, partition, member, from_ms, moved=False, unowned_ms=0.0, overlaps=None):
-    over_ms = 5.0 if overlaps else 0.0
-    return (
-        group, partition, member, "static", from_ms, from_ms + 50, "revoked",
-        moved, unowned_ms, over_ms, overlaps,
-    )  # fmt: skip
+    return {
+        "group": group, "partition": partition, "member": member, "kind": "static",
+        "from_ms": from_ms, "until_ms": from_ms + 50, "ended_as": "revoked", "moved": moved,
+        "unowned_ms": unowned_ms, "overlap_ms": 5.0 if overlaps else 0.0, "overlaps": overlaps,
+    }  # fmt: skip
 
 
-@pytest.mark.spark
-def test_the_tables_are_counted_as_they_are(spark, tmp_path):
+def test_the_tables_are_counted_as_they_are(tmp_path):
     run, *_ = made_up(tmp_path).finish()
     ownership = [
         owned("static", "orders-0", "a", 10.0),
@@ -43,12 +25,16 @@ def test_the_tables_are_counted_as_they_are(spark, tmp_path):
         owned("other", "orders-0", "c", 30.0),
     ]
     lines = [
-        ("static", 4.0, "id-4", "session_expired"),
-        ("static", 5.0, "id-5", "pending_expired"),
-        ("static", 3.0, "id-3", "session_expired"),
+        {"at_ms": at_ms, "member": member, "template": template}
+        for at_ms, member, template in (
+            (4.0, "id-4", "session_expired"),
+            (5.0, "id-5", "pending_expired"),
+            (3.0, "id-3", "session_expired"),
+        )
     ]
     requests = [
-        ("static", at_ms, client, api, readable, response)
+        {"answered_ms": at_ms, "client_id": client, "api": api, "readable": readable,
+         "response": response}
         for at_ms, client, api, readable, response in (
             (1.0, "a", "HEARTBEAT", True, '{"throttleTimeMs":0,"errorCode":82}'),
             (6.0, "a", "LEAVE_GROUP", True, '{"errorCode":0,"members":[{"errorCode":82}]}'),
@@ -57,18 +43,11 @@ def test_the_tables_are_counted_as_they_are(spark, tmp_path):
             (9.0, "a", "HEARTBEAT", True, '{"errorCode":27,"generationId":82}'),
             (9.0, "a", "HEARTBEAT", True, '{"errorCode":820}'),
         )
-    ]
-    found = costs.collect(
-        run,
-        SimpleNamespace(
-            ownership=spark.createDataFrame(ownership, OWNERSHIP),
-            stops=spark.createDataFrame(
-                [("static", "a", "static", 7.0, 9.0, "assigned", 3, 2.0)], STOPS
-            ),
-            transitions=spark.createDataFrame(lines, LINES),
-            requests=spark.createDataFrame(requests, REQUESTS),
-        ),
-    )
+    ]  # fmt: skip
+    stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
+    expelled = [row | {"group": "static"} for row in members.expulsions(requests, lines)]
+    tables = stored(tmp_path / "tables", [stop], ownership=ownership, expulsions=expelled)
+    found = costs.collect(run, tables)
     assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
     assert found.handovers == [
         Handover("static", 10.0, 2, 3.2),

@@ -3,7 +3,7 @@
 import pytest
 
 from reports.gaps import Gap, by_group, without_cuts, without_kills
-from reports.ingest import END_MISSING
+from reports.reading import END_MISSING
 
 
 def gap(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") -> Gap:

@@ -1,30 +1,19 @@
 """Lines about members whose ids no answer told: they excuse as many lines as there are of them."""
 
 import pytest
-from pyspark.sql import SparkSession
 
+from reference_coordinator.replay import Said
 from reports import member_lines
 
-pytestmark = pytest.mark.spark
-
-OBSERVED = (
-    "group STRING, template STRING, member STRING, instance STRING, at_ms DOUBLE, broker STRING,"
-    " line INT"
-)
-EXPECTED = (
-    "group STRING, line STRING, subject STRING, at_ms DOUBLE, earliest_ms DOUBLE, latest_ms DOUBLE"
-)
 KIND = "dynamic_given_id"
 
 
-def compared(spark: SparkSession, observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
+def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     """Compare lines of one kind, all of the same instant, by the ids that they name."""
-    said = [("g", KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
-    seen = [("g", KIND, member, None, 5.0, "1", n) for n, member in enumerate(observed, 1)]
-    found = member_lines.compare(
-        spark.createDataFrame(seen, OBSERVED), spark.createDataFrame(said, EXPECTED)
-    )
-    return {(row["outcome"], row["subject"]) for row in found.collect()}
+    said = [Said(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
+    line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1"}
+    seen = [line | {"member": member, "line": n} for n, member in enumerate(observed, 1)]
+    return {(row["outcome"], row["subject"]) for row in member_lines.compare(seen, said)}
 
 
 @pytest.mark.parametrize(
@@ -43,6 +32,6 @@ def compared(spark: SparkSession, observed: list[str], expected: list[str]) -> s
     ],
 )
 def test_an_id_that_nobody_was_told(
-    spark: SparkSession, observed: list[str], expected: list[str], found: set[tuple[str, str]]
+    observed: list[str], expected: list[str], found: set[tuple[str, str]]
 ) -> None:
-    assert compared(spark, observed, expected) == found
+    assert compared(observed, expected) == found

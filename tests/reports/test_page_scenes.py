@@ -1,41 +1,33 @@
-"""What the page asks of Spark: which groups to draw, and what their members' requests tell."""
+"""What the page asks of the tables: which groups to draw, and what their members' requests tell."""
 
 import json
-from types import SimpleNamespace
+from collections import defaultdict
 
-import pytest
-
-from reports import page
+from reports import members, page
 from reports.scenes import GROUPS_DRAWN, Join
-from reports.spark import session
-
-REQUEST = (
-    "group STRING, api STRING, client_id STRING, answered_ms DOUBLE, error_code INT, "
-    "readable BOOLEAN, request STRING, response STRING"
-)
-
-pytestmark = pytest.mark.spark
+from tests.reports.stored import stored
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    with session("local[1]", 0, tmp_path_factory.mktemp("spark") / "spark.log") as running:
-        yield running
+def asked(api, at_ms, error, request, response=None, group="g"):
+    told = dict.fromkeys(members.OBSERVED_FIELDS) | {
+        "group": group, "api": api, "client_id": "client", "answered_ms": at_ms,
+        "error_code": error,
+        "request": json.dumps(request), "response": json.dumps(response or {}),
+    }  # fmt: skip
+    return members.Request(told)
 
 
-def asked(api, at_ms, error, request, response=None, group="g", readable=True):
-    texts = (json.dumps(request), json.dumps(response or {}))
-    return (group, api, "client", at_ms, error, readable, *texts)
+def tables(folder, requests, outcomes):
+    told = defaultdict(list)
+    for group in {one.told["group"] for one in requests}:
+        mine = [one for one in requests if one.told["group"] == group]
+        told["joins"] += [row | {"group": group} for row in members.joins(mine)]
+        told["heard"] += [row | {"group": group} for row in members.heard(mine)]
+    told["comparison"] = [{"group": group, "outcome": outcome} for group, outcome in outcomes]
+    return stored(folder, **told)
 
 
-def tables(spark, requests, outcomes):
-    return SimpleNamespace(
-        requests=spark.createDataFrame(requests, REQUEST),
-        comparison=spark.createDataFrame(outcomes, "group STRING, outcome STRING"),
-    )
-
-
-def test_members_are_known_by_their_own_requests(spark):
+def test_members_are_known_by_their_own_requests(tmp_path):
     a, b = {"memberId": "a"}, {"memberId": "b"}
     joined = {"memberId": "a", "generationId": 1}
     requests = [
@@ -48,11 +40,9 @@ def test_members_are_known_by_their_own_requests(spark):
         asked("JOIN_GROUP", 60.0, 0, {"memberId": ""}, {"memberId": "b", "generationId": 2}),
         asked("HEARTBEAT", 70.0, 0, b),
         asked("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
-        asked("HEARTBEAT", 90.0, 0, b, readable=False),
-        asked("OFFSET_FETCH", 95.0, 0, b),
         asked("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
     ]
-    scenes = page.collect(tables(spark, requests, [("g", "match")]))
+    scenes = page.collect(tables(tmp_path, requests, [("g", "match")]))
     assert scenes.groups == ("g",)
     assert scenes.joins == (
         Join("g", "client", "a", 1, 10.0),
@@ -63,9 +53,9 @@ def test_members_are_known_by_their_own_requests(spark):
     assert scenes.clients() == {"a": "client", "b": "client"}
 
 
-def test_groups_with_differences_come_first_then_those_that_rebalanced_most(spark):
+def test_groups_with_differences_come_first_then_those_that_rebalanced_most(tmp_path):
     calm = [(f"calm-{number:02}", "match") for number in range(GROUPS_DRAWN)]
     outcomes = [*calm, ("wrong", "late"), *[("busy", "match")] * 2]
-    scenes = page.collect(tables(spark, [], outcomes))
+    scenes = page.collect(tables(tmp_path, [], outcomes))
     expected = ["wrong", "busy", *(name for name, _ in calm)]
     assert list(scenes.groups) == expected[:GROUPS_DRAWN]

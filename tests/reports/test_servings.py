@@ -1,23 +1,20 @@
 """Who coordinates a group, and since when: what the brokers' own lines say of it."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import pytest
-from pyspark.sql import DataFrame, SparkSession
-
-from reports import timeline
 from reports.grammar import JAVA
-from reports.ingest import read_coordinator, read_envelopes
+from reports.offices import LINES, Offices, offices
+from reports.parsing import Parser
+from reports.reading import TABLES, Log
 from tests.recorded.logs import RECORDINGS
-
-pytestmark = pytest.mark.spark
+from tests.reports.stored import JUDGE
 
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
 Told = tuple[int, str]
-Read = Callable[..., tuple[DataFrame, DataFrame]]
+Row = dict[str, Any]
 
 
 def load(epoch: int, partition: int = 3) -> str:
@@ -42,37 +39,49 @@ def empty(group: str, partition: int = 3) -> str:
     )
 
 
-@pytest.fixture
-def read(spark: SparkSession) -> Read:
-    """Return what reads lines, given by broker as (ms, text): all of them, the coordinators'."""
+def read(**brokers: list[Told]) -> tuple[Offices, dict[str, list[Row]]]:
+    """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
+    rows: list[Row] = []
+    lives: list[Row] = []
+    columns = [column.split()[0] for column in TABLES["transitions"].split(",")]
+    parser = Parser(JAVA, numbered=True)
 
-    def run(**brokers: list[Told]) -> tuple[DataFrame, DataFrame]:
-        rows = []
-        for name, told in brokers.items():
-            broker, sn = name[-1], 0
-            for number, (at_ms, text) in enumerate(told, 1):
-                sn = 1 if text == STARTING else sn + 1
-                whose = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
-                line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {whose}{text}"
-                rows.append((broker, f"brokers/{broker}/group.log", number, line))
-        lines = spark.createDataFrame(rows, "broker STRING, file STRING, line LONG, text STRING")
-        envelopes = read_envelopes(lines, JAVA, numbered=True)
-        coordinator = read_coordinator(envelopes, JAVA)
-        assert coordinator.where("template IS NULL").count() == 0
-        return envelopes, coordinator
+    def add(table: str, row: tuple[Any, ...]) -> None:
+        if table == "transitions":
+            rows.append(dict(zip(columns, row, strict=True)))
 
-    return run
+    for name, told in brokers.items():
+        broker, sn = name[-1], 0
+        log = Log(broker, parser, {(broker, life): 0.0 for life in range(9)}, add)
+        for number, (at_ms, text) in enumerate(told, 1):
+            sn = 1 if text == STARTING else sn + 1
+            whose = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
+            line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {whose}{text}"
+            log.read(f"brokers/{broker}/group.log", number, line)
+        lives += (
+            {"broker": broker, "life": life.number, "last_ms": life.last_ms, "most": life.partition}
+            for life in log.end()
+        )
+    assert all(row["template"] is not None for row in rows)
+    most = max((life["most"] for life in lives if life["most"] is not None), default=-1)
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["group"] is not None:
+            groups.setdefault(row["group"], []).append(row)
+    return offices([row for row in rows if row["template"] in LINES], lives, most + 1), groups
 
 
-def servings(
-    spark: SparkSession, envelopes: DataFrame, coordinator: DataFrame, *asked: str
-) -> list[tuple[Any, ...]]:
-    requests = spark.createDataFrame([(group,) for group in asked], "group STRING")
-    found = timeline.servings(coordinator, requests, envelopes).collect()
-    return sorted((row["group"], int(row["at_ms"]), row["broker"], row["kind"]) for row in found)
+def servings(found: Offices, groups: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
+    judge = replace(JUDGE, offices=found)
+    told = [
+        (group, int(one.at_ms), one.broker, one.kind)
+        for group, lines in groups.items()
+        for one in judge.evidence(group, lines).servings
+    ]
+    return sorted(told)
 
 
-def test_a_load_that_a_broker_does_not_need_is_none(read: Read, spark: SparkSession) -> None:
+def test_a_load_that_a_broker_does_not_need_is_none() -> None:
     told = [(10, STARTING)]
     in_vain = {
         3: "The coordinator __consumer_offsets-3 is already active.",
@@ -83,19 +92,17 @@ def test_a_load_that_a_broker_does_not_need_is_none(read: Read, spark: SparkSess
     for partition, why in in_vain.items():
         told += [(20, load(5, partition)), (30, load(7, partition)), (31, f"{why} ({RUNTIME})")]
         told += [(40, loaded(5, partition)), (50, empty(f"g{partition}", partition))]
-    assert servings(spark, *read(b1=told)) == [
+    assert servings(*read(b1=told)) == [
         (f"g{partition}", at_ms, "1", kind)
         for partition in in_vain
         for at_ms, kind in ((10, "started"), (20, "loading"), (40, "loaded"), (50, "ended"))
     ]
 
 
-def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down(
-    read: Read, spark: SparkSession
-) -> None:
+def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down() -> None:
     down = [(90, f"Shutting down. ({SERVICE})"), (99, f"Shutdown complete. ({SERVICE})")]
-    envelopes, coordinator = read(b1=[(10, STARTING), (20, empty("g")), (80, STARTING), *down])
-    assert servings(spark, envelopes, coordinator) == [
+    found = read(b1=[(10, STARTING), (20, empty("g")), (80, STARTING), *down])
+    assert servings(*found) == [
         ("g", 10, "1", "started"),
         ("g", 20, "1", "ended"),
         ("g", 80, "1", "started"),
@@ -103,29 +110,33 @@ def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down(
     ]
 
 
-def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it(
-    read: Read, spark: SparkSession
-) -> None:
+def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it() -> None:
     partitions = range(6)
     told = [(10 + partition, loaded(0, partition)) for partition in partitions]
-    envelopes, coordinator = read(b1=[(5, STARTING), *told])
+    found, _ = read(b1=[(5, STARTING), *told])
     placed = RECORDINGS["kafka-4.3.0"].partitions
     assert len(set(placed.values())) > 3
-    found = servings(spark, envelopes, coordinator, *placed)
-    loads = {group: at_ms - 10 for group, at_ms, _, kind in found if kind == "loaded"}
-    assert loads == {group: int(partition) for group, partition in placed.items()}
+    assert {group: found.place(group) for group in placed} == {
+        group: int(partition) for group, partition in placed.items()
+    }
 
 
-def test_an_epoch_is_loaded_by_one_broker_and_once_in_its_life(read: Read) -> None:
-    _, coordinator = read(
+def test_an_epoch_is_loaded_by_one_broker_and_once_in_its_life() -> None:
+    offices_, groups = read(
         b1=[(10, STARTING)]
         + [(30 + p, loaded(7, p)) for p in range(4)]
         + [(40 + p, empty(f"g{p}", p)) for p in range(4)]
         + [(50, loaded(7, 2)), (60, STARTING), (70, loaded(7, 3))],
         b2=[(10, STARTING), (50, loaded(8, 0)), (51, loaded(7, 1))],
     )
-    found = timeline.repeated_loads(coordinator).orderBy("group").collect()
-    assert [(row["group"], row["broker"], row["line"], row["subject"]) for row in found] == [
+    judge = replace(JUDGE, offices=offices_)
+    found = [
+        (group, row["broker"], row["line"], row["subject"])
+        for group, lines in sorted(groups.items())
+        for table, row in judge.tables(group, lines)
+        if table == "member_lines"
+    ]
+    assert found == [
         ("g1", "2", 3, "__consumer_offsets-1 in epoch 7"),
         ("g2", "1", 10, "__consumer_offsets-2 in epoch 7"),
     ]

@@ -1,0 +1,187 @@
+"""One group: all that the logs tell of it in; what the oracle explains, and its tables, out.
+
+Groups do not depend on each other, so each is judged for itself, by plain functions.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from reference_coordinator.profiles import Profile
+from reference_coordinator.replay import Evidence, Outage, Replay, Row, Stall, replay
+from reports import compare, member_lines, members, timeline
+from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
+from reports.members import Request, Told
+from reports.offices import Offices
+from reports.timeline import OBSERVED
+
+Json = dict[str, Any]
+
+EXPECTED = """
+    group STRING, incarnation INT, old_generation INT, started_ms DOUBLE, earliest_ms DOUBLE,
+    latest_ms DOUBLE, reason STRING, member_id STRING, joined_ms DOUBLE, generation INT,
+    members INT, assigned_members INT, static_members INT, leader STRING, assigned_ms DOUBLE,
+    ended_as STRING, duration_ms DOUBLE
+"""
+REPLAY = "group STRING, kind STRING, payload STRING"
+"""What the oracle says, as it says it: JSON of the kind `row`, `checked`, `violation`, …"""
+VIOLATIONS = """
+    group STRING, at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING,
+    observed STRING, searched BOOLEAN, broker STRING, file STRING, line LONG, api STRING,
+    client_id STRING, arrived_ms DOUBLE
+"""
+"""Each with the request that it is about."""
+GROUPS = """
+    group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE, wait_ms DOUBLE,
+    brokers STRING, partitions LONG, kip_848 BOOLEAN
+"""
+"""One row a group: its readable requests, from the first one's arrival to the last one's answer;
+the longest that one may have waited; the brokers that answered, with commas."""
+BOUND = "group STRING, name STRING, count LONG"
+TABLES = {
+    "replay": REPLAY,
+    "observed": OBSERVED,
+    "expected": EXPECTED,
+    "comparison": compare.COMPARISON,
+    "member_lines": member_lines.MEMBER_LINES,
+    "groups": GROUPS,
+    "violations": VIOLATIONS,
+    "bound": BOUND,
+    "joins": members.JOINS,
+    "heard": members.HEARD,
+    "expulsions": members.EXPULSIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges groups by a release's rules.
+
+    `stalls` are the times in which brokers are known to have stood still, `outages` those in which
+    writes may have failed because one was down.
+    """
+
+    grammar: Grammar
+    profile: Profile
+    offices: Offices
+    stalls: tuple[Stall, ...] = ()
+    outages: tuple[Outage, ...] = ()
+
+    def evidence(self, group: str, told: Iterable[Told]) -> Evidence:
+        """Put everything that the oracle may see of a group into its form."""
+        return self._case(group, told).evidence
+
+    def tables(self, group: str, told: Iterable[Told]) -> Iterator[tuple[str, Json]]:
+        """Judge a group; yield the rows of `TABLES`."""
+        case = self._case(group, told)
+        result = replay(case.evidence, self.profile)
+        yield from (("replay", row) for row in _replayed(result))
+        yield from (("bound", {"name": n, "count": c}) for n, c in sorted(result.bound.items()))
+        observed = timeline.observed(
+            group, case.lines, self.grammar, lambda *at: self.offices.incarnation(case.known, *at)
+        )
+        expected = [{"group": group} | _expected(row) for row in result.rows]
+        yield from (("observed", row) for row in observed)
+        yield from (("expected", row) for row in expected)
+        yield from (("comparison", row) for row in compare.compare(observed, expected))
+        lines = member_lines.compare(case.lines, result.said)
+        if case.known is not None:
+            lines += self.offices.repeated.get(case.known, ())
+        yield from (("member_lines", row) for row in lines)
+        yield from case.about(result)
+
+    def _case(self, group: str, told: Iterable[Told]) -> "_Case":
+        rows = list(told)
+        requests = sorted((r for r in rows if r["template"] is None), key=_by_id)
+        lines = sorted((r for r in rows if r["template"] is not None), key=_by_line)
+        named = {line["partition"] for line in lines if line["partition"] is not None}
+        known = min(named, default=None)
+        partition = self.offices.place(group) if known is None and requests else known
+        asked = [Request(r) for r in requests if r["readable"] and r["api"] in GROUP_APIS]
+        servings = sorted(
+            self.offices.serving(partition), key=lambda s: (s.at_ms, s.broker, s.kind)
+        )
+        hints = timeline.hints(lines, self.grammar)
+        evidence = Evidence(
+            group,
+            tuple(one.observed for one in asked),
+            tuple(sorted(hints, key=lambda h: (h.at_ms, h.kind, h.subject, h.broker))),
+            tuple(servings),
+            self.stalls,
+            self.outages,
+        )
+        return _Case(requests, lines, known, len(named), asked, evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What the logs tell of a group; `known` is its partition, if a line of its own tells it."""
+
+    requests: Sequence[Told]
+    lines: Sequence[Told]
+    known: int | None
+    partitions: int
+    asked: Sequence[Request]
+    evidence: Evidence
+
+    def about(self, result: Replay) -> Iterator[tuple[str, Json]]:
+        """Yield what else is told of the group and its members."""
+        yield "groups", self._summary(result)
+        about = {one.told["id"]: one.told for one in self.asked} if result.violations else {}
+        for found in result.violations:
+            yield "violations", {**about[found.request], **_finite(asdict(found))}
+        yield from (("joins", row) for row in members.joins(self.asked))
+        yield from (("heard", row) for row in members.heard(self.asked))
+        yield from (("expulsions", row) for row in members.expulsions(self.requests, self.lines))
+
+    def _summary(self, result: Replay) -> Json:
+        waits = (one.request.get("rebalanceTimeoutMs") for one in self.asked)
+        return {
+            "requests": len(self.asked),
+            "explained": sum(checked.explained for checked in result.checked),
+            "first_ms": min((one.told["arrived_ms"] for one in self.asked), default=None),
+            "last_ms": max((one.told["answered_ms"] for one in self.asked), default=None),
+            "wait_ms": max((float(wait) for wait in waits if wait is not None), default=None),
+            "brokers": ",".join(sorted({one.told["broker"] for one in self.asked})),
+            "partitions": self.partitions,
+            "kip_848": any(told["api"] in KIP_848_APIS for told in self.requests),
+        }
+
+
+def _by_id(told: Told) -> tuple[float, str]:
+    at_ms = told["at_ms"]
+    return (0.0 if at_ms is None else at_ms), told["id"]
+
+
+def _by_line(line: Told) -> tuple[float, int]:
+    return line["at_ms"], line["line"]
+
+
+def _replayed(result: Replay) -> Iterator[Json]:
+    for kind, items in (
+        ("row", result.rows),
+        ("checked", result.checked),
+        ("violation", result.violations),
+        ("said", result.said),
+    ):
+        for item in items:
+            yield {"kind": kind, "payload": json.dumps(_finite(asdict(item)))}
+    for name, count in result.bound.items():
+        yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
+
+
+def _expected(row: Row) -> Json:
+    """Give an expected row the observed timeline's form: None where a thing never came."""
+    told = _finite(asdict(row))
+    for name in ("joined_ms", "generation", "members", "assigned_members", "static_members",
+                 "assigned_ms"):  # fmt: skip
+        told[name] = told[name] if told[name] >= 0 else None
+    told["leader"] = row.leader or None
+    told["duration_ms"] = row.ended_ms - row.started_ms if row.ended_ms >= 0 else None
+    return told
+
+
+def _finite(item: Json) -> Json:
+    """Write "until the end" as a time that JSON has a word for."""
+    return {k: 1e15 if v == float("inf") else v for k, v in item.items()}

@@ -1,0 +1,93 @@
+"""Tables that one pass makes side by side: each of its tasks writes a part of every table.
+
+Spark writes one table a pass, so a pass that makes several would have to be stored whole first,
+and read again for each. A part is there as a whole or not at all, and a task that is repeated
+writes the same part again.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+
+Row = Sequence[Any]
+ROWS = 20_000
+"""So many rows are held before they are written."""
+TYPES = {
+    "STRING": pa.string(), "DOUBLE": pa.float64(), "INT": pa.int32(), "LONG": pa.int64(),
+    "BOOLEAN": pa.bool_(),
+}  # fmt: skip
+
+
+def schema(columns: str) -> pa.Schema:
+    """Give the columns of a table, as SQL has them (`name TYPE, …`), Arrow's form."""
+    pairs = (column.split() for column in columns.split(","))
+    return pa.schema([(name, TYPES[kind]) for name, kind in pairs])
+
+
+def emptied(folder: Path, names: Iterable[str]) -> None:
+    """Make room for tables that are made anew."""
+    for name in names:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).mkdir(parents=True)
+
+
+def stored(table: Path, columns: str) -> ds.Dataset:
+    """Return a table that is stored, its rows in the order of its parts."""
+    return ds.dataset(table, schema=schema(columns), format="parquet")
+
+
+class Part:
+    """This task's part of one table."""
+
+    def __init__(self, path: Path, columns: str) -> None:
+        """Open it; what it holds is seen once it is closed."""
+        self._path, self._schema = path, schema(columns)
+        self._hidden = path.with_name(f"_{path.name}")
+        self._file = pq.ParquetWriter(self._hidden, self._schema)
+        self._rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        """Add a row, its values in the order of the columns."""
+        self._rows.append(row)
+        if len(self._rows) == ROWS:
+            self._flush()
+
+    def add_named(self, row: Mapping[str, Any]) -> None:
+        """Add a row by the names of its columns; others than the table's are left out."""
+        self.add([row[name] for name in self._schema.names])
+
+    def _flush(self) -> None:
+        columns = zip(*self._rows, strict=True) if self._rows else ([] for _ in self._schema)
+        arrays = [
+            pa.array(values, field.type)
+            for values, field in zip(columns, self._schema, strict=True)
+        ]
+        self._file.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._rows = []
+
+    def close(self) -> None:
+        """Write what is left, and let it be seen."""
+        self._flush()
+        self._file.close()
+        self._hidden.replace(self._path)
+
+
+@contextmanager
+def parts(folder: Path, tables: Mapping[str, str]) -> Iterator[dict[str, Part]]:
+    """Open this task's parts of tables, given as name and columns; close them if all goes well."""
+    context = TaskContext.get()
+    number = context.partitionId() if context else 0
+    opened = {
+        name: Part(folder / name / f"part-{number:05}.parquet", columns)
+        for name, columns in tables.items()
+    }
+    yield opened
+    for part in opened.values():
+        part.close()

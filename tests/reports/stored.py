@@ -1,0 +1,24 @@
+"""Tables stored as a run stores them, of rows that a test gives."""
+
+from pathlib import Path
+from typing import Any
+
+from reference_coordinator.releases import NEWEST
+from reports import parts
+from reports.grammar import JAVA
+from reports.group import Judge
+from reports.offices import Offices
+from reports.tables import COLUMNS, Tables
+
+Row = dict[str, Any]
+JUDGE = Judge(JAVA, NEWEST, Offices(None))
+
+
+def stored(folder: Path, stops: list[Row] | None = None, **tables: list[Row]) -> Tables:
+    """Store rows by table; columns that a row does not have are null."""
+    parts.emptied(folder, COLUMNS)
+    with parts.parts(folder, COLUMNS) as written:
+        for name, rows in tables.items():
+            for row in rows:
+                written[name].add([row.get(field.name) for field in parts.schema(COLUMNS[name])])
+    return Tables(folder, [], stops or [], JUDGE)
