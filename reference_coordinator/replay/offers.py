@@ -19,12 +19,10 @@ def offers(
     `unnamed` are members that nobody was told the id of.
     """
     leader = protocol = ""
-    waiting = [p for p in parked if p.api == "JOIN_GROUP"]
-    for other in sorted(waiting, key=lambda p: p.answered_ms):
-        if other.told.get("errorCode") == Error.NONE:
-            leader = other.told.get("leader") or ""
-            protocol = other.told.get("protocolName") or ""
-            break
+    waiting = (p for p in parked if p.api == "JOIN_GROUP" and p.told.get("errorCode") == Error.NONE)
+    if first := min(waiting, key=lambda p: p.answered_ms, default=None):
+        leader = first.told.get("leader") or ""
+        protocol = first.told.get("protocolName") or ""
     if leader not in group.members:
         alike = (old for old, prefix in unnamed.items() if leader.startswith(prefix))
         leader = next((old for old in alike if old in group.members), leader)
