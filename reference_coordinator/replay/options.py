@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from reference_coordinator.errors import Error
 from reference_coordinator.events import Timer, TimerKind
 from reference_coordinator.replay.besides import besides, overtaken
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
@@ -55,7 +54,7 @@ def _ranked(
     """Put what may happen next in order, the likeliest first."""
     taken: set[str] = set()  # a connection keeps its order, and so do a broker's load and unload
     options = []
-    for candidate in sorted(candidates, key=lambda c: _likely_ms(world, c)):
+    for candidate in sorted(candidates, key=lambda c: likely_ms(world, c)):
         sequence = _sequence(candidate)
         if sequence in taken:
             continue
@@ -67,7 +66,7 @@ def _ranked(
         options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
     if not world.group.members:
         options.sort(key=lambda c: not _led_from_here(c))
-    if busy := {seen.connection for seen in world.parked.values() if seen.response}:
+    if busy := world.parked.busy:
         options.sort(key=lambda c: isinstance(c.cause, Observed) and c.cause.connection in busy)
     return options
 
@@ -93,12 +92,12 @@ def blocked(world: World, option: Candidate, excuse: str) -> Mismatch | None:
         if seen.id != excuse:
             return mismatch
         world.excused = mismatch
-        del world.parked[seen.id]
+        world.parked.remove(seen.id)
         world.yields.answered.append(seen.id)
     return None
 
 
-def _likely_ms(world: World, candidate: Candidate) -> float:
+def likely_ms(world: World, candidate: Candidate) -> float:
     """Tell when something is likely to come; what is late already, as late as it can."""
     late = isinstance(candidate.cause, Timer) and candidate.at_ms < world.now_ms
     return candidate.latest_ms if late and not candidate.hinted else candidate.at_ms
@@ -166,8 +165,8 @@ def _ran_out(world: World, timer: Timer, due: Due, hints: Hints) -> Candidate:
         instant = hints.of_timer(timer, generation, earliest, latest)
     likely = due.at_ms
     if instant is None and timer.kind is TimerKind.JOIN:  # the first to be answered tells when
-        answers = (p.answered_ms for p in world.parked.values() if _joined(p))
-        end_ms = min(answers, default=due.at_ms)
+        first = world.parked.joined_first()
+        end_ms = due.at_ms if first is None else first.answered_ms
         if extends and earliest <= end_ms < float("inf") and delay:
             likely = extended(end_ms, delay, left, earliest, latest)
         elif not extends:
@@ -175,8 +174,3 @@ def _ran_out(world: World, timer: Timer, due: Due, hints: Hints) -> Candidate:
     return Candidate(
         earliest, likely if instant is None else instant, latest, timer, hinted=instant is not None
     )
-
-
-def _joined(seen: Observed) -> bool:
-    """Tell a JoinGroup that was answered when the join phase ended."""
-    return seen.api == "JOIN_GROUP" and seen.told.get("errorCode") == Error.NONE

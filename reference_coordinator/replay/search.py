@@ -113,8 +113,7 @@ def explain(
     """
     search = Search()
     if not excuse:
-        by_time = sorted(stretch, key=lambda candidate: candidate.earliest_ms)
-        search.world, search.steps = in_order(world, by_time, until_ms, hints)
+        search.world, search.steps = in_order(world, stretch, until_ms, hints)
     if search.world is None:
         search.world = next(explanations(search, world, stretch, until_ms, hints, excuse), None)
     return search

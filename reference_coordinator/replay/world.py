@@ -40,7 +40,6 @@ from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.comparing import as_sent, differences
 from reference_coordinator.replay.evidence import (
-    LEAVE_NO_TRACE,
     Observed,
     Outage,
     Serving,
@@ -49,6 +48,7 @@ from reference_coordinator.replay.evidence import (
 )
 from reference_coordinator.replay.naming import named, renamed
 from reference_coordinator.replay.offers import offers
+from reference_coordinator.replay.parked import Parked
 from reference_coordinator.replay.result import Row, Said
 from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import answer_of, event_of
@@ -57,6 +57,8 @@ from reference_coordinator.state import Group, State
 from reference_coordinator.step import step
 
 NO_CHOICES = Choices()
+LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "SYNC_GROUP", "DELETE_GROUPS"})
+"""Requests whose events have no choices."""
 
 
 @dataclass
@@ -85,7 +87,7 @@ class World:
     overtaken: Mapping[Timer, Due] = field(default_factory=dict)
     soonest_ms: float = float("inf")
     writes: dict[str, tuple[Observed, Due]] = field(default_factory=dict)
-    parked: dict[str, Observed] = field(default_factory=dict)
+    parked: Parked = field(default_factory=Parked)
     lost: tuple[Observed, ...] = ()
     unnamed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
@@ -100,7 +102,7 @@ class World:
         vars(forked).update(vars(self))  # `dataclasses.replace` takes many times as long
         forked.timers = dict(self.timers)
         forked.writes = dict(self.writes)
-        forked.parked = dict(self.parked)
+        forked.parked = self.parked.fork()
         forked.yields = self.yields.fork()
         return forked
 
@@ -109,12 +111,7 @@ class World:
 
         Or before another request of their connection was taken.
         """
-        limit = at_ms - self.tolerance.early
-        return [
-            seen
-            for seen in self.parked.values()
-            if seen.answered_ms < limit or (seen.connection == connection and seen.response)
-        ]
+        return self.parked.answered_before(at_ms - self.tolerance.early, connection)
 
     def may_run_out(self, until_ms: float) -> bool:
         """Tell whether a timer may run out by a time."""
@@ -144,7 +141,7 @@ class World:
         event: Event
         match candidate.cause:
             case Observed() as seen:
-                self.parked[seen.id] = seen
+                self.parked.add(seen)
                 event = event_of(seen, at_ms, self._offers(seen, candidate))
             case Timer() as timer:
                 if not candidate.overtaken:
@@ -188,11 +185,12 @@ class World:
         """Take over what a cause had for effect, other than answers."""
         match effect:
             case Arm(timer=timer, deadline_ms=deadline_ms):
-                self._overtake(self._known(timer), cause)
+                timer = self._known(timer)
+                self._overtake(timer, cause)
                 delay_ms = deadline_ms - self.now_ms
-                due = Due(self.earliest_ms + delay_ms, deadline_ms, self.latest_ms + delay_ms)
-                self.timers[self._known(timer)] = due
-                self.soonest_ms = min(self.soonest_ms, due.earliest_ms)
+                earliest_ms = self.earliest_ms + delay_ms
+                self.timers[timer] = Due(earliest_ms, deadline_ms, self.latest_ms + delay_ms)
+                self.soonest_ms = min(self.soonest_ms, earliest_ms)
             case Disarm(timer=timer):
                 self.timers.pop(self._known(timer), None)
             case Persist():
@@ -244,7 +242,7 @@ class World:
         return timer if name is None else Timer(timer.kind, name)
 
     def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
-        seen = self.parked.pop(answer.request, None)
+        seen = self.parked.remove(answer.request)
         if seen is None or seen.response is None:
             return None
         self.yields.answered.append(seen.id)
@@ -354,13 +352,13 @@ class World:
             return
         waits = self.profile.answers_wait_for_writes and cause.id not in self.writes
         if waits and self._write_failed(cause):
-            del self.parked[cause.id]
+            self.parked.remove(cause.id)
             self.yields.answered.append(cause.id)
 
     def _offers(self, seen: Observed | None = None, candidate: Candidate | None = None) -> Choices:
-        if seen is not None and seen.api in LEAVE_NO_TRACE:
+        if seen is not None and seen.api in LEAVE_NOTHING_OPEN:
             return NO_CHOICES
-        found = offers(self.group, self.parked.values(), self.unnamed, seen)
+        found = offers(self.group, self.parked, self.unnamed, seen)
         if candidate is None or not (candidate.leader or candidate.protocol):
             return found
         leader = candidate.leader or found.leader
