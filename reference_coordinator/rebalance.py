@@ -109,19 +109,13 @@ def start_generation(turn: Turn) -> None:
         pending_syncs=frozenset(awaited),
     )
     everyone = member_list(turn.group)
-    for member in tuple(turn.group.members.values()):
-        turn.answer_join(
-            member,
-            generation_answer(
-                turn.group,
-                member.member_id,
-                everyone if member.member_id == leader else frozenset(),
-            ),
-        )
-        present = turn.group.members[member.member_id]
-        turn.keep_alive(present)
-        if present.is_new:
-            turn.put(changed(present, is_new=False))
+    members = turn.group.members
+    for member in members.values():
+        if member.join is not None:
+            told = everyone if member.member_id == leader else frozenset()
+            turn.answer(member.join, generation_answer(turn.group, member.member_id, told))
+        turn.keep_alive(member)
+    turn.change(members=members.each(lambda member: changed(member, join=None, is_new=False)))
     if turn.profile.pending_sync_timer:
         turn.arm(TimerKind.SYNC, turn.group.rebalance_timeout_ms)
 
@@ -192,12 +186,12 @@ def generation_answer(
 
 def answer_syncs(turn: Turn, error: Error) -> None:
     """Answer everyone who waits in SyncGroup, and restart their sessions."""
-    for member in tuple(turn.group.members.values()):
-        if member.sync is None:
-            continue
-        turn.answer(member.sync, sync_answer(turn.group, member, error))
-        turn.put(changed(member, sync=None))
-        turn.keep_alive(member)
+    members = turn.group.members
+    for member in members.values():
+        if member.sync is not None:
+            turn.answer(member.sync, sync_answer(turn.group, member, error))
+            turn.keep_alive(member)
+    turn.change(members=members.each(lambda member: changed(member, sync=None)))
 
 
 def sync_answer(group: Group, member: Member, error: Error) -> SyncAnswer:
