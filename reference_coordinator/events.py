@@ -6,6 +6,7 @@ Every event carries its time, UTC epoch ms. What Kafka leaves open is an argumen
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from reference_coordinator.errors import Error
 from reference_coordinator.records import GroupRecord
@@ -117,8 +118,7 @@ class TimerKind(StrEnum):
     SYNC = "sync"
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(NamedTuple):
     """A timer's key: one join and one sync timer a group, one session timer a member."""
 
     kind: TimerKind

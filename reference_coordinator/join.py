@@ -129,11 +129,7 @@ def supports(group: Group, event: JoinReceived) -> bool:
         return bool(event.protocol_type) and bool(event.protocols)
     if event.protocol_type != group.protocol_type:
         return False
-    offered = {name for name, _ in event.protocols}
-    return any(
-        all(name in {p for p, _ in member.protocols} for member in group.members.values())
-        for name in offered
-    )
+    return any(group.members.all_support(name) for name, _ in event.protocols)
 
 
 def new_member_id(turn: Turn, event: JoinReceived) -> str:

@@ -1,7 +1,6 @@
 """A group's members and their ids: who is taken out, who takes whose place, with what."""
 
-from dataclasses import replace
-
+from reference_coordinator.changing import changed
 from reference_coordinator.effects import SyncAnswer
 from reference_coordinator.errors import Error
 from reference_coordinator.events import JoinReceived, TimerKind
@@ -16,7 +15,7 @@ def remove_member(turn: Turn, member_id: str) -> None:
     """
     group = turn.group
     removed = group.members.get(member_id)
-    members = {key: member for key, member in group.members.items() if key != member_id}
+    members = group.members.without(member_id)
     changes: dict[str, object] = {
         "members": members,
         "pending_joins": group.pending_joins - {member_id},
@@ -40,15 +39,15 @@ def forget_instance(turn: Turn, instance_id: str | None) -> None:
 
 def update_member(turn: Turn, event: JoinReceived, member: Member) -> None:
     """Adopt what a member's new join says, and park the join."""
-    updated = replace(member, protocols=event.protocols, join=event.request)
+    updated = changed(member, protocols=event.protocols, join=event.request)
     if turn.profile.joins_update_timeouts:
-        updated = replace(
+        updated = changed(
             updated,
             rebalance_timeout_ms=event.rebalance_timeout_ms,
             session_timeout_ms=event.session_timeout_ms,
         )
     if turn.profile.describes_latest_client:
-        updated = replace(updated, client_id=event.client_id, client_host=event.client_host)
+        updated = changed(updated, client_id=event.client_id, client_host=event.client_host)
     turn.put(updated)
 
 
@@ -76,10 +75,10 @@ def swap_member(turn: Turn, old: Member, new_id: str) -> Member:
     if old.sync is not None:
         turn.answer(old.sync, SyncAnswer(Error.FENCED_INSTANCE_ID))
     is_new = old.is_new and turn.profile.replaced_newcomer_stays_new
-    newcomer = replace(old, member_id=new_id, join=None, sync=None, is_new=is_new)
+    newcomer = changed(old, member_id=new_id, join=None, sync=None, is_new=is_new)
     instance = old.group_instance_id or ""
     turn.change(
-        members={k: m for k, m in group.members.items() if k != old.member_id} | {new_id: newcomer},
+        members=group.members.without(old.member_id).put(newcomer),
         static_ids={**group.static_ids, instance: new_id},
         leader=new_id if group.leader == old.member_id else group.leader,
         open_leaders=frozenset(

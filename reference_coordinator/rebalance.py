@@ -4,8 +4,7 @@ Source: Kafka's classic protocol as its coordinators have it; where they differ 
 `Profile` decides.
 """
 
-from dataclasses import replace
-
+from reference_coordinator.changing import changed
 from reference_coordinator.effects import Bound, JoinAnswer, Reason, SyncAnswer
 from reference_coordinator.errors import Error
 from reference_coordinator.events import TimerKind
@@ -27,8 +26,7 @@ def rebalance_or_complete(turn: Turn, reason: Reason, member_id: str = "") -> No
 def prepare(turn: Turn, reason: Reason, member_id: str = "") -> None:
     """Enter PreparingRebalance. Members that wait in SyncGroup are told to join again."""
     if turn.group.state is State.COMPLETING_REBALANCE:
-        for member in tuple(turn.group.members.values()):
-            turn.put(replace(member, assignment=""))
+        turn.change(members=turn.group.members.each(lambda member: changed(member, assignment="")))
         answer_syncs(turn, Error.REBALANCE_IN_PROGRESS)
     turn.change(pending_syncs=frozenset())
     turn.disarm(TimerKind.SYNC)
@@ -111,19 +109,13 @@ def start_generation(turn: Turn) -> None:
         pending_syncs=frozenset(awaited),
     )
     everyone = member_list(turn.group)
-    for member in tuple(turn.group.members.values()):
-        turn.answer_join(
-            member,
-            generation_answer(
-                turn.group,
-                member.member_id,
-                everyone if member.member_id == leader else frozenset(),
-            ),
-        )
-        present = turn.group.members[member.member_id]
-        turn.keep_alive(present)
-        if present.is_new:
-            turn.put(replace(present, is_new=False))
+    members = turn.group.members
+    for member in members.values():
+        if member.join is not None:
+            told = everyone if member.member_id == leader else frozenset()
+            turn.answer(member.join, generation_answer(turn.group, member.member_id, told))
+        turn.keep_alive(member)
+    turn.change(members=members.each(lambda member: changed(member, join=None, is_new=False)))
     if turn.profile.pending_sync_timer:
         turn.arm(TimerKind.SYNC, turn.group.rebalance_timeout_ms)
 
@@ -158,12 +150,7 @@ def settle_leader(turn: Turn) -> None:
 
 def allowed_protocols(group: Group) -> frozenset[str]:
     """Return the protocols with the most votes among those that every member supports."""
-    members = list(group.members.values())
-    common = set.intersection(*({name for name, _ in m.protocols} for m in members))
-    votes: dict[str, int] = {}
-    for member in members:
-        vote = next(name for name, _ in member.protocols if name in common)
-        votes[vote] = votes.get(vote, 0) + 1
+    votes = group.members.votes
     most = max(votes.values())
     return frozenset(name for name, count in votes.items() if count == most)
 
@@ -199,12 +186,12 @@ def generation_answer(
 
 def answer_syncs(turn: Turn, error: Error) -> None:
     """Answer everyone who waits in SyncGroup, and restart their sessions."""
-    for member in tuple(turn.group.members.values()):
-        if member.sync is None:
-            continue
-        turn.answer(member.sync, sync_answer(turn.group, member, error))
-        turn.put(replace(member, sync=None))
-        turn.keep_alive(member)
+    members = turn.group.members
+    for member in members.values():
+        if member.sync is not None:
+            turn.answer(member.sync, sync_answer(turn.group, member, error))
+            turn.keep_alive(member)
+    turn.change(members=members.each(lambda member: changed(member, sync=None)))
 
 
 def sync_answer(group: Group, member: Member, error: Error) -> SyncAnswer:

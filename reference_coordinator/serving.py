@@ -5,6 +5,7 @@ from reference_coordinator.errors import Error
 from reference_coordinator.events import RecordWritten, TimerKind
 from reference_coordinator.rebalance import prepare
 from reference_coordinator.records import GroupRecord
+from reference_coordinator.roster import Members
 from reference_coordinator.state import Group, Service, State
 from reference_coordinator.turn import Turn
 from reference_coordinator.writes import record_written
@@ -29,7 +30,7 @@ def load(turn: Turn, record: GroupRecord | None) -> None:
         protocol_type=record.protocol_type,
         protocol=record.protocol,
         leader=record.leader,
-        members={member.member_id: member for member in record.members},
+        members=Members.of(record.members),
         static_ids={
             member.group_instance_id: member.member_id
             for member in record.members

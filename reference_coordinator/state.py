@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from reference_coordinator.roster import Members
+
 if TYPE_CHECKING:
     from reference_coordinator.records import GroupRecord
 
@@ -31,7 +33,7 @@ class Service(StrEnum):
     ACTIVE = "active"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Member:
     """One member. `protocols` are (name, metadata) in the member's order of preference."""
 
@@ -88,7 +90,7 @@ class Write:
     deletes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """One group. `leader` is None while the group is empty or its leader is still open.
 
@@ -108,7 +110,7 @@ class Group:
     protocol: str | None = None
     leader: str | None = None
     open_leaders: frozenset[str] = frozenset()
-    members: Mapping[str, Member] = field(default_factory=dict)
+    members: Members = field(default_factory=Members)
     static_ids: Mapping[str, str] = field(default_factory=dict)
     pending_joins: frozenset[str] = frozenset()
     forgotten_joins: frozenset[str] = frozenset()
@@ -123,17 +125,22 @@ class Group:
     @property
     def all_support_protocol(self) -> bool:
         """Whether every member supports the protocol that was selected."""
-        return all(member.supports(self.protocol) for member in self.members.values())
+        return self.members.all_support(self.protocol)
 
     @property
     def awaiting(self) -> int:
         """How many members wait in JoinGroup."""
-        return sum(1 for member in self.members.values() if member.join is not None)
+        return self.members.awaiting
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest rebalance timeout of all members."""
+        return self.members.rebalance_timeout_ms
 
     @property
     def all_joined(self) -> bool:
         """Whether nobody is missing from the join phase."""
-        return not self.pending_joins and all(m.join is not None for m in self.members.values())
+        return not self.pending_joins and self.members.awaiting == len(self.members)
 
     @property
     def extends_delay(self) -> bool:
@@ -144,8 +151,3 @@ class Group:
             and self.new_member_added
             and self.initial_delay_left_ms > 0
         )
-
-    @property
-    def rebalance_timeout_ms(self) -> int:
-        """The longest rebalance timeout of all members."""
-        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)

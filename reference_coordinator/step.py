@@ -4,10 +4,10 @@ Heartbeat and SyncGroup are decided here.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from reference_coordinator.admin import delete, describe, remove_group
+from reference_coordinator.changing import changed
 from reference_coordinator.checks import unavailable
 from reference_coordinator.commit import commit
 from reference_coordinator.effects import (
@@ -112,7 +112,7 @@ def sync(turn: Turn, event: SyncReceived) -> None:
         if turn.profile.sync_in_stable_restarts_session:
             turn.keep_alive(member)
         return
-    turn.put(replace(member, sync=event.request))
+    turn.put(changed(member, sync=event.request))
     if group.leader == event.member_id:
         turn.effects.append(
             AssignmentReceived(

@@ -3,9 +3,11 @@
 `step` is pure; inside it, rules share this short-lived scratch pad instead of handing tuples round.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from reference_coordinator.changing import changed
 from reference_coordinator.checks import validate_member
 from reference_coordinator.effects import (
     Answer,
@@ -22,7 +24,7 @@ from reference_coordinator.effects import (
 from reference_coordinator.errors import Error
 from reference_coordinator.events import Choices, Timer, TimerKind
 from reference_coordinator.profiles import Profile
-from reference_coordinator.records import GroupRecord
+from reference_coordinator.records import GroupRecord, StoredMembers
 from reference_coordinator.state import Group, Member, State
 
 
@@ -38,11 +40,11 @@ class Turn:
 
     def change(self, **fields: Any) -> None:
         """Replace fields of the group."""
-        self.group = replace(self.group, **fields)
+        self.group = changed(self.group, **fields)
 
     def put(self, member: Member) -> None:
         """Add a member or replace the one of the same id."""
-        self.change(members={**self.group.members, member.member_id: member})
+        self.change(members=self.group.members.put(member))
 
     def answer(self, request: str, response: Response) -> None:
         """Answer a request."""
@@ -52,7 +54,7 @@ class Turn:
         """Answer the JoinGroup a member waits in, if it waits in one."""
         if member.join is not None:
             self.answer(member.join, response)
-            self.put(replace(member, join=None))
+            self.put(changed(member, join=None))
 
     def arm(self, kind: TimerKind, delay_ms: float, member_id: str = "") -> None:
         """Start a timer, from now on."""
@@ -92,22 +94,10 @@ class Turn:
             )
         )
 
-    def persist(self, request: str | None, assignment: dict[str, str] | None = None) -> None:
+    def persist(self, request: str | None, assignment: Mapping[str, str] | None = None) -> None:
         """Write the group's record, with the leader's new assignment if there is one."""
         group = self.group
-        members = tuple(
-            replace(
-                member,
-                join=None,
-                sync=None,
-                is_new=False,
-                protocols=((group.protocol or "", member.metadata(group.protocol)),),
-                assignment=member.assignment
-                if assignment is None
-                else assignment.get(member.member_id, ""),
-            )
-            for member in group.members.values()
-        )
+        members = StoredMembers(group.members, group.protocol, assignment)
         record = GroupRecord(
             group.generation, group.protocol_type, group.protocol, group.leader, members
         )

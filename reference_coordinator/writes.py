@@ -1,8 +1,7 @@
 """Record writes: what waits for them, and what their outcome does."""
 
-from dataclasses import replace
-
 from reference_coordinator.admin import forget_group
+from reference_coordinator.changing import changed
 from reference_coordinator.effects import DeleteAnswer, JoinAnswer, Reason, SyncAnswer
 from reference_coordinator.errors import Error
 from reference_coordinator.events import RecordWritten, SyncReceived
@@ -54,9 +53,12 @@ def record_written(turn: Turn, event: RecordWritten) -> None:
 def assignment_written(turn: Turn, write: Write, error: Error) -> None:
     """Become Stable, or rebalance again where the assignment could not be stored."""
     stored = error is Error.NONE
-    for member in tuple(turn.group.members.values()):
-        assignment = write.assignment.get(member.member_id, "") if stored else ""
-        turn.put(replace(member, assignment=assignment))
+    shares = write.assignment if stored else {}
+
+    def share(member: Member) -> Member:
+        return changed(member, assignment=shares.get(member.member_id, ""))
+
+    turn.change(members=turn.group.members.each(share))
     answer_syncs(turn, error)
     if stored:
         turn.transition(State.STABLE)
@@ -104,13 +106,13 @@ def replacement_failed(turn: Turn, write: Write, error: Error) -> None:
     member = group.members.get(write.member_id or "")
     if member is None or old is None:
         return
-    reverted = replace(
-        swap_member(turn, replace(member, join=None), old.member_id),
+    reverted = changed(
+        swap_member(turn, changed(member, join=None), old.member_id),
         session_timeout_ms=old.session_timeout_ms,
         rebalance_timeout_ms=old.rebalance_timeout_ms,
     )
     if turn.profile.failed_return_restores_protocols:
-        reverted = replace(reverted, protocols=old.protocols)
+        reverted = changed(reverted, protocols=old.protocols)
     turn.put(reverted)
     turn.keep_alive(reverted)
     if member.join == write.request:

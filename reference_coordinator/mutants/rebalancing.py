@@ -18,7 +18,7 @@ from reference_coordinator.events import (
 from reference_coordinator.mutants.form import Outcome, Step, answering, sooner, starts_generation
 from reference_coordinator.profiles import Profile
 from reference_coordinator.rebalance import generation_answer, member_list
-from reference_coordinator.state import Group, State
+from reference_coordinator.state import Group, Member, State
 from reference_coordinator.step import step
 
 LAST_ONE_STEP_VERSION = 3
@@ -48,10 +48,11 @@ def drops_absent_static(group: Group, event: Event, profile: Profile) -> Outcome
     """Drop static members that miss the join phase, as if they were dynamic."""
     if not _ends_join_phase(group, event):
         return step(group, event, profile)
-    members = {
-        key: member if member.join is not None else replace(member, group_instance_id=None)
-        for key, member in group.members.items()
-    }
+
+    def as_dynamic(member: Member) -> Member:
+        return member if member.join is not None else replace(member, group_instance_id=None)
+
+    members = group.members.each(as_dynamic)
     kept = {i: m for i, m in group.static_ids.items() if members[m].is_static}
     return step(replace(group, members=members, static_ids=kept), event, profile)
 
@@ -60,10 +61,12 @@ def keeps_absent_dynamic(group: Group, event: Event, profile: Profile) -> Outcom
     """Keep dynamic members that miss the join phase, as if they were static."""
     if not _ends_join_phase(group, event):
         return step(group, event, profile)
-    members = {
-        key: member if member.is_static or member.join is not None else replace(member, join="")
-        for key, member in group.members.items()
-    }
+
+    def as_waiting(member: Member) -> Member:
+        kept = member.is_static or member.join is not None
+        return member if kept else replace(member, join="")
+
+    members = group.members.each(as_waiting)
     after, effects = step(replace(group, members=members), event, profile)
     return after, tuple(e for e in effects if not isinstance(e, Answer) or e.request)
 
@@ -144,7 +147,7 @@ def rebalances_for_unchanged_follower(group: Group, event: Event, profile: Profi
     member = group.members.get(event.member_id) if isinstance(event, JoinReceived) else None
     if member is not None:
         other = replace(member, protocols=(*member.protocols, ("another", "")))
-        group = replace(group, members={**group.members, member.member_id: other})
+        group = replace(group, members=group.members.put(other))
     return step(group, event, profile)
 
 
@@ -225,7 +228,7 @@ def answers_follower_before_leader(group: Group, event: Event, profile: Profile)
     if isinstance(event, SyncReceived) and not any(isinstance(e, Answer) for e in effects):
         member = after.members[event.member_id]
         if after.leader != event.member_id and member.sync == event.request:
-            members = {**after.members, event.member_id: replace(member, sync=None)}
+            members = after.members.put(replace(member, sync=None))
             nothing = SyncAnswer(Error.NONE, after.protocol_type, after.protocol)
             return replace(after, members=members), (*effects, Answer(event.request, nothing))
     return after, effects

@@ -41,7 +41,7 @@ def expires_the_waiting(group: Group, event: Event, profile: Profile) -> Outcome
         member = group.members.get(event.timer.member_id)
         if member is not None and member.waits:
             lone = replace(member, is_new=True)
-            group = replace(group, members={**group.members, member.member_id: lone})
+            group = replace(group, members=group.members.put(lone))
     return step(group, event, profile)
 
 

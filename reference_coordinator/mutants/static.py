@@ -51,7 +51,7 @@ def keeps_old_member_id(group: Group, event: Event, profile: Profile) -> Outcome
 
 def _renamed(effect: Effect, new: str, old: str) -> Effect:
     if isinstance(effect, Arm) and effect.timer.member_id == new:
-        return replace(effect, timer=replace(effect.timer, member_id=old))
+        return replace(effect, timer=effect.timer._replace(member_id=old))
     return effect
 
 

@@ -7,6 +7,7 @@ from reference_coordinator.errors import Error
 from reference_coordinator.events import Timer, TimerKind
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.wire import rebalance_timeout
+from reference_coordinator.roster import Members
 from reference_coordinator.state import Group, Member, State
 
 
@@ -26,7 +27,7 @@ def with_member_id(group: Group, old: str, new: str) -> Group:
     other = {old: new}
     return replace(
         group,
-        members={k: m for k, m in group.members.items() if k != old} | {new: member},
+        members=group.members.without(old).put(member),
         static_ids={i: other.get(m, m) for i, m in group.static_ids.items()},
         leader=other.get(group.leader or "", group.leader),
         open_leaders=frozenset(other.get(m, m) for m in group.open_leaders),
@@ -79,7 +80,7 @@ def from_census(
         protocol_type=census.request["protocolType"],
         protocol=body["protocolName"],
         leader=body["leader"],
-        members=members,
+        members=Members.of(members.values()),
         static_ids={
             member.group_instance_id: member.member_id
             for member in members.values()

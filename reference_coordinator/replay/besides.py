@@ -6,7 +6,6 @@ see `overtaken_expiry_counts`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import Observed
@@ -25,7 +24,7 @@ def _tipped(world: World, candidate: Candidate) -> Iterator[Candidate]:
     """Yield what a candidate may do besides, where it leaves a tie."""
     if isinstance(candidate.cause, Observed):
         for protocol in tied_protocols(world.group, candidate.cause):
-            yield replace(candidate, protocol=protocol)
+            yield candidate._replace(protocol=protocol)
 
 
 def _led(world: World, candidate: Candidate) -> Iterator[Candidate]:
@@ -34,7 +33,7 @@ def _led(world: World, candidate: Candidate) -> Iterator[Candidate]:
     if isinstance(seen, Observed) and seen.api == "SYNC_GROUP" and group.leader is None:
         member_id = seen.request.get("memberId") or ""
         if member_id in group.open_leaders:
-            yield replace(candidate, leader=member_id)
+            yield candidate._replace(leader=member_id)
 
 
 def overtaken(world: World, until_ms: float) -> list[Candidate]:

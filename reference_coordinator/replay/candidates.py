@@ -7,8 +7,7 @@ from reference_coordinator.events import Timer
 from reference_coordinator.replay.evidence import Observed, Serving
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """Something that may happen next: a request, a timer, a write's outcome, a serving."""
 
     earliest_ms: float

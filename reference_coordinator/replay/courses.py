@@ -16,17 +16,11 @@ from reference_coordinator.effects import Answer, Arm
 from reference_coordinator.errors import Error
 from reference_coordinator.events import Choices
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import LEAVE_NO_TRACE, Observed
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.likeness import alike, holds, widen
-from reference_coordinator.replay.search import (
-    LEAVE_NO_TRACE,
-    Search,
-    explain,
-    explanations,
-    next_ms,
-    went_straight_on,
-)
+from reference_coordinator.replay.ordered import went_straight_on
+from reference_coordinator.replay.search import Search, explain, explanations, next_ms
 from reference_coordinator.replay.wire import event_of
 from reference_coordinator.replay.world import World
 from reference_coordinator.step import step

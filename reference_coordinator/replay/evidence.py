@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+LEAVE_NO_TRACE = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
+"""What members ask for most, and what changes nothing but when their sessions end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:

@@ -141,7 +141,7 @@ def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
     placed: list[Observed] = []
     last: dict[str, Observed] = {}
     for seen in sorted(requests, key=lambda seen: (seen.connection, seen.serial)):
-        at_ms = hints.of_request(seen)
+        at_ms = hints.of_request(seen) if hints.by_key else None
         item = seen
         if at_ms is not None:
             item = replace(

@@ -1,16 +1,16 @@
 """What was observed of the things that Kafka leaves open: offered to the oracle, never imposed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from reference_coordinator.errors import Error
 from reference_coordinator.events import Choices
 from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.parked import Parked
 from reference_coordinator.state import Group, State
 
 
 def offers(
     group: Group,
-    parked: Iterable[Observed],
+    parked: Parked,
     unnamed: Mapping[str, str],
     seen: Observed | None = None,
 ) -> Choices:
@@ -19,12 +19,9 @@ def offers(
     `unnamed` are members that nobody was told the id of.
     """
     leader = protocol = ""
-    waiting = [p for p in parked if p.api == "JOIN_GROUP"]
-    for other in sorted(waiting, key=lambda p: p.answered_ms):
-        if other.told.get("errorCode") == Error.NONE:
-            leader = other.told.get("leader") or ""
-            protocol = other.told.get("protocolName") or ""
-            break
+    if first := parked.joined_first():
+        leader = first.told.get("leader") or ""
+        protocol = first.told.get("protocolName") or ""
     if leader not in group.members:
         alike = (old for old, prefix in unnamed.items() if leader.startswith(prefix))
         leader = next((old for old in alike if old in group.members), leader)

@@ -17,6 +17,7 @@ from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.courses import Courses, explain_part, has_lost, impossible
 from reference_coordinator.replay.evidence import Evidence, Observed, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
+from reference_coordinator.replay.ordered import went_straight_on
 from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay, Violation
 from reference_coordinator.replay.search import (
     Search,
@@ -24,7 +25,6 @@ from reference_coordinator.replay.search import (
     explain,
     next_ms,
     stretches,
-    went_straight_on,
 )
 from reference_coordinator.replay.terms import Records, Term, terms
 from reference_coordinator.replay.world import World
@@ -179,7 +179,8 @@ class Replayer:
         outcome.rows += yields.rows
         outcome.said += yields.said
         outcome.moves += yields.moves
-        outcome.bound.update(yields.bound)
+        for kind, times in yields.bound.items():
+            outcome.bound[kind] += times
         outcome.bound["order"] += reordered
         for at_ms, record in yields.stored:
             self.records.keep(at_ms, self.term.incarnation, record)

@@ -1,6 +1,6 @@
 """What a replay gives: every answer checked, every rebalance expected, every violation."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -91,7 +91,7 @@ class Replay:
         return any(violation.searched for violation in self.violations)
 
 
-Mark = tuple[int, int, int, int, int, Counter[str]]
+Mark = tuple[int, int, int, int, int, dict[str, int]]
 
 
 @dataclass(slots=True)
@@ -102,21 +102,21 @@ class Outcome:
     checked: list[Checked] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
-    bound: Counter[str] = field(default_factory=Counter)
+    bound: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     moves: list[Transition] = field(default_factory=list)
     steps: int = 0
 
     def mark(self) -> Mark:
         """Remember how far it came, for `back_to`."""
         rows, checked, violations = len(self.rows), len(self.checked), len(self.violations)
-        return rows, checked, violations, len(self.said), len(self.moves), Counter(self.bound)
+        return rows, checked, violations, len(self.said), len(self.moves), self.bound.copy()
 
     def back_to(self, mark: Mark) -> None:
         """Forget what came since."""
         rows, checked, violations, said, moves, bound = mark
         del self.rows[rows:], self.checked[checked:], self.violations[violations:]
         del self.said[said:], self.moves[moves:]
-        self.bound = Counter(bound)
+        self.bound = defaultdict(int, bound)
 
     def result(self) -> Replay:
         """Freeze it."""

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reference_coordinator.errors import Error
-from reference_coordinator.events import Timer, TimerKind
-from reference_coordinator.replay.besides import besides, overtaken
-from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
+from reference_coordinator.events import Timer
+from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.evidence import Observed, Serving, Tolerance
-from reference_coordinator.replay.hints import Hints, extended
+from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.likeness import alike, holds, widen
+from reference_coordinator.replay.options import blocked, options_of
+from reference_coordinator.replay.ordered import in_order
 from reference_coordinator.replay.world import World
 
 SETTLING_MS = 100.0
@@ -112,7 +112,10 @@ def explain(
     `until_ms` is when the next stretch begins: what is due before belongs to this one.
     """
     search = Search()
-    search.world = next(explanations(search, world, stretch, until_ms, hints, excuse), None)
+    if not excuse:
+        search.world, search.steps = in_order(world, stretch, until_ms, hints)
+    if search.world is None:
+        search.world = next(explanations(search, world, stretch, until_ms, hints, excuse), None)
     return search
 
 
@@ -126,8 +129,8 @@ def explanations(
 ) -> Iterator[World]:
     """Yield the worlds that orders of a stretch lead to, the likeliest first; see `explain`."""
     frontier = Frontier()
-    in_order = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
-    frontier.add(_level(world, in_order, until_ms, hints), 0)
+    by_time = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
+    frontier.add(Level(world, by_time, *options_of(world, by_time, until_ms, hints)), 0)
     while (place := frontier.pop()) is not None:
         level, departures = place
         option = next(level.options, None)
@@ -140,7 +143,7 @@ def explanations(
         search.steps += 1
         ends = option.cause is None and not excuse
         forked = level.world if ends and level.depth else level.world.fork()
-        mismatch = _blocked(forked, option, excuse) or forked.take(option, level.until_ms, excuse)
+        mismatch = blocked(forked, option, excuse) or forked.take(option, level.until_ms, excuse)
         if mismatch is not None:
             search.contradicted(mismatch, level.world, level.depth)
         elif not level.left and option.cause is None:
@@ -156,9 +159,8 @@ def explanations(
             left = tuple(c for c in level.left if c.cause is not option.cause)
             if departures and frontier.is_known(forked, left):
                 continue
-            following = _level(forked, left, until_ms, hints)
-            following.depth = level.depth + 1
-            frontier.add(following, departures)
+            options = options_of(forked, left, until_ms, hints)
+            frontier.add(Level(forked, left, *options, level.depth + 1), departures)
 
 
 def _left_no_trace(world: World, option: Candidate, before: World) -> bool:
@@ -167,157 +169,6 @@ def _left_no_trace(world: World, option: Candidate, before: World) -> bool:
     if world.group is not before.group or not isinstance(cause, Observed | Timer):
         return False
     return isinstance(cause, Observed) or cause not in world.timers
-
-
-def _blocked(world: World, option: Candidate, excuse: str) -> Mismatch | None:
-    """Tell whether a request was answered already that the oracle still holds back.
-
-    A broker takes no other request from its connection before that. A write that lets requests go
-    on shows by itself what is wrong with their answers.
-    """
-    if isinstance(option.cause, str):
-        return None
-    connection = option.cause.connection if isinstance(option.cause, Observed) else None
-    for seen in world.answered_before(option.earliest_ms, connection):
-        ahead_ms = max(option.earliest_ms - seen.answered_ms, 0.0)
-        mismatch = Mismatch(
-            seen.id,
-            seen.answered_ms,
-            "answered_early",
-            "no answer yet: the request waits",
-            f"answered {ahead_ms:.0f} ms before anything let it go on",
-        )
-        if seen.id != excuse:
-            return mismatch
-        world.excused = mismatch
-        del world.parked[seen.id]
-        world.yields.answered.append(seen.id)
-    return None
-
-
-def _level(world: World, left: tuple[Candidate, ...], until_ms: float, hints: Hints) -> Level:
-    """List what may happen next, the likeliest first; `left` is in order of its earliest times."""
-    if not left:
-        due = [c for c in internal(world, until_ms, hints) if c.earliest_ms < until_ms]
-        due.sort(key=lambda c: c.at_ms)
-        if all(c.latest_ms >= until_ms for c in due):
-            # what may also happen later is tried here only where an answer asks for it
-            due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
-        cutoff = min((c.latest_ms for c in due), default=until_ms)
-        return Level(world, left, iter([*due, *overtaken(world, cutoff)]), cutoff)
-    cutoff = float("inf")
-    open_now = []
-    for candidate in left:
-        if candidate.earliest_ms > cutoff:
-            break
-        cutoff = min(cutoff, candidate.latest_ms)
-        open_now.append(candidate)
-    timers = internal(world, cutoff, hints)
-    cutoff = min(cutoff, min((c.latest_ms for c in timers), default=cutoff))
-    taken: set[str] = set()  # a connection keeps its order, and so do a broker's load and unload
-    options = []
-    for candidate in sorted([*open_now, *timers], key=lambda c: _likely_ms(world, c)):
-        if candidate.earliest_ms > cutoff:
-            continue
-        sequence = _sequence(candidate)
-        if sequence in taken:
-            continue
-        if sequence:
-            taken.add(sequence)
-        options.append(candidate)
-    if all(candidate.cause is None for candidate in left):
-        # at the end of evidence: what may be late, and is not told of, has not come
-        options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
-    options.sort(key=lambda c: not _led_from_here(world, c))
-    if busy := {seen.connection for seen in world.parked.values() if seen.response}:
-        options.sort(key=lambda c: isinstance(c.cause, Observed) and c.cause.connection in busy)
-    options += besides(world, options, cutoff)
-    return Level(world, left, iter(options), cutoff)
-
-
-def _likely_ms(world: World, candidate: Candidate) -> float:
-    """Tell when something is likely to come; what is late already, as late as it can."""
-    late = isinstance(candidate.cause, Timer) and candidate.at_ms < world.now_ms
-    return candidate.latest_ms if late and not candidate.hinted else candidate.at_ms
-
-
-def _sequence(candidate: Candidate) -> str:
-    """Name what a candidate must not overtake others of."""
-    match candidate.cause:
-        case Observed(response=None):
-            return ""  # its connection is gone
-        case Observed() as seen:
-            return seen.connection
-        case Serving():
-            return "serving"
-        case _:
-            return ""
-
-
-def _led_from_here(world: World, candidate: Candidate) -> bool:
-    """Tell a join that, by its answer, made an empty group its own.
-
-    The first to join leads. Whether it came first among joins that overlap shows only when the
-    join phase ends, too late for a search; so that order is tried first.
-    """
-    seen = candidate.cause
-    return (
-        isinstance(seen, Observed)
-        and seen.api == "JOIN_GROUP"
-        and not world.group.members
-        and bool(seen.told.get("leader"))
-        and seen.told.get("leader") == seen.told.get("memberId")
-    )
-
-
-def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
-    """List the timers and write outcomes that may come before a time."""
-    early = world.tolerance.early
-    found = [_outcome(world, request) for request in world.next_writes()]
-    if not world.may_run_out(until_ms):
-        return found
-    return found + [
-        _ran_out(world, timer, due, hints)
-        for timer, due in world.timers.items()
-        if due.earliest_ms - early <= until_ms
-    ]
-
-
-def _outcome(world: World, request: str) -> Candidate:
-    """Tell when a write may be done: by the first answer that waits for it, if there is any."""
-    seen, due = world.writes[request]
-    answers = (other.answered_ms for other in world.parked.values() if other.api == seen.api)
-    likely = min(due.at_ms, min(answers, default=due.at_ms))
-    return Candidate(due.earliest_ms, max(likely, world.now_ms), due.latest_ms, request)
-
-
-def _ran_out(world: World, timer: Timer, due: Due, hints: Hints) -> Candidate:
-    """Tell when a timer may run out."""
-    earliest = due.earliest_ms - world.tolerance.early
-    latest = world.latest(due.latest_ms, world.tolerance.timer)
-    group, generation = world.group, world.group.generation + 1
-    delay, left = world.profile.settings.initial_rebalance_delay_ms, group.initial_delay_left_ms
-    extends = timer.kind is TimerKind.JOIN and group.extends_delay
-    if extends:
-        instant = hints.of_extension(generation, delay, left, earliest, latest)
-    else:
-        instant = hints.of_timer(timer, generation, earliest, latest)
-    likely = due.at_ms
-    if instant is None and timer.kind is TimerKind.JOIN:  # the first to be answered tells when
-        answers = (p.answered_ms for p in world.parked.values() if _joined(p))
-        end_ms = min(answers, default=due.at_ms)
-        if extends and earliest <= end_ms < float("inf") and delay:
-            likely = extended(end_ms, delay, left, earliest, latest)
-        elif not extends:
-            likely = max(earliest, min(latest, end_ms))
-    return Candidate(
-        earliest, likely if instant is None else instant, latest, timer, hinted=instant is not None
-    )
-
-
-def _joined(seen: Observed) -> bool:
-    """Tell a JoinGroup that was answered when the join phase ended."""
-    return seen.api == "JOIN_GROUP" and seen.told.get("errorCode") == Error.NONE
 
 
 def candidates_of(
@@ -372,25 +223,3 @@ def next_ms(parts: Sequence[Sequence[Candidate]], index: int) -> float | None:
     if len(following) == 1:
         return following[0].earliest_ms
     return min(candidate.earliest_ms for candidate in following)
-
-
-LEAVE_NO_TRACE = ("HEARTBEAT", "OFFSET_COMMIT")
-"""What members ask for most, and what changes nothing but when their sessions end."""
-
-
-def went_straight_on(world: World, part: Sequence[Candidate], until_ms: float | None) -> bool:
-    """Take a stretch that is one right request, with nothing that could come before or after.
-
-    Not needed for the result, which `explain` finds as well: nearly all of a long file is this.
-    """
-    if until_ms is None or len(part) > 1 or world.writes or world.lost:
-        return False
-    (candidate,) = part
-    seen = candidate.cause
-    if not isinstance(seen, Observed) or seen.api not in LEAVE_NO_TRACE or seen.response is None:
-        return False
-    if world.parked and world.answered_before(candidate.earliest_ms, seen.connection):
-        return False
-    if world.may_run_out(max(until_ms, candidate.latest_ms)):
-        return False
-    return world.went_on(candidate, seen)

@@ -25,8 +25,8 @@ def tied_protocols(group: Group, seen: Observed) -> list[str]:
         return []
     offered = tuple((p["name"], p["metadata"]) for p in body["protocols"])
     returned = replace(group.members[returns_for], protocols=offered)
-    after = replace(group, members={**group.members, returns_for: returned})
-    if not set.intersection(*({name for name, _ in m.protocols} for m in after.members.values())):
+    after = replace(group, members=group.members.put(returned))
+    if not after.members.common_protocols:
         return []
     tied = allowed_protocols(after)
     return sorted(tied - {group.protocol}) if group.protocol in tied else []

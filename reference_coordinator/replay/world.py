@@ -9,7 +9,7 @@ that started it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from reference_coordinator.effects import (
     Answer,
@@ -39,9 +39,16 @@ from reference_coordinator.records import GroupRecord
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.comparing import as_sent, differences
-from reference_coordinator.replay.evidence import Observed, Outage, Serving, Stall, Tolerance
+from reference_coordinator.replay.evidence import (
+    Observed,
+    Outage,
+    Serving,
+    Stall,
+    Tolerance,
+)
 from reference_coordinator.replay.naming import named, renamed
 from reference_coordinator.replay.offers import offers
+from reference_coordinator.replay.parked import Parked
 from reference_coordinator.replay.result import Row, Said
 from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import answer_of, event_of
@@ -50,9 +57,11 @@ from reference_coordinator.state import Group, State
 from reference_coordinator.step import step
 
 NO_CHOICES = Choices()
+LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "SYNC_GROUP", "DELETE_GROUPS"})
+"""Requests whose events have no choices."""
 
 
-@dataclass(slots=True)
+@dataclass
 class World:
     """See the module. It is one term of one broker, which finds the record `finds` on loading.
 
@@ -78,7 +87,7 @@ class World:
     overtaken: Mapping[Timer, Due] = field(default_factory=dict)
     soonest_ms: float = float("inf")
     writes: dict[str, tuple[Observed, Due]] = field(default_factory=dict)
-    parked: dict[str, Observed] = field(default_factory=dict)
+    parked: Parked = field(default_factory=Parked)
     lost: tuple[Observed, ...] = ()
     unnamed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
@@ -90,11 +99,10 @@ class World:
     def fork(self) -> "World":
         """Copy what a step may change."""
         forked = World.__new__(World)
-        for name in _FIELDS:  # `dataclasses.replace` takes twice as long
-            setattr(forked, name, getattr(self, name))
+        vars(forked).update(vars(self))  # `dataclasses.replace` takes many times as long
         forked.timers = dict(self.timers)
         forked.writes = dict(self.writes)
-        forked.parked = dict(self.parked)
+        forked.parked = self.parked.fork()
         forked.yields = self.yields.fork()
         return forked
 
@@ -103,12 +111,7 @@ class World:
 
         Or before another request of their connection was taken.
         """
-        limit = at_ms - self.tolerance.early
-        return [
-            seen
-            for seen in self.parked.values()
-            if seen.answered_ms < limit or (seen.connection == connection and seen.response)
-        ]
+        return self.parked.answered_before(at_ms - self.tolerance.early, connection)
 
     def may_run_out(self, until_ms: float) -> bool:
         """Tell whether a timer may run out by a time."""
@@ -120,28 +123,6 @@ class World:
         dues = self.timers.values()
         self.soonest_ms = min((due.earliest_ms for due in dues), default=float("inf"))
         return self.soonest_ms <= limit
-
-    def went_on(self, candidate: Candidate, seen: Observed) -> bool:
-        """Take a request that needs no search, if it leaves no trace and its answer is right.
-
-        It is then as if by `take`; otherwise nothing has happened.
-        """
-        at_ms = max(self.now_ms, candidate.at_ms)
-        group, effects = step(self.group, event_of(seen, at_ms, NO_CHOICES), self.profile)
-        if group is not self.group:
-            return False
-        last = effects[-1]
-        if not isinstance(last, Answer) or last.response != answer_of(seen):
-            return False
-        if seen.answered_ms > candidate.latest_ms + self.tolerance.reply:
-            return False
-        self.now_ms = at_ms
-        self.earliest_ms = max(self.earliest_ms, candidate.earliest_ms)
-        self.latest_ms = candidate.latest_ms
-        for effect in effects[:-1]:
-            self._absorb(effect, candidate)
-        self.yields.answered.append(seen.id)
-        return True
 
     def take(self, candidate: Candidate, until_ms: float, excuse: str = "") -> Mismatch | None:
         """Let a candidate happen, by `until_ms`; return the first answer that is not as observed.
@@ -160,7 +141,7 @@ class World:
         event: Event
         match candidate.cause:
             case Observed() as seen:
-                self.parked[seen.id] = seen
+                self.parked.add(seen)
                 event = event_of(seen, at_ms, self._offers(seen, candidate))
             case Timer() as timer:
                 if not candidate.overtaken:
@@ -184,7 +165,8 @@ class World:
         elif _ids(self.group) != _ids(before):  # a timer of nobody does nothing
             group = self.group
             known = {*group.members, *group.pending_joins, *group.forgotten_joins, ""}
-            self.timers = {t: due for t, due in self.timers.items() if t.member_id in known}
+            for timer in [timer for timer in self.timers if timer.member_id not in known]:
+                del self.timers[timer]
         self.yields.said += [
             Said(line, subject, self.now_ms, candidate.earliest_ms, candidate.latest_ms)
             for line, subject in said(before, self.group, event)
@@ -195,18 +177,20 @@ class World:
                 mismatch = self._check(effect, candidate, excuse) or mismatch
         for effect in effects:
             if not isinstance(effect, Answer):
-                self._absorb(effect, candidate)
+                self.absorb(effect, candidate)
         self._fail(candidate.cause)
         return mismatch
 
-    def _absorb(self, effect: Effect, cause: Candidate) -> None:
+    def absorb(self, effect: Effect, cause: Candidate) -> None:
+        """Take over what a cause had for effect, other than answers."""
         match effect:
             case Arm(timer=timer, deadline_ms=deadline_ms):
-                self._overtake(self._known(timer), cause)
+                timer = self._known(timer)
+                self._overtake(timer, cause)
                 delay_ms = deadline_ms - self.now_ms
-                due = Due(self.earliest_ms + delay_ms, deadline_ms, self.latest_ms + delay_ms)
-                self.timers[self._known(timer)] = due
-                self.soonest_ms = min(self.soonest_ms, due.earliest_ms)
+                earliest_ms = self.earliest_ms + delay_ms
+                self.timers[timer] = Due(earliest_ms, deadline_ms, self.latest_ms + delay_ms)
+                self.soonest_ms = min(self.soonest_ms, earliest_ms)
             case Disarm(timer=timer):
                 self.timers.pop(self._known(timer), None)
             case Persist():
@@ -258,7 +242,7 @@ class World:
         return timer if name is None else Timer(timer.kind, name)
 
     def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
-        seen = self.parked.pop(answer.request, None)
+        seen = self.parked.remove(answer.request)
         if seen is None or seen.response is None:
             return None
         self.yields.answered.append(seen.id)
@@ -318,6 +302,8 @@ class World:
     def latest(self, due_ms: float, slack_ms: float) -> float:
         """Return until when something due may happen: later if the broker stands still then."""
         limit = due_ms + slack_ms
+        if not self.stalls:
+            return limit
         for stall in sorted(self.stalls, key=lambda stall: stall.from_ms):
             if stall.from_ms <= limit and stall.until_ms >= due_ms:
                 limit = max(limit, stall.until_ms + slack_ms)
@@ -366,12 +352,14 @@ class World:
             return
         waits = self.profile.answers_wait_for_writes and cause.id not in self.writes
         if waits and self._write_failed(cause):
-            del self.parked[cause.id]
+            self.parked.remove(cause.id)
             self.yields.answered.append(cause.id)
 
     def _offers(self, seen: Observed | None = None, candidate: Candidate | None = None) -> Choices:
-        found = offers(self.group, self.parked.values(), self.unnamed, seen)
-        if candidate is None:
+        if seen is not None and seen.api in LEAVE_NOTHING_OPEN:
+            return NO_CHOICES
+        found = offers(self.group, self.parked, self.unnamed, seen)
+        if candidate is None or not (candidate.leader or candidate.protocol):
             return found
         leader = candidate.leader or found.leader
         return replace(found, leader=leader, protocol=candidate.protocol or found.protocol)
@@ -396,6 +384,3 @@ class World:
 def _ids(group: Group) -> tuple[int, int, Mapping[str, str]]:
     """Return what changes when a member goes, or goes by another id."""
     return len(group.members), len(group.pending_joins), group.static_ids
-
-
-_FIELDS = tuple(field.name for field in fields(World))
