@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.releases import NEWEST, profile_for
+from reference_coordinator.releases import NEWEST, profile_for, promised_by
 from reports import costs, counterexample, junit, page, tables, verdict
 from reports.capture import capture
 from reports.reading import Clocks
@@ -22,7 +22,9 @@ def analyse(
     run = RunFolder(folder)
     environment = run.environment
     known = profile_for(environment["kafka_version"], environment["coordinator"])
-    profile = (known or NEWEST).with_settings(run.settings)
+    rules = (known or NEWEST).with_settings(run.settings)
+    promised = promised_by(rules)
+    profile = promised if run.experiment.judge == "kip-345" else rules
     _ = (
         run.experiment,
         run.faults,
@@ -35,11 +37,11 @@ def analyse(
     captured = capture(folder, folder / tables.LINES, clocks.look)
     progress(f"starting Spark for {captured.lines} log lines")
     with session(master, captured.lines, folder / "spark.log") as spark:
-        computed = tables.build(spark, run, captured, clocks, profile, progress)
+        computed = tables.build(spark, run, captured, clocks, profile, promised, progress)
         progress("judging")
         data = verdict.collect(computed)
         judged = verdict.judge(
-            run, data, verdict.kip_848_groups(computed), known.name if known else None
+            run, data, verdict.kip_848_groups(computed), profile.name if known else None
         )
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"leaving out what the first wrong answer to {group} does not need")

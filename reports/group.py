@@ -47,6 +47,7 @@ TABLES = {
     "member_lines": member_lines.MEMBER_LINES,
     "groups": GROUPS,
     "violations": VIOLATIONS,
+    "departures": VIOLATIONS,
     "bound": BOUND,
     "joins": members.JOINS,
     "heard": members.HEARD,
@@ -56,7 +57,7 @@ TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges groups by a release's rules.
+    """Judges groups by the rules of `profile`, and tells where KIP-345 has `promised` others.
 
     `stalls` are the times in which brokers are known to have stood still, `outages` those in which
     writes may have failed because one was down.
@@ -64,6 +65,7 @@ class Judge:
 
     grammar: Grammar
     profile: Profile
+    promised: Profile
     offices: Offices
     stalls: tuple[Stall, ...] = ()
     outages: tuple[Outage, ...] = ()
@@ -90,6 +92,11 @@ class Judge:
             lines += self.offices.repeated.get(case.known, ())
         yield from (("member_lines", row) for row in lines)
         yield from case.about(result)
+        if self.promised != self.profile:
+            if not case.has_statics:
+                return
+            result = replay(case.evidence, self.promised)
+        yield from (("departures", row) for row in case.violations(result))
 
     def _case(self, group: str, told: Iterable[Told]) -> "_Case":
         rows = list(told)
@@ -125,12 +132,21 @@ class _Case:
     asked: Sequence[Request]
     evidence: Evidence
 
+    @property
+    def has_statics(self) -> bool:
+        """Whether any member is a static one."""
+        return any(one.request.get("groupInstanceId") is not None for one in self.asked)
+
+    def violations(self, result: Replay) -> Iterator[Json]:
+        """Yield the answers that are not explained, each with its request."""
+        about = {one.told["id"]: one.told for one in self.asked} if result.violations else {}
+        for found in result.violations:
+            yield {**about[found.request], **_finite(asdict(found))}
+
     def about(self, result: Replay) -> Iterator[tuple[str, Json]]:
         """Yield what else is told of the group and its members."""
         yield "groups", self._summary(result)
-        about = {one.told["id"]: one.told for one in self.asked} if result.violations else {}
-        for found in result.violations:
-            yield "violations", {**about[found.request], **_finite(asdict(found))}
+        yield from (("violations", row) for row in self.violations(result))
         yield from (("joins", row) for row in members.joins(self.asked))
         yield from (("heard", row) for row in members.heard(self.asked))
         yield from (("expulsions", row) for row in members.expulsions(self.requests, self.lines))

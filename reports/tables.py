@@ -67,6 +67,7 @@ def build(
     captured: Captured,
     clocks: Clocks,
     profile: Profile,
+    promised: Profile,
     progress: Progress,
 ) -> Tables:
     """Compute every table of a run, its lines captured before, and store it in its folder."""
@@ -84,6 +85,7 @@ def build(
     judge = Judge(
         run.grammar,
         profile,
+        promised,
         offices.offices(of_offices.to_pylist(), lives, None if most is None else most + 1),
         run.stalls,
         run.outages,

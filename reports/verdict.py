@@ -37,6 +37,7 @@ class Collected:
     comparison: list[Json]
     member_lines: list[Json]
     violations: list[Json]
+    departures: list[Json]
     places: dict[str, Json]
     bound: dict[str, dict[str, int]]
     checks: dict[str, tuple[int, int]]
@@ -64,6 +65,7 @@ def collect(tables: Tables) -> Collected:
         comparison=[anchored(row, "expected_started_ms") for row in _in_time(tables)],
         member_lines=[anchored(row, "due_ms") for row in tables.rows("member_lines")],
         violations=violations,
+        departures=sorted(tables.rows("departures"), key=itemgetter("at_ms", "group")),
         places={row["request"]: row for row in violations},
         bound=bound,
         checks={row["group"]: (row["requests"], row["explained"]) for row in asked},
@@ -150,7 +152,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         ],
         "unknown_because": doubts,
         "counterexample": None,
-        "departures": [],
+        "departures": [_departure(row) for row in data.departures[:SHOWN]],
         "coverage": _coverage(data),
         "repeat_command": environment["repeat_command"],
     }
@@ -174,10 +176,6 @@ def _doubts(
         doubts.append(
             f"the oracle has no profile for Kafka {run.environment['kafka_version']}; it was "
             "replayed under the newest one"
-        )
-    if run.experiment.judge == "kip-345":
-        doubts.append(
-            "judge: kip-345 is not carried out by this version: it was judged by its release"
         )
     doubts += [
         f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
@@ -280,6 +278,17 @@ def _finding(number: int, finding: Finding) -> Json:
         "expected": finding.expected,
         "observed": finding.observed,
         "log": {"broker": finding.broker, "file": finding.file, "line": finding.line},
+    }
+
+
+def _departure(row: Json) -> Json:
+    return {
+        "group": row["group"],
+        "at_ms": round(row["at_ms"], 3),
+        "request": f"{row['api']} of {row['client_id']}",
+        "promised": row["expected"],
+        "observed": row["observed"],
+        "log": {"broker": row["broker"], "file": row["file"], "line": row["line"]},
     }
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.releases import NEWEST
+from reference_coordinator.releases import NEWEST, promised_by
 from reports import parts
 from reports.grammar import JAVA
 from reports.group import Judge
@@ -11,7 +11,7 @@ from reports.offices import Offices
 from reports.tables import COLUMNS, Tables
 
 Row = dict[str, Any]
-JUDGE = Judge(JAVA, NEWEST, Offices(None))
+JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), Offices(None))
 
 
 def stored(folder: Path, stops: list[Row] | None = None, **tables: list[Row]) -> Tables:
