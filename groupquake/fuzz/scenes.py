@@ -4,6 +4,8 @@ Each is for a rule that shows in few states alone. Like any action, a scene play
 is, or returns False; what the group makes of it is for the oracle to say.
 """
 
+from typing import Any
+
 from groupquake.fuzz.player import Player
 from groupquake.fuzz.process import Phase, Process
 
@@ -99,6 +101,7 @@ def return_too_large(player: Player) -> bool:
     process.protocols = player.protocols(too_large=True)
     player.join(process, patience_ms=120)
     process.gone = True
+    player.describe(player.rng.choice(player.processes))
     rally(player)
     player.stage.pump(player.stage.now_ms + max(p.rebalance_ms for p in player.processes))
     return True
@@ -132,16 +135,20 @@ def evict(player: Player) -> None:
 def start_over(player: Player) -> bool:
     """Everybody goes, and others come one after the other: each makes the initial delay longer.
 
-    Somebody looks when it would be over for certain if they did not.
+    Somebody looks when the first has come, and when it would be over for certain if they did not
+    make it longer.
     """
     evict(player)
     for process in player.living:
         process.gone = True
-    observer, began_ms = player.newcomer(), player.stage.now_ms
+    observer, began_ms = player.newcomer(), 0.0
     for _ in range(4):
         enter(player, player.newcomer(rebalance_ms=LONG_MS))
+        if not began_ms:
+            player.describe(observer, patience_ms=LONG_MS)
+            began_ms = player.stage.now_ms
         player.stage.pump(player.stage.now_ms + 130)
-    player.stage.pump(began_ms + 745)
+    player.stage.pump(began_ms + 730)
     player.describe(observer)
     player.stage.pump(player.stage.now_ms + 600, lambda: not any(map(_waits, player.living)))
     return True
@@ -249,18 +256,49 @@ def beat_at_the_end(player: Player) -> bool:
 
 
 def look_at_birth(player: Player) -> bool:
-    """Somebody looks at a group at the moment that it is created."""
+    """Somebody looks at a group at the moment that it is created.
+
+    That it is there already shows in what a commit is told: its member is not known, no more.
+    """
     observer, first = player.newcomer(), player.newcomer()
     player.describe(observer)
     player.join(first, patience_ms=0)
+    commit_to_nobody(player, patience_ms=60)
     player.describe(observer)
     return True
 
 
-def commit_to_nobody(player: Player) -> bool:
+def rise_again(player: Player) -> bool:
+    """Everybody goes, and the group is deleted and created anew."""
+    if not player.free:
+        return False
+    evict(player)
+    player.delete(player.rng.choice(player.free))
+    for process in player.living:
+        process.gone = True
+    return look_at_birth(player)
+
+
+def commit_to_nobody(player: Player, patience_ms: int | None = None) -> bool:
     """A commit with a generation, to a group that nobody has ever joined."""
-    numbered = {"generationId": 1, "generationIdOrMemberEpoch": 1}
-    player.commit(player.newcomer(), own=False, memberId="nobody", **numbered)
+    numbered: dict[str, Any] = {"generationId": 1, "generationIdOrMemberEpoch": 1}
+    stranger = player.newcomer()
+    player.commit(stranger, own=False, patience_ms=patience_ms, memberId="nobody", **numbered)
+    return True
+
+
+def commit_just_too_much(player: Player) -> bool:
+    """Somebody commits a little more than the log takes, and others speak at the same time.
+
+    It is so little that Java's coordinator finds out only when it writes what it has gathered.
+    """
+    members = settle(player)
+    if not player.too_large or len(members) < 2:
+        return False
+    player.commit(members[0], own=False, patience_ms=0, just_too_large=True)
+    for process in members[1:]:
+        player.heartbeat(process, patience_ms=0)
+    player.stage.pump(player.stage.now_ms + 60)
     return True
 
 

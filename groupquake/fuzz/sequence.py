@@ -71,7 +71,7 @@ def _player(target: Target, stage: Stage, rng: Random, *, bulky: bool) -> Player
         target.topic_id,
         static_share=rng.choice((0.0, 0.4, 0.7, 1.0)),
         oldness=rng.choice((0.0, 0.3, 0.9)),
-        too_large=target.largest_record + 1_000 if bulky else 0,
+        largest_record=target.largest_record if bulky else 0,
         dynamic_alone=dynamic_alone,
         first_join=FIRST_STATIC["JOIN_GROUP"] if apart and not dynamic_alone else 0,
     )
