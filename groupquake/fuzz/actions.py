@@ -284,6 +284,7 @@ TABLE: tuple[tuple[int, Action], ...] = (
     (2, scenes.linger),
     (1, scenes.rally),
     (1, scenes.return_before_sync),
+    (1, scenes.return_without_the_protocol),
     (9, scenes.return_too_large),
     (4, scenes.sync_too_large),
     (4, scenes.commit_just_too_much),

@@ -8,6 +8,7 @@ from typing import Any
 
 from groupquake.fuzz.player import Player
 from groupquake.fuzz.process import Phase, Process
+from groupquake.fuzz.script import resolve
 
 MOST = 6
 """So many processes live at most; `group.max.size` of the fuzzed broker is lower."""
@@ -82,6 +83,31 @@ def return_before_sync(player: Player) -> bool:
     longest_ms = max(p.rebalance_ms for p in player.processes)
     player.wait(back.joined_ms + longest_ms + OVERDUE_MS, player.living)
     _beat(player)
+    return True
+
+
+def return_without_the_protocol(player: Player) -> bool:
+    """A static follower is back before it asked for its assignment, and knows another protocol.
+
+    The leader hands work out all the same; somebody leaves, so that whoever waits is answered.
+    """
+    if not rally(player):
+        return False
+    joined = player.having(Phase.JOINED)
+    followers = [p for p in joined if p.instance_id and not p.told and p.protocol]
+    leaders = [p for p in joined if p.told]
+    if not followers or not leaders:
+        return False
+    back = player.rng.choice(followers)
+    selected = resolve(back.protocol, player.stage.answers)
+    player.die(back)
+    back.restart()
+    ((_, data), *_) = back.protocols
+    back.protocols = (("rr" if selected == "range" else "range", data),)
+    player.join(back)
+    player.sync(leaders[0], too_large=False)
+    player.leave(back, [("", back.instance_id)], own=False, connection=f"{back.client_id}.x")
+    player.stage.pump(player.stage.now_ms + 60)
     return True
 
 
@@ -208,7 +234,10 @@ def return_while_new(player: Player) -> bool:
 
 
 def leave_while_pending(player: Player) -> bool:
-    """A member that was only given an id leaves, whatever instance it says it is."""
+    """A member that was only given an id leaves, whatever instance it says it is.
+
+    Before, it may ask to join as one with an instance, which is none of the coordinator's cases.
+    """
     if len(player.living) >= MOST:
         return False
     pending = player.newcomer(dynamic=True)
@@ -218,6 +247,10 @@ def leave_while_pending(player: Player) -> bool:
         return True
     instances = [p.instance_id for p in player.processes if p.instance_id]
     instance = player.rng.choice((None, "ghost", *instances[:1]))
+    if instance is not None:
+        player.join(
+            pending, own=False, connection=f"{pending.client_id}.x", groupInstanceId="ghost"
+        )
     player.leave(pending, [(pending.member_id, instance)], own=False)
     _beat(player)
     return True
