@@ -28,7 +28,8 @@ ANSWER_NEEDED_MS = 3_000
 class Played:
     """A sequence that was played: its group, what was said, and the steps to play it again.
 
-    A `bulky` one has records that are too large for the log, so that writes fail.
+    A `bulky` one has records that are too large for the log, so that writes fail. `stalls` are when
+    the broker stood still, in ms since it began.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Played:
     steps: tuple[Step, ...]
     lost: int
     bulky: bool = False
+    stalls: tuple[tuple[float, float], ...] = ()
 
 
 def play(target: Target, seed: int, number: int) -> Played:
