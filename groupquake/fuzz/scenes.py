@@ -329,8 +329,8 @@ def commit_just_too_much(player: Player) -> bool:
     if not player.too_large or len(members) < 2:
         return False
     player.commit(members[0], own=False, patience_ms=0, just_too_large=True)
-    for process in members[1:]:
-        player.heartbeat(process, patience_ms=0)
+    for process in 3 * members[1:]:
+        player.heartbeat(process, own=False, patience_ms=2)
     player.stage.pump(player.stage.now_ms + 60)
     return True
 
