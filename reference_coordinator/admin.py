@@ -31,7 +31,7 @@ def describe(turn: Turn, event: DescribeReceived) -> None:
         newer = event.api_version >= FIRST_DESCRIBE_WITH_GROUP_ERRORS
         answer = DescribeAnswer(Error.GROUP_ID_NOT_FOUND if newer else Error.NONE, State.DEAD)
     elif (
-        group.static_ids
+        any(member.is_static for member in group.members.values())
         and event.api_version < FIRST_DESCRIBE_WITH_INSTANCE_ID
         and not turn.profile.describes_static_to_old_clients
     ):

@@ -55,6 +55,7 @@ class SyncReceived:
     protocol: str | None
     assignments: tuple[tuple[str, str], ...]
     api_version: int = 0
+    choices: Choices = field(default_factory=Choices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,12 +114,13 @@ def has_room(group: Group, event: JoinReceived, profile: Profile) -> bool:
 
 def shed(turn: Turn, event: JoinReceived) -> None:
     """Take a member out that is refused for want of room."""
-    profile = turn.profile
+    profile, instances = turn.profile, turn.group.static_ids
     if event.member_id not in turn.group.pending_joins:
         remove_member(turn, event.member_id)
     elif not profile.refused_pending_stays:
         remove_pending(turn, event.member_id)
     if profile.refused_instance_is_forgotten:
+        turn.change(static_ids=instances)
         forget_instance(turn, event.group_instance_id)
 
 
@@ -164,10 +165,11 @@ def join_static(turn: Turn, event: JoinReceived, instance_id: str) -> None:
     group = turn.group
     if instance_id not in group.static_ids:
         add_member(turn, event, new_member_id(turn, event))
-    elif group.state is State.EMPTY:  # cannot be; Kafka's IllegalStateException
-        turn.answer(event.request, refuse("", Error.UNKNOWN_SERVER_ERROR))
+        return
+    old = group.members.get(group.static_ids[instance_id])
+    if old is None or group.state is State.EMPTY:  # see `refused_instance_is_forgotten`
+        turn.fail(event, refuse("", Error.UNKNOWN_SERVER_ERROR))
     else:
-        old = group.members[group.static_ids[instance_id]]
         replace_static(turn, event, old, new_member_id(turn, event))
 
 
@@ -218,7 +220,7 @@ def join_known(turn: Turn, event: JoinReceived) -> None:
     group = turn.group
     if event.member_id in group.pending_joins:
         if event.group_instance_id is not None:
-            turn.answer(event.request, refuse("", Error.UNKNOWN_SERVER_ERROR))
+            turn.fail(event, refuse("", Error.UNKNOWN_SERVER_ERROR))
         else:
             add_member(turn, event, event.member_id)
         return
@@ -236,7 +238,7 @@ def join_known(turn: Turn, event: JoinReceived) -> None:
         update_member(turn, event, member)
         rebalance_or_complete(turn, reason, event.member_id)
     else:
-        turn.answer(event.request, current_generation(group, event))
+        answer_as_it_is(turn, event)
 
 
 def reason_to_rebalance(turn: Turn, event: JoinReceived, member: Member) -> Reason | None:
@@ -250,18 +252,18 @@ def reason_to_rebalance(turn: Turn, event: JoinReceived, member: Member) -> Reas
     return None if unchanged else Reason.MEMBER_METADATA
 
 
-def current_generation(group: Group, event: JoinReceived) -> JoinAnswer:
-    """Build the answer to a known member that changes nothing; a leader is told the members.
+def answer_as_it_is(turn: Turn, event: JoinReceived) -> None:
+    """Answer a known member that changes nothing; a leader is told the members.
 
     Kafka fails where one of these has no metadata for the protocol (see `store_assignment`).
     """
+    group = turn.group
     leads = group.leader == event.member_id
     if leads and not group.all_support_protocol:
-        return refuse("", Error.UNKNOWN_SERVER_ERROR)
+        turn.fail(event, refuse("", Error.UNKNOWN_SERVER_ERROR))
+        return
     skips = event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION and group.state is State.STABLE
-    return generation_answer(
-        group,
-        event.member_id,
-        member_list(group) if leads else frozenset(),
-        skip_assignment=leads and skips,
-    )
+    members = member_list(group) if leads else frozenset()
+    skip_assignment = leads and skips
+    answer = generation_answer(group, event.member_id, members, skip_assignment=skip_assignment)
+    turn.answer(event.request, answer)

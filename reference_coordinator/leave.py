@@ -66,8 +66,11 @@ def leaving(turn: Turn, member_id: str, instance_id: str | None) -> tuple[Error,
     """
     group = turn.group
     owner = group.static_ids.get(instance_id) if instance_id is not None else None
+    if owner is not None and member_id in ("", owner):
+        # an instance may outlast its member, see `refused_instance_is_forgotten`
+        return (Error.NONE if owner in group.members else Error.UNKNOWN_SERVER_ERROR), owner
     if not member_id:
-        return (Error.NONE, owner) if owner is not None else (Error.UNKNOWN_MEMBER_ID, "")
+        return Error.UNKNOWN_MEMBER_ID, ""
     if member_id not in group.pending_joins:
         return turn.validate(member_id, instance_id), member_id
     if instance_id is None or turn.profile.pending_may_name_an_instance:

@@ -73,6 +73,11 @@ class Profile:
     """In CompletingRebalance a Heartbeat keeps its member alive. Before 2.6.1 (KAFKA-10134) it did
     not, and was answered REBALANCE_IN_PROGRESS."""
 
+    failures_are_told_in_every_version: bool = True
+    """A request over which the coordinator fails is answered UNKNOWN_SERVER_ERROR. Before 2.5.0
+    (which tidied up, without an issue of its own) the newest versions of then, JoinGroup v6 and
+    SyncGroup v4 among them, had no such answer, and so had none at all."""
+
     describes_assignment_at_all_times: bool = True
     """DescribeGroups tells the members' assignments in every state; Scala only in Stable."""
 
@@ -140,8 +145,10 @@ class Profile:
 
     refused_instance_is_forgotten: bool = False
     """A JoinGroup refused for want of room takes the mapping of its instance id away, whoever has
-    it: the member stays, as one whose instance nobody knows. So it was before 2.8.0 (which tidied
-    up, without an issue of its own)."""
+    it: the member stays, as one whose instance nobody knows. And it takes no other away: a refused
+    member whose JoinGroup names no instance leaves behind that of a member that is no more, which
+    requests then fail over. So it was before 2.8.0 (which tidied up, without an issue of its own).
+    """
 
     refused_pending_stays: bool = False
     """A pending member refused for want of room stays pending, and is waited for, until its timer

@@ -52,6 +52,7 @@ SCALA: tuple[Change, ...] = (
     Change("2.4.0", "KAFKA-10284", "return_may_change_protocol", False),
     Change("2.4.0", "KAFKA-10284", "return_is_stored", False),
     Change("2.4.0", "", "refused_instance_is_forgotten", True),
+    Change("2.4.0", "", "failures_are_told_in_every_version", False),
     Change("2.4.0", "KAFKA-12890", "pending_sync_timer", False),
     Change("2.4.0", "", "unknown_instance_is_refused", False),
     Change("2.4.0", "", "pending_may_name_an_instance", False),
@@ -61,6 +62,7 @@ SCALA: tuple[Change, ...] = (
     # what changed since
     Change("2.4.1", "KAFKA-9232", "replaced_newcomer_stays_new", True),
     Change("2.4.1", "KAFKA-9232", "newcomers_have_sessions", False),
+    Change("2.5.0", "", "failures_are_told_in_every_version", True),
     Change("2.5.0", "KAFKA-9752", "newcomers_have_sessions", True),
     Change("2.5.0", "KAFKA-10239", "describes_static_to_old_clients", False),
     Change("2.5.0", "KAFKA-9801", "return_makes_completing_group_rebalance", True),

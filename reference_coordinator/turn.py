@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reference_coordinator.changing import changed
@@ -22,10 +22,13 @@ from reference_coordinator.effects import (
     Transition,
 )
 from reference_coordinator.errors import Error
-from reference_coordinator.events import Choices, Timer, TimerKind
+from reference_coordinator.events import Choices, JoinReceived, SyncReceived, Timer, TimerKind
 from reference_coordinator.profiles import Profile
 from reference_coordinator.records import GroupRecord, StoredMembers
 from reference_coordinator.state import Group, Member, State
+
+FIRST_UNTOLD: Mapping[type, int] = {JoinReceived: 6, SyncReceived: 4}
+"""From these versions on a failure was not told of (`failures_are_told_in_every_version`)."""
 
 
 @dataclass(slots=True)
@@ -49,6 +52,12 @@ class Turn:
     def answer(self, request: str, response: Response) -> None:
         """Answer a request."""
         self.effects.append(Answer(request, response))
+
+    def fail(self, event: JoinReceived | SyncReceived, response: Response) -> None:
+        """Answer a request that Kafka fails over, where it has an answer for that."""
+        newest = FIRST_UNTOLD[type(event)]
+        if self.profile.failures_are_told_in_every_version or event.api_version < newest:
+            self.answer(event.request, response)
 
     def answer_join(self, member: Member, response: JoinAnswer) -> None:
         """Answer the JoinGroup a member waits in, if it waits in one."""

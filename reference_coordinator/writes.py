@@ -20,11 +20,11 @@ def store_assignment(turn: Turn, event: SyncReceived) -> None:
     """Begin to store the leader's assignment; members it leaves out get an empty one.
 
     Kafka fails where a member has no metadata for the protocol, as it may be after a return before
-    2.5.0 (`return_makes_completing_group_rebalance`). The leader is told so and waits all the same:
-    it may be answered once more.
+    2.5.0 (`return_makes_completing_group_rebalance`). The leader is told so, or is not, and waits
+    all the same: it may be answered once more.
     """
     if not turn.group.all_support_protocol:
-        turn.answer(event.request, SyncAnswer(Error.UNKNOWN_SERVER_ERROR))
+        turn.fail(event, SyncAnswer(Error.UNKNOWN_SERVER_ERROR))
         return
     given = dict(event.assignments)
     assignment = {member_id: given.get(member_id, "") for member_id in turn.group.members}

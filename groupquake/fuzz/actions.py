@@ -215,7 +215,7 @@ def simple_commit(player: Player) -> bool:
         ids: dict[str, Any] = {"memberId": "", "groupInstanceId": None}
         if player.rng.random() < 0.4:
             ids = {"memberId": member_id(player, process)}
-        none = {"generationId": -1, "generationIdOrMemberEpoch": -1}
+        none: dict[str, Any] = {"generationId": -1, "generationIdOrMemberEpoch": -1}
         player.commit(process, own=False, **none, **ids)
 
     return _with(player, player.free, commit)
@@ -284,11 +284,14 @@ TABLE: tuple[tuple[int, Action], ...] = (
     (2, scenes.linger),
     (1, scenes.rally),
     (1, scenes.return_before_sync),
+    (1, scenes.return_without_the_protocol),
     (9, scenes.return_too_large),
     (4, scenes.sync_too_large),
+    (4, scenes.commit_just_too_much),
     (2, scenes.start_over),
     (1, scenes.expire_in_delay),
     (1, scenes.demolish),
+    (1, scenes.rise_again),
     (2, scenes.return_while_new),
     (1, scenes.leave_while_pending),
     (2, scenes.sync_again),

@@ -5,11 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from groupquake.fuzz.pulse import Pulse
 from groupquake.fuzz.script import Step
 from groupquake.fuzz.sequence import Played, play, play_again
 from groupquake.fuzz.target import Target
@@ -23,12 +24,14 @@ what is late may have come in many orders."""
 def header(target: Target, played: Played) -> dict[str, Any]:
     """Write the header of a sequence's event file: all of a bulky one is a time of outage."""
     outages = {"outages": [[0, round(played.log.now_ms())]]} if played.bulky else {}
+    stalls = [{"broker": "", "from_ms": begun, "until_ms": ended} for begun, ended in played.stalls]
     return {
         "kafka": target.kafka,
         "coordinator": target.coordinator,
         "config": dict(target.config),
         "group": played.group,
         "sequence": played.number,
+        **({"logged": {"stalls": stalls}} if stalls else {}),
         **outages,
     }
 
@@ -42,9 +45,10 @@ def event_file(target: Target, played: Played) -> str:
 
 @dataclass
 class Campaign:
-    """Plays sequences of a seed on a broker, up to `in_flight` at once."""
+    """Plays sequences of a seed on a broker, up to `in_flight` at once, and feels its pulse."""
 
     target: Target
+    pulse: Pulse
     seed: int
     in_flight: int
     progress: Callable[[str], None]
@@ -54,7 +58,7 @@ class Campaign:
         writing = threading.Lock()
 
         def one(number: int) -> Played:
-            played = play(self.target, self.seed, number)
+            played = self._felt(lambda: play(self.target, self.seed, number))
             text = event_file(self.target, played)
             with writing, file.open("a") as out:
                 out.write(text)
@@ -76,10 +80,22 @@ class Campaign:
 
         def one(place: int) -> Played:
             group = f"fuzz-{self.seed}-{name}-{place}"
-            return play_again(self.target, scripts[place], group, place, bulky=bulky)
+            script = scripts[place]
+            return self._felt(lambda: play_again(self.target, script, group, place, bulky=bulky))
 
         with ThreadPoolExecutor(self.in_flight) as threads:
             return list(threads.map(one, range(len(scripts))))
+
+    def _felt(self, play_one: Callable[[], Played]) -> Played:
+        """Play, and note when the broker stood still meanwhile."""
+        played = play_one()
+        ended_s = time.monotonic()
+        origin_s = ended_s - played.log.now_ms() / 1000
+        stalls = tuple(
+            (round((begun_s - origin_s) * 1000, 3), round((until_s - origin_s) * 1000, 3))
+            for begun_s, until_s in self.pulse.stalls(origin_s, ended_s)
+        )
+        return replace(played, stalls=stalls)
 
     def _all(
         self, one: Callable[[int], Played], numbers: Iterable[int], count: int

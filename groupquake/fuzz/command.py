@@ -12,6 +12,7 @@ from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.fuzz.campaign import Campaign
 from groupquake.fuzz.judge import Verdict, judges
+from groupquake.fuzz.pulse import Pulse
 from groupquake.fuzz.summary import coverage, summary
 from groupquake.fuzz.target import Target, own_broker, ready
 from groupquake.fuzz.trial import examine
@@ -96,8 +97,11 @@ def fuzz(
     console.progress(f"folder {folder}")
     with judges() as pool:
         try:
-            with _broker(at, kafka, coordinator, folder, console) as target:
-                campaign = Campaign(target, seed, in_flight, console.progress)
+            with (
+                _broker(at, kafka, coordinator, folder, console) as target,
+                Pulse(target.host, target.port) as pulse,
+            ):
+                campaign = Campaign(target, pulse, seed, in_flight, console.progress)
                 campaign.warm_up()
                 outcome = examine(campaign, sequences, profile, pool, folder)
         except WireError as error:

@@ -17,6 +17,11 @@ PATIENCE_MS = (0, 4, 25, 25, 25, 60, 60, 120)
 
 MOST_METADATA = 4_096
 """How many bytes a broker takes with one offset (offset.metadata.max.bytes)."""
+FAR_TOO_LARGE, JUST_TOO_LARGE = 1_000, 12
+"""So many bytes more than the log takes are certainly too many; so few, Java's coordinator finds
+too many when it writes, and no earlier (it forgets the 61 bytes of a batch's header)."""
+OFFSETS_BATCH, OFFSET_RECORD = 61, 43
+"""How many bytes a batch of offsets takes, and each with the names of group and topic to come."""
 CLOSES = 0.2
 """How likely a process that dies takes its connection with it."""
 REASONS = (None, None, None, "the fuzzer says so", "RESTART", "UPGRADE", "TOPIC_METADATA_CHANGE")
@@ -41,8 +46,8 @@ class Player:
     static_share: float
     oldness: float
     """How likely a process speaks old versions, from 0 to 1."""
-    too_large: int = 0
-    """How many bytes are too many for a record, if some are to be; else 0."""
+    largest_record: int = 0
+    """How many bytes the group's log takes, if some records are to have more; else 0."""
     dynamic_alone: bool = False
     """Whether nobody has an instance id."""
     first_join: int = 0
@@ -75,6 +80,11 @@ class Player:
     def having(self, phase: Phase) -> list[Process]:
         """The free processes in a phase."""
         return [process for process in self.free if process.phase is phase]
+
+    @property
+    def too_large(self) -> int:
+        """How many bytes are too many for a record by far, if some are to be; else 0."""
+        return self.largest_record and self.largest_record + FAR_TOO_LARGE
 
     # Processes.
 
@@ -240,19 +250,38 @@ class Player:
         body = self.identity(process) | other
         self.send(process, "HEARTBEAT", body, own=own, patience_ms=patience_ms)
 
-    def commit(self, process: Process, *, own: bool = True, **other: Any) -> None:
-        """Commit an offset."""
-        bulk = self._bulk(0.4)
-        part = {
-            "committedOffset": self._steps,
-            "committedLeaderEpoch": -1,
-            "committedMetadata": "a" * MOST_METADATA if bulk else "",
-        }
-        count = self.too_large // MOST_METADATA + 1 if bulk else 1
-        parts = [{"partitionIndex": number, **part} for number in range(count)]
+    def commit(
+        self,
+        process: Process,
+        *,
+        own: bool = True,
+        patience_ms: int | None = None,
+        just_too_large: bool = False,
+        **other: Any,
+    ) -> None:
+        """Commit an offset, or as much as is more than the log takes, if but by a few bytes."""
+        parts = [
+            {
+                "partitionIndex": number,
+                "committedOffset": self._steps,
+                "committedLeaderEpoch": -1,
+                "committedMetadata": "a" * length,
+            }
+            for number, length in enumerate(self._metadata(just_too_large=just_too_large))
+        ]
         topic = {"name": TOPIC, "topicId": self.topic_id, "partitions": parts}
         body = {**self.identity(process), "retentionTimeMs": -1, "topics": [topic]}
-        self.send(process, "OFFSET_COMMIT", body | other, own=own)
+        self.send(process, "OFFSET_COMMIT", body | other, own=own, patience_ms=patience_ms)
+
+    def _metadata(self, *, just_too_large: bool) -> list[int]:
+        """Draw how much metadata the offsets of a commit have, one a partition."""
+        if just_too_large:
+            named = OFFSET_RECORD + len(self.stage.group) + len(TOPIC)
+            besides = OFFSETS_BATCH + 2 * named
+            return [MOST_METADATA, self.largest_record + JUST_TOO_LARGE - besides - MOST_METADATA]
+        if self._bulk(0.4):
+            return (self.too_large // MOST_METADATA + 1) * [MOST_METADATA]
+        return [0]
 
     def leave(
         self,
@@ -268,10 +297,10 @@ class Player:
         body = {"memberId": who[0][0], "members": members}
         self.send(process, "LEAVE_GROUP", body, own=own, connection=connection)
 
-    def describe(self, process: Process) -> None:
+    def describe(self, process: Process, *, patience_ms: int | None = None) -> None:
         """Ask for the group as it is."""
         body = {"groups": [GROUP], "includeAuthorizedOperations": False}
-        self.send(process, "DESCRIBE_GROUPS", body, own=False)
+        self.send(process, "DESCRIBE_GROUPS", body, own=False, patience_ms=patience_ms)
 
     def delete(self, process: Process, *, connection: str = "") -> None:
         """Ask for the group to be deleted, which it is only if empty; nobody waits for it then."""

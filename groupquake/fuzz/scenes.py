@@ -4,8 +4,11 @@ Each is for a rule that shows in few states alone. Like any action, a scene play
 is, or returns False; what the group makes of it is for the oracle to say.
 """
 
+from typing import Any
+
 from groupquake.fuzz.player import Player
 from groupquake.fuzz.process import Phase, Process
+from groupquake.fuzz.script import resolve
 
 MOST = 6
 """So many processes live at most; `group.max.size` of the fuzzed broker is lower."""
@@ -83,6 +86,31 @@ def return_before_sync(player: Player) -> bool:
     return True
 
 
+def return_without_the_protocol(player: Player) -> bool:
+    """A static follower is back before it asked for its assignment, and knows another protocol.
+
+    The leader hands work out all the same; somebody leaves, so that whoever waits is answered.
+    """
+    if not rally(player):
+        return False
+    joined = player.having(Phase.JOINED)
+    followers = [p for p in joined if p.instance_id and not p.told and p.protocol]
+    leaders = [p for p in joined if p.told]
+    if not followers or not leaders:
+        return False
+    back = player.rng.choice(followers)
+    selected = resolve(back.protocol, player.stage.answers)
+    player.die(back)
+    back.restart()
+    ((_, data), *_) = back.protocols
+    back.protocols = (("rr" if selected == "range" else "range", data),)
+    player.join(back)
+    player.sync(leaders[0], too_large=False)
+    player.leave(back, [("", back.instance_id)], own=False, connection=f"{back.client_id}.x")
+    player.stage.pump(player.stage.now_ms + 60)
+    return True
+
+
 def return_too_large(player: Player) -> bool:
     """A static member returns with more metadata than a record takes, and is silent from then on.
 
@@ -99,6 +127,7 @@ def return_too_large(player: Player) -> bool:
     process.protocols = player.protocols(too_large=True)
     player.join(process, patience_ms=120)
     process.gone = True
+    player.describe(player.rng.choice(player.processes))
     rally(player)
     player.stage.pump(player.stage.now_ms + max(p.rebalance_ms for p in player.processes))
     return True
@@ -132,16 +161,20 @@ def evict(player: Player) -> None:
 def start_over(player: Player) -> bool:
     """Everybody goes, and others come one after the other: each makes the initial delay longer.
 
-    Somebody looks when it would be over for certain if they did not.
+    Somebody looks when the first has come, and when it would be over for certain if they did not
+    make it longer.
     """
     evict(player)
     for process in player.living:
         process.gone = True
-    observer, began_ms = player.newcomer(), player.stage.now_ms
+    observer, began_ms = player.newcomer(), 0.0
     for _ in range(4):
         enter(player, player.newcomer(rebalance_ms=LONG_MS))
+        if not began_ms:
+            player.describe(observer, patience_ms=LONG_MS)
+            began_ms = player.stage.now_ms
         player.stage.pump(player.stage.now_ms + 130)
-    player.stage.pump(began_ms + 745)
+    player.stage.pump(began_ms + 730)
     player.describe(observer)
     player.stage.pump(player.stage.now_ms + 600, lambda: not any(map(_waits, player.living)))
     return True
@@ -201,7 +234,10 @@ def return_while_new(player: Player) -> bool:
 
 
 def leave_while_pending(player: Player) -> bool:
-    """A member that was only given an id leaves, whatever instance it says it is."""
+    """A member that was only given an id leaves, whatever instance it says it is.
+
+    Before, it may ask to join as one with an instance, which is none of the coordinator's cases.
+    """
     if len(player.living) >= MOST:
         return False
     pending = player.newcomer(dynamic=True)
@@ -211,6 +247,10 @@ def leave_while_pending(player: Player) -> bool:
         return True
     instances = [p.instance_id for p in player.processes if p.instance_id]
     instance = player.rng.choice((None, "ghost", *instances[:1]))
+    if instance is not None:
+        player.join(
+            pending, own=False, connection=f"{pending.client_id}.x", groupInstanceId="ghost"
+        )
     player.leave(pending, [(pending.member_id, instance)], own=False)
     _beat(player)
     return True
@@ -249,18 +289,49 @@ def beat_at_the_end(player: Player) -> bool:
 
 
 def look_at_birth(player: Player) -> bool:
-    """Somebody looks at a group at the moment that it is created."""
+    """Somebody looks at a group at the moment that it is created.
+
+    That it is there already shows in what a commit is told: its member is not known, no more.
+    """
     observer, first = player.newcomer(), player.newcomer()
     player.describe(observer)
     player.join(first, patience_ms=0)
+    commit_to_nobody(player, patience_ms=60)
     player.describe(observer)
     return True
 
 
-def commit_to_nobody(player: Player) -> bool:
+def rise_again(player: Player) -> bool:
+    """Everybody goes, and the group is deleted and created anew."""
+    if not player.free:
+        return False
+    evict(player)
+    player.delete(player.rng.choice(player.free))
+    for process in player.living:
+        process.gone = True
+    return look_at_birth(player)
+
+
+def commit_to_nobody(player: Player, patience_ms: int | None = None) -> bool:
     """A commit with a generation, to a group that nobody has ever joined."""
-    numbered = {"generationId": 1, "generationIdOrMemberEpoch": 1}
-    player.commit(player.newcomer(), own=False, memberId="nobody", **numbered)
+    numbered: dict[str, Any] = {"generationId": 1, "generationIdOrMemberEpoch": 1}
+    stranger = player.newcomer()
+    player.commit(stranger, own=False, patience_ms=patience_ms, memberId="nobody", **numbered)
+    return True
+
+
+def commit_just_too_much(player: Player) -> bool:
+    """Somebody commits a little more than the log takes, and others speak at the same time.
+
+    It is so little that Java's coordinator finds out only when it writes what it has gathered.
+    """
+    members = settle(player)
+    if not player.too_large or len(members) < 2:
+        return False
+    player.commit(members[0], own=False, patience_ms=0, just_too_large=True)
+    for process in 3 * members[1:]:
+        player.heartbeat(process, own=False, patience_ms=2)
+    player.stage.pump(player.stage.now_ms + 60)
     return True
 
 

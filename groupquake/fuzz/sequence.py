@@ -28,7 +28,8 @@ ANSWER_NEEDED_MS = 3_000
 class Played:
     """A sequence that was played: its group, what was said, and the steps to play it again.
 
-    A `bulky` one has records that are too large for the log, so that writes fail.
+    A `bulky` one has records that are too large for the log, so that writes fail. `stalls` are when
+    the broker stood still, in ms since it began.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Played:
     steps: tuple[Step, ...]
     lost: int
     bulky: bool = False
+    stalls: tuple[tuple[float, float], ...] = ()
 
 
 def play(target: Target, seed: int, number: int) -> Played:
@@ -71,7 +73,7 @@ def _player(target: Target, stage: Stage, rng: Random, *, bulky: bool) -> Player
         target.topic_id,
         static_share=rng.choice((0.0, 0.4, 0.7, 1.0)),
         oldness=rng.choice((0.0, 0.3, 0.9)),
-        too_large=target.largest_record + 1_000 if bulky else 0,
+        largest_record=target.largest_record if bulky else 0,
         dynamic_alone=dynamic_alone,
         first_join=FIRST_STATIC["JOIN_GROUP"] if apart and not dynamic_alone else 0,
     )

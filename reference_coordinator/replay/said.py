@@ -22,7 +22,7 @@ def said(before: Group, after: Group, event: Event) -> Iterator[tuple[str, str]]
             old, new = before.static_ids.get(instance), after.static_ids.get(instance)
             if old is None and new is not None:
                 yield "static_added", new
-            elif old != new:
+            elif new not in (None, old):
                 yield "static_replaced", instance
         case JoinReceived(member_id=""):
             yield from (("dynamic_given_id", m) for m in after.pending_joins - before.pending_joins)

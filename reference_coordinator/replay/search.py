@@ -168,7 +168,9 @@ def _left_no_trace(world: World, option: Candidate, before: World) -> bool:
     cause = option.cause
     if world.group is not before.group or not isinstance(cause, Observed | Timer):
         return False
-    return isinstance(cause, Observed) or cause not in world.timers
+    if isinstance(cause, Observed):  # one that is never told of may be wrong
+        return cause.id not in world.parked
+    return cause not in world.timers
 
 
 def candidates_of(

@@ -19,9 +19,9 @@ def tied_protocols(group: Group, seen: Observed) -> list[str]:
     body = seen.request
     if seen.api != "JOIN_GROUP" or group.state is not State.STABLE or body.get("memberId"):
         return []
-    returns_for = group.static_ids.get(body.get("groupInstanceId") or "")
+    returns_for = group.static_ids.get(body.get("groupInstanceId") or "", "")
     stayed = seen.told.get("generationId") == group.generation
-    if returns_for is None or (stayed and seen.told.get("errorCode") == Error.NONE):
+    if returns_for not in group.members or (stayed and seen.told.get("errorCode") == Error.NONE):
         return []
     offered = tuple((p["name"], p["metadata"]) for p in body["protocols"])
     returned = replace(group.members[returns_for], protocols=offered)

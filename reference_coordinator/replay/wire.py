@@ -72,7 +72,7 @@ def rebalance_timeout(body: Body) -> int:
     return int(body["sessionTimeoutMs"] if timeout is None else timeout)
 
 
-def _sync(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _sync(seen: Observed, at_ms: float, choices: Choices) -> Request:
     body = seen.request
     return SyncReceived(
         at_ms=at_ms,
@@ -84,6 +84,7 @@ def _sync(seen: Observed, at_ms: float, _: Choices) -> Request:
         protocol=body.get("protocolName"),
         assignments=tuple((a["memberId"], a["assignment"]) for a in body.get("assignments") or ()),
         api_version=seen.api_version,
+        choices=choices,
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.effects import LeaveAnswer, SyncAnswer
+from reference_coordinator.effects import JoinAnswer, LeaveAnswer, SyncAnswer
 from reference_coordinator.errors import Error
 from reference_coordinator.events import TimerKind
 from reference_coordinator.state import State
@@ -97,6 +97,18 @@ def test_a_refused_commit_without_a_generation_makes_the_group_known_too():
     assert play.commit("m", generation=0, version=8) is Error.ILLEGAL_GENERATION
     play.commit("m", generation=-1, version=8)
     assert play.commit("m", generation=0, version=8) is Error.UNKNOWN_MEMBER_ID
+
+
+@by_rule("failures_are_told_in_every_version", "told", {True: True, False: False})
+def test_failures_are_told_in_every_version(told):
+    """JoinGroup v6 was new in 2.4, which knew no error answer for it."""
+    play = Playbook()
+    pending = play.join(client="c").answer.member_id
+    failed = JoinAnswer(Error.UNKNOWN_SERVER_ERROR)
+    assert play.join(pending, instance="I1", version=5).answer == failed
+    untold = play.join(pending, instance="I1", version=6)
+    assert untold.response == (failed if told else None)
+    assert pending in play.group.pending_joins
 
 
 @by_rule(

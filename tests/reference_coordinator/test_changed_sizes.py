@@ -17,6 +17,16 @@ pytestmark = EVERY_RELEASE
 FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
 
+def overloaded() -> tuple[Playbook, dict[str, str]]:
+    """Load a group of four, stored where there was room for them, where there is for two."""
+    before, play = Playbook(), Playbook(max_size=2)
+    names = ("a", "b", "c", "d")
+    ids = statics(before, *names)
+    play.start_loading()
+    play.load(before.records[-1])
+    return play, dict(zip(names, ids, strict=True))
+
+
 @by_rule(
     "last_to_rejoin_are_shed",
     "refused",
@@ -24,19 +34,14 @@ FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 )
 def test_last_to_rejoin_are_shed(refused):
     """KAFKA-9885: of a group that grew too large for its new broker, who has to go."""
-    before = Playbook()
-    names = ("a", "b", "c", "d")
-    ids = statics(before, *names)
-    play = Playbook(max_size=2)
-    play.start_loading()
-    play.load(before.records[-1])
+    play, ids = overloaded()
     assert play.rebalances == [Reason.OVER_CAPACITY]
     calls = {
         name: play.join(member_id, instance=name, protocols=("range",))
-        for name, member_id in zip(names, ids, strict=True)
+        for name, member_id in ids.items()
     }
     assert [name for name, call in calls.items() if call.response == FULL] == refused
-    assert set(play.group.static_ids) == set(names) - set(refused)
+    assert set(play.group.static_ids) == ids.keys() - set(refused)
 
 
 @by_rule("last_to_rejoin_are_shed", "accepted", {True: 2, False: 3})
@@ -108,6 +113,43 @@ def test_instance_that_was_forgotten_joins_as_another(members):
         play.after(1)
         assert "F" not in play.group.static_ids  # with the old one the new one's mapping goes
         assert "F-2" in play.member_ids
+
+
+@by_rule(
+    "refused_instance_is_forgotten",
+    "outlasts",
+    {True: True, False: False},
+    among=lambda profile: not profile.instance_keeps_its_place,
+)
+def test_instance_outlasts_its_refused_member(outlasts):
+    """Up to 2.7, where the JoinGroup that is refused is of a version without instance ids.
+
+    Whoever returns for the instance, or removes it, is told of a failure, the member's own requests
+    that it is not known, and anybody else is fenced.
+    """
+    play, ids = overloaded()
+    calls = {
+        name: play.join(member_id, protocols=("range",), version=4)
+        for name, member_id in ids.items()
+    }
+    instance, *_ = [name for name, call in calls.items() if call.response == FULL]
+    stays, *_ = [name for name, call in calls.items() if call.response != FULL]
+    play.leave(("", stays))  # makes room
+    gone = ids[instance]
+    assert gone not in play.member_ids
+    assert play.group.static_ids.get(instance) == (gone if outlasts else None)
+    stranger = Error.FENCED_INSTANCE_ID if outlasts else Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat("stranger", instance=instance) is stranger
+    assert play.heartbeat(gone, instance=instance) is Error.UNKNOWN_MEMBER_ID
+    assert play.join(gone, instance=instance).error is Error.UNKNOWN_MEMBER_ID
+    for member_id in ("", gone):
+        left = play.leave((member_id, instance))
+        assert left.error is (Error.UNKNOWN_SERVER_ERROR if outlasts else Error.NONE)
+    back = play.join(instance=instance, protocols=("range",), version=5)
+    if outlasts:
+        assert back.error is Error.UNKNOWN_SERVER_ERROR
+    else:
+        assert play.id_of(instance) in play.member_ids
 
 
 @by_rule(

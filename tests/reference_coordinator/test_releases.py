@@ -112,6 +112,7 @@ def changed(before: str, after: str) -> set[str]:
             "2.5.0",
             {
                 "newcomers_have_sessions",
+                "failures_are_told_in_every_version",
                 "return_makes_completing_group_rebalance",
                 "describes_static_to_old_clients",
             },

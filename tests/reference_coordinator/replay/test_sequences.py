@@ -9,6 +9,7 @@ from reference_coordinator.profiles import Profile
 from reference_coordinator.releases import profile_for
 from reference_coordinator.replay import Replay, replay
 from reference_coordinator.replay.event_file import EventSequence, read
+from reference_coordinator.state import State
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "sequences"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.jsonl"))
@@ -76,3 +77,9 @@ def test_who_succeeds_a_leader_without_a_rebalance_is_told_by_the_next_answer() 
     later = replayed("2.4.1-scala-a-refused-leader-has-a-successor", last_to_rejoin_are_shed=True)
     assert outcome.bound["leader"] == 1
     assert later.violations
+
+
+def test_who_succeeds_a_leader_may_show_in_that_a_group_becomes_stable() -> None:
+    outcome = replayed("2.4.1-scala-a-successor-that-syncs-first")
+    assert outcome.bound["leader"] == 1
+    assert [move.after for move in outcome.moves][-1] is State.STABLE

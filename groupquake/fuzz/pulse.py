@@ -1,0 +1,74 @@
+"""When the broker, or the machine it shares with the fuzzer, stood still: felt by a pulse.
+
+Timers may run out late then and answers come late, which is not the coordinator's doing. The pulse
+is a witness of its own: it has a connection and a group that no sequence has.
+"""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from loadtest.wire import Connection, WireError
+
+EVERY_S = 0.05
+STILL_S = 0.25
+"""Longer than this without an answer, something stood still."""
+ANSWER_WITHIN_S = 60.0
+BEAT = {"groupId": "fuzz-pulse", "generationId": -1, "memberId": ""}
+
+
+@dataclass
+class Pulse:
+    """Asks a broker again and again, as long as the context lasts; one thread.
+
+    Times are those of `time.monotonic`, in s.
+    """
+
+    host: str
+    port: int
+    _stalls: list[tuple[float, float]] = field(default_factory=list)
+    _felt_s: float = field(default_factory=time.monotonic)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread = field(init=False)
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._felt_s = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End, with the answer that is waited for."""
+        self._over.set()
+        self._thread.join()
+
+    def stalls(self, from_s: float, until_s: float) -> list[tuple[float, float]]:
+        """List when something stood still, as far as that lies between two times."""
+        known = [*self._stalls, (self._felt_s, time.monotonic())]
+        cut = ((max(begun, from_s), min(ended, until_s)) for begun, ended in known)
+        return [(begun, ended) for begun, ended in cut if ended - begun > STILL_S]
+
+    def _run(self) -> None:
+        connection = Connection(self.host, self.port, "pulse")
+        try:
+            while not self._over.wait(EVERY_S):
+                connection.ask("HEARTBEAT", 0, BEAT, ANSWER_WITHIN_S)
+                self._feel()
+        except WireError:
+            return  # the broker is gone, as everybody finds out
+        finally:
+            connection.close()
+
+    def _feel(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._felt_s > STILL_S:
+            self._stalls.append((self._felt_s, now_s))
+        self._felt_s = now_s
