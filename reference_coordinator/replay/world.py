@@ -47,7 +47,7 @@ from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import answer_of, event_of
 from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, State
-from reference_coordinator.step import step
+from reference_coordinator.step import Step, step
 
 NO_CHOICES = Choices()
 
@@ -86,6 +86,7 @@ class World:
     odd: int = 0
     loose: bool = False
     excused: Mismatch | None = None
+    step: Step = step
 
     def fork(self) -> "World":
         """Copy what a step may change."""
@@ -127,7 +128,7 @@ class World:
         It is then as if by `take`; otherwise nothing has happened.
         """
         at_ms = max(self.now_ms, candidate.at_ms)
-        group, effects = step(self.group, event_of(seen, at_ms, NO_CHOICES), self.profile)
+        group, effects = self.step(self.group, event_of(seen, at_ms, NO_CHOICES), self.profile)
         if group is not self.group:
             return False
         last = effects[-1]
@@ -178,7 +179,7 @@ class World:
 
     def _step(self, event: Event, candidate: Candidate, excuse: str) -> Mismatch | None:
         before = self.group
-        self.group, effects = step(before, event, self.profile)
+        self.group, effects = self.step(before, event, self.profile)
         if self.group is before:  # then search tries no other place for it; see `search.explain`
             self.latest_ms = candidate.latest_ms
         elif _ids(self.group) != _ids(before):  # a timer of nobody does nothing
