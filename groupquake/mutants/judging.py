@@ -19,9 +19,13 @@ from reports.findings import Finding
 
 
 def found(recording: Recording, group: str) -> list[Finding]:
-    """Return every difference between what was observed of a group and what was due."""
+    """Return the differences between what was observed of a group and what was due.
+
+    All of them up to the first answer that is not explained: what comes after may follow from it.
+    """
     evidence = recording.evidence(group)
-    outcome = replay(evidence, recording.profile)
+    outcome = replay(evidence, recording.profile, first_alone=True)
+    until_ms = min((violation.at_ms for violation in outcome.violations), default=float("inf"))
     lines = {f"{line.broker}:{line.number}": line for line in recording.lines if line.request}
     asked = {}
     for seen in evidence.requests:
@@ -42,7 +46,8 @@ def found(recording: Recording, group: str) -> list[Finding]:
         timelines.compare_member_lines(recording, group, outcome),
     )
     waits = (seen.request.get("rebalanceTimeoutMs") or 0.0 for seen in evidence.requests)
-    return findings.around_kills(rows, recording.run.kills, {group: max(waits, default=0.0)})
+    first = [row for row in rows if row.at_ms <= until_ms]
+    return findings.around_kills(first, recording.run.kills, {group: max(waits, default=0.0)})
 
 
 def told_by(coordinator: Step, recording: Recording, group: str) -> Retold:
