@@ -27,7 +27,6 @@ ASSIGNED: dict[str, Assigned] = {
             "keeps_old_member_id": "KIP-345",
             "does_not_fence_heartbeats": "KIP-345",
             "tells_leader_of_itself_alone": CLASSIC,
-            "answers_follower_before_leader": CLASSIC,
         },
         ("batch-removal", "static"): {
             "answers_strangers_heartbeats": CLASSIC,
@@ -87,6 +86,7 @@ ASSIGNED: dict[str, Assigned] = {
             "does_not_tell_of_rebalances": CLASSIC,
             "rebalances_for_unchanged_follower": CLASSIC,
             "lets_leader_rejoin_quietly": CLASSIC,
+            "answers_follower_before_leader": CLASSIC,
             "keeps_generation": CLASSIC,
             "picks_another_leader": CLASSIC,
         },
