@@ -14,7 +14,13 @@ from groupquake import folders
 from groupquake.console import Console
 from groupquake.exits import Exit
 from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import PROFILE_NAMES, profile_for, profile_named
+from reference_coordinator.releases import (
+    KIP_345,
+    PROFILE_NAMES,
+    profile_for,
+    profile_named,
+    promised_by,
+)
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence
 from reference_coordinator.replay.counterexample import counterexample
@@ -84,7 +90,8 @@ def oracle() -> None:
 @click.option(
     "--profile",
     metavar="P",
-    help="Whose rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345. [the file's]",
+    help="Whose rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, what the proposal"
+    " promises of the release. [the file's]",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option(
@@ -176,8 +183,14 @@ def _judge_all(
 
 
 def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
-    """Replay a sequence, under the rules of the release that its header names if none are given."""
-    rules = rules or profile_for(sequence.kafka, sequence.coordinator)
+    """Replay a sequence, under the rules of the release that its header names if none are given.
+
+    What the proposal promises is promised of that release, if there is one.
+    """
+    own = profile_for(sequence.kafka, sequence.coordinator)
+    if rules is KIP_345 and own is not None:
+        rules = promised_by(own)
+    rules = rules or own
     if rules is None:
         raise UnknownRulesError(
             f"{name}:{sequence.line}: no profile for the {sequence.coordinator} coordinator of"

@@ -130,15 +130,34 @@ def _profiles(coordinator: str) -> dict[Release, Profile]:
 
 _BY_RELEASE = {coordinator: _profiles(coordinator) for coordinator in LINES}
 
-KIP_345 = Profile(
-    "kip-345",
-    describes_latest_client=True,
-    instance_keeps_its_place=True,
-    replaced_id_stays_pending_sync=False,
-    sync_timer_spares_statics=True,
-    every_return_is_stored=True,
-    changed_subscription_rebalances=True,
-)
+_PROMISE = "kip-345"
+
+PROMISES = {
+    # what no release keeps
+    "describes_latest_client": True,
+    "instance_keeps_its_place": True,
+    "replaced_id_stays_pending_sync": False,
+    "sync_timer_spares_statics": True,
+    "every_return_is_stored": True,
+    "changed_subscription_rebalances": True,
+    # what some do not: the table above says which, and why
+    "joins_update_timeouts": True,
+    "refused_instance_is_forgotten": False,
+    "return_is_stored": True,
+    "return_makes_completing_group_rebalance": True,
+    "return_may_change_protocol": True,
+    "store_answers_latest_return": False,
+    "unknown_instance_is_refused": True,
+}
+"""The rules of static membership, as KIP-345 promises them."""
+
+
+def promised_by(profile: Profile) -> Profile:
+    """Return the rules of a coordinator that is like this one and keeps what KIP-345 promises."""
+    return replace(profile, name=f"{_PROMISE}-{profile.name}", **PROMISES)  # type: ignore[arg-type]
+
+
+KIP_345 = replace(promised_by(Profile("newest")), name=_PROMISE)
 """What the proposal of static membership promises: the newest rules, without Kafka's departures."""
 
 KIP_423 = Profile("kip-423", join_reason_counts=True)
@@ -181,11 +200,14 @@ def default_coordinator(version: str) -> str:
 def profile_named(name: str) -> Profile | None:
     """Find a profile by its name, or by a full release such as `4.3.0` or `3.9.1-scala`.
 
-    Without a suffix, a release stands for the coordinator that it runs by default. None where the
-    oracle has none.
+    Without a suffix, a release stands for the coordinator that it runs by default; with `kip-345-`
+    before it, for what the proposal promises of that. None where the oracle has none.
     """
     if name in PROFILES:
         return PROFILES[name]
+    if name.startswith(f"{_PROMISE}-"):
+        base = profile_named(name.removeprefix(f"{_PROMISE}-"))
+        return None if base is None else promised_by(base)
     release = re.fullmatch(rf"{_VERSION}(-(?P<coordinator>\w+))?", name)
     if release is None:
         return None

@@ -116,7 +116,7 @@ def _outcome() -> Column:
             unlike("members")
             | unlike("assigned_members")
             | unlike("static_members")
-            | unlike("leader")
+            | (unlike("leader") & o("leader").isNotNull())  # before 3.0 no line names it
             | unlike("ended_as"),
             "wrong_members",
         )

@@ -8,7 +8,7 @@ from typing import Any, cast
 from reference_coordinator.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.errors import EvidenceError
-from reports.grammar import GRAMMARS, Grammar
+from reports.grammar import GRAMMARS, Grammar, grammar_of
 from reports.journal import Entry, read
 from reports.json_form import Form, lacks, parse
 from scenarios import Experiment, ScenarioError, load
@@ -60,7 +60,7 @@ class RunFolder:
         """The lines that the run's coordinators write."""
         coordinator = self.environment["coordinator"]
         try:
-            return GRAMMARS[coordinator]
+            return grammar_of(self.environment["kafka_version"], coordinator)
         except KeyError:
             raise EvidenceError(
                 f"{self.path}/environment.json: no coordinator is called {coordinator!r};"

@@ -37,10 +37,10 @@ class Line:
 
 LINES = (
     Line("2.4-2.7", (2, 4), (2, 8), ("scala",), judged=False),
-    Line("2.8-3.2", (2, 8), (3, 3), ("scala",), judged=False),
+    Line("2.8-3.2", (2, 8), (3, 3), ("scala",), judged=True),
     # 3.7 has the Java coordinator too, but an early one that never unloads a group.
-    Line("3.3-3.7", (3, 3), (3, 8), ("scala",), judged=False),
-    Line("3.8", (3, 8), (3, 9), ("scala", "java"), judged=False),
+    Line("3.3-3.7", (3, 3), (3, 8), ("scala",), judged=True),
+    Line("3.8", (3, 8), (3, 9), ("scala", "java"), judged=True),
     Line("3.9", (3, 9), (3, 10), ("scala", "java"), judged=True),
     # 4.0 has the Scala coordinator still, but its lines are not collected under log4j2.
     Line("4.x", (4, 0), (5, 0), ("java",), judged=True),

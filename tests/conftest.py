@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 
 import pytest
 
@@ -18,6 +19,12 @@ QUIET = (
     "--disable-sync",
 )
 """Options of a Chromium that talks to nobody but the page under test."""
+
+
+def pytest_configure() -> None:
+    """Let processes under test hear SIGINT, though a shell starts background jobs deaf to it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """`groupquake run`: an experiment on a real cluster, to its verdict."""
 
 import secrets
+import shlex
 from pathlib import Path
 
 import click
@@ -72,6 +73,9 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
 )
 @click.option("--keep", is_flag=True, help="Leave the cluster up at the end, until Ctrl-C.")
 @click.option(
+    "--no-report", is_flag=True, help="Only gather the evidence, for `groupquake report` to judge."
+)
+@click.option(
     "--runs",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
@@ -100,6 +104,7 @@ def run(
     ports: tuple[int, ...] | None,
     *,
     keep: bool,
+    no_report: bool,
     runs: Path,
     page: bool,
     web_port: int,
@@ -119,7 +124,8 @@ def run(
     if kafka_home and kind != "process":
         raise click.UsageError("--kafka-home is for --cluster process")
     place = Place(kind, kafka_home, image, ports)
-    find_java()  # for Spark, wherever the brokers live; better told now than after the run
+    if not no_report:
+        find_java()  # for Spark, wherever the brokers live; better told now than after the run
     options = [f"--cluster={kind}"] if kind != KINDS[0] else []
     options += [f"--image={image}"] if image else []
     options += [f"--kafka-home={kafka_home.resolve()}"] if kafka_home else []
@@ -128,6 +134,8 @@ def run(
     if page:
         if keep:
             raise click.UsageError("--keep does not go with --ui, which may start several runs")
+        if no_report:
+            raise click.UsageError("--no-report does not go with --ui, which shows the verdict")
         more = [*options, f"--runs={runs}", f"--master={master}"]
         ui.become_locust(web_port, name, kafka, coordinator, seed, more)
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
@@ -141,14 +149,18 @@ def run(
     console.progress(f"run folder {folder}")
     runner = Runner(experiment, plan, folder, place, keep, console.progress, SIGNALS)
     try:
-        return _verdict(runner, attach, master, console)
+        _gather(runner, attach, console)
+        if no_report:
+            console.result(f"not judged yet: groupquake report {shlex.quote(str(folder))}")
+            return Exit.PASS
+        return judge(folder, master, console)
     except AbortedError as error:
         left = "stopped, nothing left broken; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
 
 
-def _verdict(runner: Runner, attach: int | None, master: str, console: Console) -> Exit:
-    """Run it, and judge what came of it."""
+def _gather(runner: Runner, attach: int | None, console: Console) -> None:
+    """Run it, so that its evidence is complete."""
     outcome = runner.run() if attach is None else run_attached(runner, attach)
     if outcome.unhealed:
         raise NotHealedError(
@@ -158,4 +170,3 @@ def _verdict(runner: Runner, attach: int | None, master: str, console: Console) 
         raise AbortedError(outcome.aborted)
     if outcome.error is not None:
         console.progress(f"the plan was cut short: {outcome.error}")
-    return judge(runner.folder, master, console)

@@ -93,7 +93,7 @@ class Recording:
         content: dict[str, Any] = json.loads((self.folder / "environment.json").read_text())
         return content
 
-    @property
+    @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""
         environment = self.environment

@@ -7,7 +7,9 @@ from itertools import count
 
 from groupquake.mutants.recording import Line, Recording
 from groupquake.mutants.storyteller import Told
+from reference_coordinator.profiles import Profile
 from reports.ingest import EVENT
+from reports.run_folder import RunFolder
 
 ABOUT_NO_GROUP = frozenset({
     "starting", "started", "shutting_down", "shut_down", "elected", "resigned",
@@ -27,6 +29,16 @@ class Retold(Recording):
 
     original: Recording
     story: tuple[Told, ...]
+
+    @property
+    def run(self) -> RunFolder:
+        """What the folder tells beside the logs, read but once for all stories."""
+        return self.original.run
+
+    @property
+    def profile(self) -> Profile:
+        """The rules that the brokers keep."""
+        return self.original.profile
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:

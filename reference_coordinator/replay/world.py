@@ -263,8 +263,7 @@ class World:
         if seen is None or seen.response is None:
             return None
         self.yields.answered.append(seen.id)
-        observed = answer_of(seen)
-        ours = as_sent(answer.response, seen.api_version)
+        observed, ours = answer_of(seen), as_sent(answer.response, seen.api_version)
         if self.unnamed:
             ours = self._name(ours, observed)
         unequal = differences(ours, observed)
@@ -344,8 +343,7 @@ class World:
 
     def _written(self, seen: Observed) -> Error:
         """Bind the outcome of a write."""
-        outcome = self._outcome(seen)
-        if outcome is not Error.NONE:
+        if (outcome := self._outcome(seen)) is not Error.NONE:
             self.yields.bind("failed_write")
         return outcome
 
@@ -374,8 +372,8 @@ class World:
         found = offers(self.group, self.parked.values(), self.unnamed, seen)
         if candidate is None:
             return found
-        leader = candidate.leader or found.leader
-        return replace(found, leader=leader, protocol=candidate.protocol or found.protocol)
+        leader, protocol = candidate.leader or found.leader, candidate.protocol or found.protocol
+        return replace(found, leader=leader, protocol=protocol)
 
     def next_writes(self) -> list[str]:
         """Name the writes that may be done next: they keep their order where answers wait for it.

@@ -1,4 +1,4 @@
-"""What the Scala coordinator writes: Kafka 3.9, seen on live brokers.
+"""What the Scala coordinator writes from 3.0 on: Kafka 3.2, 3.8 and 3.9, seen on live brokers.
 
 Template names are those of the Java coordinator: a line means the same, whoever wrote it.
 """
@@ -154,7 +154,8 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     _coordinator(
         "left",
-        rf"Member {_MEMBER} has left group (.+) through explicit `LeaveGroup`; client reason: .*",
+        rf"Member {_MEMBER} has left group (.+) through explicit `LeaveGroup`"
+        r"(?: request|; client reason: .*)",  # until and from 3.2 on (KIP-800)
         "member",
         "group",
     ),
@@ -327,4 +328,4 @@ SCALA = Grammar(
     first_words="]: Starting up.",
     last_template="shut_down",
 )
-"""The Scala coordinator of Kafka 3.9."""
+"""The Scala coordinator of Kafka 3.x."""

@@ -149,9 +149,10 @@ def test_a_port_in_use(groupquake: Command, small: Path, port: int) -> None:
 
 
 def test_what_does_not_go_with_a_page(groupquake: Command, small: Path) -> None:
-    done = groupquake("run", small, "--ui", "--keep")
-    assert done.code == 64
-    assert "--keep does not go with --ui" in done.err
+    for option in ("--keep", "--no-report"):
+        done = groupquake("run", small, "--ui", option)
+        assert done.code == 64
+        assert f"{option} does not go with --ui" in done.err
     unknown = groupquake("run", "demmo", "--ui")
     assert unknown.code == 64
     assert "did you mean 'demo'?" in unknown.err

@@ -8,12 +8,15 @@ from reference_coordinator.errors import Error
 from reference_coordinator.profiles import Profile
 from reference_coordinator.releases import (
     JAVA,
+    KIP_345,
     NEWEST,
     PROFILE_NAMES,
     PROFILES,
+    PROMISES,
     SCALA,
     profile_for,
     profile_named,
+    promised_by,
 )
 
 RULES = {field.name for field in fields(Profile)} - {"name", "settings"}
@@ -200,6 +203,34 @@ def test_what_the_proposals_promise_beyond_the_newest_release():
     listed = {change.rule for change in (*SCALA, *JAVA)}
     assert listed.isdisjoint(departures | {"join_reason_counts"})
     assert listed | departures | {"join_reason_counts"} == RULES
+
+
+def test_what_kip_345_promises_of_an_old_release():
+    """Its defects in the matter are gone; all else is as it is, other defects included."""
+    promised = promised_by(PROFILES["2.4.1"])
+    changed_by_it = {
+        rule for rule in RULES if getattr(promised, rule) != getattr(PROFILES["2.4.1"], rule)
+    }
+    assert changed_by_it == {
+        "describes_latest_client",
+        "instance_keeps_its_place",
+        "replaced_id_stays_pending_sync",
+        "sync_timer_spares_statics",
+        "every_return_is_stored",
+        "changed_subscription_rebalances",
+        "joins_update_timeouts",
+        "refused_instance_is_forgotten",
+        "return_is_stored",
+        "return_makes_completing_group_rebalance",
+        "return_may_change_protocol",
+        "unknown_instance_is_refused",
+    }
+    assert promised.settings == PROFILES["2.4.1"].settings
+    assert profile_named("kip-345-2.4.1") == profile_named(promised.name) == promised
+    assert profile_named("kip-345-3.9.1-java") == promised_by(PROFILES["3.9-java"])
+    assert profile_named("kip-345-9.9") is None
+    assert replace(promised_by(NEWEST), name="kip-345") == KIP_345
+    assert set(PROMISES) <= RULES
 
 
 @pytest.mark.parametrize("changes", [SCALA, JAVA], ids=["scala", "java"])

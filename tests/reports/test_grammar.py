@@ -1,10 +1,11 @@
-"""Lines that the recordings do not hold: a run meets them when a write fails."""
+"""Lines that the recordings do not hold: of failed writes, and of other releases."""
 
 import re
 
 import pytest
 
-from reports.grammar import GRAMMARS
+from reports.grammar import GRAMMARS, Grammar, grammar_of
+from reports.grammar.scala import SCALA
 
 MANAGER = "kafka.coordinator.group.GroupMetadataManager"
 SERVICE = "kafka.coordinator.group.GroupCoordinator"
@@ -55,13 +56,103 @@ SAMPLES = [
 ]
 
 
+GROUP = "kafka.coordinator.group.GroupMetadata"
+NEW, OLD = (f"static-6-{n:08}-7972-404a-b410-0a3e924e4948" for n in (2, 1))
+
+BEFORE_3 = [
+    # seen on 2.8.1
+    (
+        SERVICE,
+        (
+            f"Dynamic Member with specific member id {NEW} joins group g in Stable state."
+            " Adding to the group now."
+        ),
+        "pending_joins",
+        (NEW, "g"),
+    ),
+    (
+        SERVICE,
+        (
+            "Static Member with unknown member id joins group g in PreparingRebalance state."
+            f" Created a new member id {NEW} for this member and add to the group."
+        ),
+        "static_added",
+        ("g", NEW),
+    ),
+    (
+        SERVICE,
+        f"Adding new static member Some(static-6) to group g with member id {NEW}.",
+        "static_mapped",
+        ("static-6", "g", NEW),
+    ),
+    (
+        SERVICE,
+        (
+            "Static member Some(static-6) of group g with unknown member id rejoins, assigning new"
+            f" member id {NEW}, while old member id {OLD} will be removed."
+        ),
+        "static_replaced",
+        ("static-6", "g", OLD),
+    ),
+    (
+        SERVICE,
+        (
+            f"Member[group.instance.id None, member.id {NEW}] in group g has left,"
+            " removing it from the group"
+        ),
+        "left",
+        (NEW, "g"),
+    ),
+    (
+        SERVICE,
+        (
+            "Assignment received from leader for group g for generation 7. The group has 8 members,"
+            " 3 of which are static."
+        ),
+        "assignment",
+        ("g", "7", "8", "3"),
+    ),
+    # as Kafka's source has them (2.8)
+    (SERVICE, f"Pending member {NEW} is leaving group g.", "pending_left", (NEW, "g")),
+    (
+        GROUP,
+        (
+            f"given member.id {OLD} is identified as a known static member static-6, but not"
+            f" matching the expected member.id Some({NEW}) during sync-group, will respond with"
+            " instance fenced error"
+        ),
+        "fenced",
+        (OLD, "static-6"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("logger", "message", "name", "fields"), BEFORE_3)
+def test_the_scala_coordinator_before_3_0(
+    logger: str, message: str, name: str, fields: tuple[str, ...]
+) -> None:
+    assert told_by(grammar_of("2.8.1", "scala"), logger, message) == [(name, fields)]
+    assert told_by(grammar_of("3.0.0", "scala"), logger, message) == []
+
+
+def test_what_is_left_of_leaving_before_client_reasons() -> None:
+    """KIP-800, 3.2."""
+    member = f"MemberMetadata(memberId={NEW}, groupInstanceId=None, clientId=c)"
+    left = f"Member {member} has left group g through explicit `LeaveGroup`"
+    for how in (" request", "; client reason: not provided"):
+        assert told_by(SCALA, SERVICE, left + how) == [("left", (NEW, "g"))]
+
+
+def told_by(grammar: Grammar, logger: str, message: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [
+        (template.name, match.groups())
+        for template in grammar.templates
+        if logger in template.loggers and (match := re.match(template.regex, message))
+    ]
+
+
 @pytest.mark.parametrize(("coordinator", "logger", "message", "name", "fields"), SAMPLES)
 def test_a_failed_write_is_understood(
     coordinator: str, logger: str, message: str, name: str, fields: tuple[str, ...]
 ) -> None:
-    told = [
-        (template.name, match.groups())
-        for template in GRAMMARS[coordinator].templates
-        if logger in template.loggers and (match := re.match(template.regex, message))
-    ]
-    assert told == [(name, fields)]
+    assert told_by(GRAMMARS[coordinator], logger, message) == [(name, fields)]

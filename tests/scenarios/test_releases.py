@@ -40,10 +40,11 @@ def test_the_coordinators_of_a_release(version: str, default: str, others: list[
 
 @pytest.mark.parametrize("version", ["2.3.1", "3.10.0", "3.90.0", "5.0.0"])
 def test_any_other_release_is_refused_with_those_that_are_supported(version: str) -> None:
-    runnable = r"2\.4-2\.7, 2\.8-3\.2, 3\.3-3\.7, 3\.8, 3\.9 or 4\.x"
+    judged = r"2\.8-3\.2, 3\.3-3\.7, 3\.8, 3\.9 or 4\.x"
+    runnable = rf"2\.4-2\.7, {judged}"
     with pytest.raises(ValueError, match=rf"Kafka {version} is not supported; use {runnable}$"):
         line_of(version)
-    with pytest.raises(ValueError, match=rf"Kafka {version} is not supported; use 3\.9 or 4\.x$"):
+    with pytest.raises(ValueError, match=rf"Kafka {version} is not supported; use {judged}$"):
         require_judged(version)
 
 
@@ -55,9 +56,11 @@ def test_a_release_has_three_numbers(version: str) -> None:
             check(version)
 
 
-@pytest.mark.parametrize("version", ["2.4.1", "2.8.1", "3.2.3", "3.6.2", "3.8.1"])
+@pytest.mark.parametrize("version", ["2.4.1", "2.7.2"])
 def test_a_release_whose_logs_cannot_be_judged_is_refused_to_experiments(version: str) -> None:
-    refusal = f"Kafka {version} writes logs that cannot be judged; use 3.9 or 4.x"
+    refusal = (
+        f"Kafka {version} writes logs that cannot be judged; use 2.8-3.2, 3.3-3.7, 3.8, 3.9 or 4.x"
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(refusal)}$"):
         require_judged(version)
     with pytest.raises(ScenarioError, match=re.escape(f"cluster.version: {refusal}")):

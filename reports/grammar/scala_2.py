@@ -1,0 +1,89 @@
+"""What the Scala coordinator wrote before 3.0: Kafka 2.8, seen on live brokers.
+
+3.0 worded anew what happens to members, and names the leader; the rest has stayed.
+"""
+
+from dataclasses import replace
+
+from reports.grammar.form import Template
+from reports.grammar.scala import COORDINATOR, GROUP, SCALA
+
+_REWORDED: tuple[Template, ...] = (
+    Template(
+        "assignment",
+        (COORDINATOR,),
+        r"^Assignment received from leader for group (.+) for generation (\d+)\. "
+        r"The group has (\d+) members, (\d+) of which are static\.$",
+        ("group", "generation", "members", "static_members"),
+    ),
+    Template(
+        "pending_joins",
+        (COORDINATOR,),
+        r"^Dynamic Member with specific member id (.+) joins group (.+) in \w+ state\. "
+        r"Adding to the group now\.$",
+        ("member", "group"),
+    ),
+    Template(
+        "static_added",
+        (COORDINATOR,),
+        r"^Static Member with unknown member id joins group (.+) in \w+ state\. "
+        r"Created a new member id (.+) for this member and add to the group\.$",
+        ("group", "member"),
+    ),
+    Template(
+        "static_replaced",
+        (COORDINATOR,),
+        r"^Static member Some\((.+)\) of group (.+) with unknown member id rejoins, assigning new "
+        r"member id .+, while old member id (.+) will be removed\.$",
+        ("instance", "group", "member"),
+    ),
+    Template(
+        "left",
+        (COORDINATOR,),
+        r"^Member\[group\.instance\.id .+, member\.id (.+)\] in group (.+) has left, "
+        r"removing it from the group$",
+        ("member", "group"),
+    ),
+    Template(
+        "pending_left",
+        (COORDINATOR,),
+        r"^Pending member (.+) is leaving group (.+)\.$",
+        ("member", "group"),
+    ),
+    Template(
+        "fenced",
+        (GROUP,),
+        r"^given member\.id (.*) is identified as a known static member (.+), but not matching the "
+        r"expected member\.id .* during [\w-]+, will respond with instance fenced error$",
+        ("member", "instance"),
+    ),
+)
+
+_GONE: tuple[Template, ...] = (
+    Template(
+        "static_mapped",
+        (COORDINATOR,),
+        r"^Adding new static member Some\((.+)\) to group (.+) with member id (.+)\.$",
+        ("instance", "group", "member"),
+    ),
+)
+"""Lines that nobody writes any more."""
+
+_REASONS = {
+    "leader_rejoin": r"^leader (.+) re-joining group during ",
+    "leave": r"^removing member (.+) on LeaveGroup",
+    "assignment_error": r"^error when storing group assignment during SyncGroup \(member: (.+)\)",
+}
+
+_ANEW = {template.name for template in _REWORDED}
+
+SCALA_2 = replace(
+    SCALA,
+    templates=(
+        *(template for template in SCALA.templates if template.name not in _ANEW),
+        *_REWORDED,
+        *_GONE,
+    ),
+    reasons=tuple((name, _REASONS.get(name, regex)) for name, regex in SCALA.reasons),
+)
+"""The Scala coordinator of Kafka 2.8."""
