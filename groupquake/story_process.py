@@ -12,7 +12,7 @@ from groupquake.load_process import environment
 from loadtest.tether import tethered
 from scenarios import Experiment
 
-END_S = 60.0
+END_S = 180.0
 """How long after the last phase a story may go on."""
 
 

@@ -41,7 +41,7 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
     coordinator without that rule would have logged it, and judged. And in the oracle: what real
     brokers answered must contradict it.
 
-    Evidence is made by `groupquake run NAME --seed N --runs DIR` and `groupquake dev fuzz`.
+    Evidence is made by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.
     """
     runs, events = evidence or KEPT / "runs", sequences or KEPT / "traces"
     for folder in (runs, events):

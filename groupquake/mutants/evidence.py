@@ -50,7 +50,9 @@ def keep(runs: Path, target: Path, seeds: int) -> None:
             latest = {
                 int(run.environment["seed"]): run
                 for run in sorted(mine, key=lambda run: str(run.environment.get("started_at")))
-                if run.run.came_to_its_end and int(run.environment["seed"]) <= seeds
+                if run.run.came_to_its_end
+                and not run.run.failures
+                and int(run.environment["seed"]) <= seeds
             }
             with tarfile.open(target / f"{name}.tar.xz", "w:xz", preset=9) as archive:
                 for seed, run in sorted(latest.items()):

@@ -23,7 +23,7 @@ def found(recording: Recording, group: str) -> list[Finding]:
 
     All of them up to the first answer that is not explained: what comes after may follow from it.
     """
-    evidence = recording.evidence(group)
+    evidence = recording.evidence_with_faults(group)
     outcome = replay(evidence, recording.profile, first_alone=True)
     until_ms = min((violation.at_ms for violation in outcome.violations), default=float("inf"))
     lines = {f"{line.broker}:{line.number}": line for line in recording.lines if line.request}

@@ -9,7 +9,7 @@ import lzma
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from itertools import pairwise
@@ -242,9 +242,11 @@ class Recording:
             tuple(sorted(requests, key=_time)),
             tuple(sorted(filter(None, hints), key=_time)),
             tuple(sorted(servings, key=_time)),
-            self.run.stalls,
-            self.run.outages,
         )
+
+    def evidence_with_faults(self, group: str) -> Evidence:
+        """Collect what is known of a group, also of when its brokers stood still or were down."""
+        return replace(self.evidence(group), stalls=self.run.stalls, outages=self.run.outages)
 
     def reason(self, line: Line) -> tuple[str, str]:
         """Return the class of a "Preparing" line's reason, and the member that it names."""

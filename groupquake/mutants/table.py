@@ -95,7 +95,9 @@ def is_told(mutant: str, run: Recording) -> bool:
 
 def is_contradicted(mutant: str, run: Recording, group: str) -> bool:
     """Say whether a mutant as the oracle cannot explain a group's evidence as it was."""
-    told = replay(run.evidence(group), run.profile, first_alone=True, step=MUTANTS[mutant])
+    told = replay(
+        run.evidence_with_faults(group), run.profile, first_alone=True, step=MUTANTS[mutant]
+    )
     return told.proven
 
 
