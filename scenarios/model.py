@@ -115,6 +115,7 @@ Story = Literal[
     "forming",
     "silent",
     "mixed",
+    "elsewhere",
 ]
 
 

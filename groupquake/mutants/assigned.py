@@ -43,7 +43,6 @@ ASSIGNED: dict[str, Assigned] = {
             "forgets_assignments": CLASSIC,
             "forgets_the_generation": CLASSIC,
             "rebalances_what_it_loads": CLASSIC,
-            "speaks_without_office": CLASSIC,
         },
         ("failover-with-losses", "mixed"): {
             "has_no_initial_delay": "KIP-134",
@@ -104,6 +103,9 @@ ASSIGNED: dict[str, Assigned] = {
         },
         ("protocol-corners", "forming"): {
             "does_not_extend_initial_delay": "KIP-134",
+        },
+        ("protocol-corners", "elsewhere"): {
+            "speaks_without_office": CLASSIC,
         },
         ("protocol-corners", "silent"): {
             "never_evicts_the_unsynced": "KAFKA-12890",

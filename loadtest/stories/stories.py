@@ -345,6 +345,19 @@ async def mixed(group: Group) -> None:
     await beat(0.5, s, d)
 
 
+async def elsewhere(group: Group) -> None:
+    """A broker that does not coordinate the group is asked what its coordinator would answer."""
+    a, b = group.static("a"), group.static("b")
+    await form(a, b)
+    lost = group.static("b")
+    lost.member_id, lost.generation = b.member_id, b.generation
+    lost.wire.port = next(p for id_, p in group.ports.items() if id_ != group.coordinator)
+    for _ in range(3):
+        await lost.heartbeat(NOT_COORDINATOR)
+        await lost.commit(NOT_COORDINATOR)
+        await beat(0.5, a, b)
+
+
 async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
     """The coordinator is killed: its successor knows everybody, and every session begins anew."""
     a, b, c = (group.static(name) for name in "abc")
@@ -387,4 +400,5 @@ async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
 
 STORIES = (
     fencing, returning, removal, sessions, absent, leading, pending, full, forming, silent, mixed,
+    elsewhere,
 )  # fmt: skip
