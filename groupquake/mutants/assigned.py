@@ -29,7 +29,6 @@ ASSIGNED: dict[str, Assigned] = {
             "tells_leader_of_itself_alone": CLASSIC,
         },
         ("batch-removal", "static"): {
-            "answers_strangers_heartbeats": CLASSIC,
             "removes_the_first_alone": "KIP-345",
             "calls_ghosts_removed": "KIP-345",
             "knows_no_instances": "KIP-345",
@@ -58,6 +57,7 @@ ASSIGNED: dict[str, Assigned] = {
         },
         ("protocol-corners", "removal"): {
             "does_not_fence_leaves": "KIP-345",
+            "answers_strangers_heartbeats": CLASSIC,
         },
         ("protocol-corners", "returning"): {
             "calls_the_replaced_unknown": "KIP-345",

@@ -5,27 +5,51 @@ The oracle and the rules of what is a root and what is proven are those of `grou
 by side in plain Python, because this is done hundreds of times.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from groupquake.mutants import timelines
 from groupquake.mutants.recording import Recording
 from groupquake.mutants.retold import Retold
 from groupquake.mutants.storyteller import Storyteller
-from reference_coordinator.replay import replay
+from groupquake.mutants.timelines import Row
+from reference_coordinator.replay import Evidence, Replay, replay
 from reference_coordinator.step import Step
 from reports import findings
 from reports.findings import Finding
 
 
 def found(recording: Recording, group: str) -> list[Finding]:
-    """Return the differences between what was observed of a group and what was due.
+    """Return every difference between what was observed of a group and what was due."""
+    evidence = recording.evidence_with_faults(group)
+    outcome = replay(evidence, recording.profile)
+    return _findings(
+        recording,
+        evidence,
+        outcome,
+        timelines.compare(timelines.observed(recording, group), timelines.expected(group, outcome)),
+        timelines.compare_member_lines(recording, group, outcome),
+    )
 
-    All of them up to the first answer that is not explained: what comes after may follow from it.
+
+def fails(recording: Recording, group: str) -> bool:
+    """Say whether what is told of a group makes a verdict `fail`.
+
+    One answer that is proven wrong does; what comes after it need not be explained.
     """
     evidence = recording.evidence_with_faults(group)
     outcome = replay(evidence, recording.profile, first_alone=True)
-    until_ms = min((violation.at_ms for violation in outcome.violations), default=float("inf"))
+    return bool(proven(_findings(recording, evidence, outcome)) or proven(found(recording, group)))
+
+
+def _findings(
+    recording: Recording,
+    evidence: Evidence,
+    outcome: Replay,
+    rebalances: Sequence[Row] = (),
+    member_lines: Sequence[Row] = (),
+) -> list[Finding]:
+    """Put unexplained answers and lines that do not match into one list, as a report does."""
     lines = {f"{line.broker}:{line.number}": line for line in recording.lines if line.request}
     asked = {}
     for seen in evidence.requests:
@@ -39,15 +63,11 @@ def found(recording: Recording, group: str) -> list[Finding]:
             "file": f"brokers/{seen.broker}/group.log",
             "line": line.number,
         }
-    rows = findings.collect(
-        [{"group": group, **asdict(violation)} for violation in outcome.violations],
-        asked,
-        timelines.compare(timelines.observed(recording, group), timelines.expected(group, outcome)),
-        timelines.compare_member_lines(recording, group, outcome),
-    )
+    violations = [{"group": evidence.group, **asdict(one)} for one in outcome.violations]
+    every = findings.collect(violations, asked, rebalances, member_lines)
     waits = (seen.request.get("rebalanceTimeoutMs") or 0.0 for seen in evidence.requests)
-    first = [row for row in rows if row.at_ms <= until_ms]
-    return findings.around_kills(first, recording.run.kills, {group: max(waits, default=0.0)})
+    longest = {evidence.group: max(waits, default=0.0)}
+    return findings.around_kills(every, recording.run.kills, longest)
 
 
 def told_by(coordinator: Step, recording: Recording, group: str) -> Retold:

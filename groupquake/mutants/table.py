@@ -88,9 +88,11 @@ def breaks(mutant: str) -> str:
 
 
 def is_told(mutant: str, run: Recording) -> bool:
-    """Say whether a mutant is caught as a lie about a run."""
-    lie = judging.told_by(MUTANTS[mutant], run, ASSIGNED[mutant].group)
-    return bool(judging.proven(judging.found(lie, ASSIGNED[mutant].group)))
+    """Say whether a mutant is caught as a lie about a run; never where that lacks the group."""
+    group = ASSIGNED[mutant].group
+    if group not in run.groups:
+        return False
+    return judging.fails(judging.told_by(MUTANTS[mutant], run, group), group)
 
 
 def is_contradicted(mutant: str, run: Recording, group: str) -> bool:
