@@ -26,6 +26,7 @@ ASSIGNED: dict[str, Assigned] = {
             "takes_returning_static_for_new": "KIP-345",
             "keeps_old_member_id": "KIP-345",
             "does_not_fence_heartbeats": "KIP-345",
+            "has_no_initial_delay": "KIP-134",
             "tells_leader_of_itself_alone": CLASSIC,
         },
         ("batch-removal", "static"): {
@@ -44,7 +45,6 @@ ASSIGNED: dict[str, Assigned] = {
             "rebalances_what_it_loads": CLASSIC,
         },
         ("failover-with-losses", "mixed"): {
-            "has_no_initial_delay": "KIP-134",
             "forgets_dynamic_members": CLASSIC,
             "starts_no_sessions": CLASSIC,
             "does_not_store_new_id": "KAFKA-10284",

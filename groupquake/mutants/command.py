@@ -50,6 +50,7 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
     recordings = [file.parent for file in sorted(KEPT.glob("*/environment.json"))]
     console = Console()
     with runs_in(runs) as found:
+        recordings += [run.folder for mine in found.values() for run in mine]
         table = work_out(found, traces.read_all(events), recordings, console.progress)
     Console.result(json.dumps(_as_dict(table), indent=2) if as_json else _as_text(table))
     return Exit.PASS if table.good else Exit.FAIL

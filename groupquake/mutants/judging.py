@@ -23,12 +23,15 @@ def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between what was observed of a group and what was due."""
     evidence = recording.evidence_with_faults(group)
     outcome = replay(evidence, recording.profile)
+    seen = timelines.observed(recording, group)
+    rebalances = timelines.compare(seen, timelines.expected(group, outcome))
+    member_lines = timelines.compare_member_lines(recording, group, outcome)
     return _findings(
         recording,
         evidence,
         outcome,
-        timelines.compare(timelines.observed(recording, group), timelines.expected(group, outcome)),
-        timelines.compare_member_lines(recording, group, outcome),
+        [_anchored(recording, row, "expected_started_ms") for row in rebalances],
+        [_anchored(recording, row, "due_ms") for row in member_lines],
     )
 
 
@@ -68,6 +71,18 @@ def _findings(
     waits = (seen.request.get("rebalanceTimeoutMs") or 0.0 for seen in evidence.requests)
     longest = {evidence.group: max(waits, default=0.0)}
     return findings.around_kills(every, recording.run.kills, longest)
+
+
+def _anchored(recording: Recording, row: Row, due: str) -> Row:
+    """Give what is missing a place: the last line about its group before it should have been."""
+    if row["line"] is not None:
+        return row
+    lines = (line for line in recording.lines if line.fields.get("group") == row["group"])
+    before = [line for line in lines if line.at_ms <= row[due]]
+    if not before:
+        return row
+    last = max(before, key=lambda line: line.at_ms)
+    return {**row, "broker": last.broker, "line": last.number}
 
 
 def told_by(coordinator: Step, recording: Recording, group: str) -> Retold:
