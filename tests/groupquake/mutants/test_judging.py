@@ -8,7 +8,6 @@ from reference_coordinator.step import step
 from tests.recorded.logs import RECORDINGS
 from tests.reports.test_lies import LIES
 
-
 OTHERWISE = {"keeps_generation": "rebalances with one old generation are paired otherwise"}
 
 
