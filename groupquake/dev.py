@@ -6,6 +6,7 @@ from chaos.clusters import image as images
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.fuzz.command import fuzz
+from groupquake.mutants.command import mutants
 from scenarios.model import Cluster
 
 
@@ -15,6 +16,7 @@ def dev() -> None:
 
 
 dev.add_command(fuzz)
+dev.add_command(mutants)
 
 
 @dev.group()

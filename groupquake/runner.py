@@ -21,7 +21,7 @@ from chaos.members import Members
 from chaos.patience import patiently
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import load_process
+from groupquake import load_process, story_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.signals import Signals
@@ -123,6 +123,9 @@ class Runner:
                 progress=self.progress,
             )
             with (
+                story_process.telling(
+                    self.folder, cluster.bootstrap, self.experiment, self.plan.seed, journal
+                ),
                 self.signals.ordering(lambda name: self._abort(controller, name)),
                 self.signals.stopping(lambda: self._stop(controller)),
             ):

@@ -4,7 +4,7 @@ Heartbeat and SyncGroup are decided here.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from reference_coordinator.admin import delete, describe, remove_group
 from reference_coordinator.changing import changed
@@ -49,6 +49,17 @@ FIRST_SYNC_WITH_PROTOCOL = 5
 """From this SyncGroup version on type and name of the protocol have to be given (KIP-559)."""
 
 NO_CHOICES = Choices()
+
+
+class Step(Protocol):
+    """The form of `step`, and of coordinators that break a rule of it."""
+
+    __name__: str
+
+    def __call__(
+        self, group: Group, event: Event, profile: Profile
+    ) -> tuple[Group, tuple[Effect, ...]]:
+        """Decide what one event does to a group."""
 
 
 def step(group: Group, event: Event, profile: Profile) -> tuple[Group, tuple[Effect, ...]]:

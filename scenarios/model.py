@@ -103,12 +103,31 @@ class Group(Part):
     members: Annotated[tuple[Members, ...], Field(min_length=1)]
 
 
+Story = Literal[
+    "fencing",
+    "returning",
+    "removal",
+    "sessions",
+    "absent",
+    "leading",
+    "pending",
+    "full",
+    "forming",
+    "silent",
+    "mixed",
+    "elsewhere",
+]
+
+
 class Workload(Part):
     """Everything that uses the cluster."""
 
     topics: Annotated[tuple[Topic, ...], Field(min_length=1)]
     producers: tuple[Producer, ...] = ()
     groups: Annotated[tuple[Group, ...], Field(min_length=1)]
+    stories: tuple[Story, ...] = ()
+    """Groups of these names, whose members say on the wire what a real client hardly ever does, one
+    group after each rule (`loadtest.stories`). They are told from the first fault on."""
 
 
 def _as_tolerated(value: object) -> object:

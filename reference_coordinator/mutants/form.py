@@ -2,23 +2,24 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from reference_coordinator.effects import Answer, Arm, Effect, Response, Transition
 from reference_coordinator.events import Event, JoinReceived, TimerKind
-from reference_coordinator.profiles import Profile
 from reference_coordinator.state import Group, State
+from reference_coordinator.step import Step
 
 Outcome = tuple[Group, tuple[Effect, ...]]
 
-
-class Step(Protocol):
-    """The form of `step`."""
-
-    __name__: str
-
-    def __call__(self, group: Group, event: Event, profile: Profile) -> Outcome:
-        """Decide what one event does to a group."""
+__all__ = [
+    "Outcome",
+    "Step",
+    "answering",
+    "is_armed",
+    "returns",
+    "sooner",
+    "starts_generation",
+    "without_sessions",
+]
 
 
 def returns(group: Group, event: Event) -> bool:

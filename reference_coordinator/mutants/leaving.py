@@ -46,7 +46,7 @@ def knows_no_instances(group: Group, event: Event, profile: Profile) -> Outcome:
     """Refuse to remove members that are named by their instance ids alone."""
     if not isinstance(event, LeaveReceived):
         return step(group, event, profile)
-    named = tuple((m, i) for m, i in event.members if m)
+    named = tuple((m, i) for m, i in event.members if m or i is None)
     after, effects = step(group, replace(event, members=named), profile)
 
     def refusing(response: Response) -> Response:
@@ -54,7 +54,9 @@ def knows_no_instances(group: Group, event: Event, profile: Profile) -> Outcome:
             return response
         told = iter(response.members)
         unknown = Error.UNKNOWN_MEMBER_ID
-        everyone = tuple(next(told) if m else (m, i, unknown) for m, i in event.members)
+        everyone = tuple(
+            next(told) if m or i is None else (m, i, unknown) for m, i in event.members
+        )
         return replace(response, members=everyone)
 
     return after, answering(effects, refusing)

@@ -23,7 +23,6 @@ from reference_coordinator.replay.ordered import went_straight_on
 from reference_coordinator.replay.search import Search, explain, explanations, next_ms
 from reference_coordinator.replay.wire import event_of
 from reference_coordinator.replay.world import World
-from reference_coordinator.step import step
 
 MOST = 64
 """So many worlds are followed side by side."""
@@ -211,7 +210,8 @@ def _is_idle(way: Way, until_ms: float | None) -> bool:
 
 def _does_nothing(world: World, seen: Observed) -> bool:
     """Tell whether a request would leave the group as it is, were it acted on now."""
-    group, effects = step(world.group, event_of(seen, world.now_ms, Choices()), world.profile)
+    event = event_of(seen, world.now_ms, Choices())
+    group, effects = world.step(world.group, event, world.profile)
     return group is world.group and not any(isinstance(effect, Arm) for effect in effects)
 
 
@@ -219,7 +219,8 @@ def _too_late(world: World, seen: Observed) -> bool:
     """Tell whether a request can do nothing any more: no member gets an id that was in use."""
     if not seen.request.get("memberId"):
         return False
-    group, effects = step(world.group, event_of(seen, world.now_ms, Choices()), world.profile)
+    event = event_of(seen, world.now_ms, Choices())
+    group, effects = world.step(world.group, event, world.profile)
     refused = [effect.response.error for effect in effects if isinstance(effect, Answer)]
     gone = refused in ([Error.UNKNOWN_MEMBER_ID], [Error.FENCED_INSTANCE_ID])
     return gone and group is world.group

@@ -30,6 +30,7 @@ from reference_coordinator.replay.terms import Records, Term, terms
 from reference_coordinator.replay.world import World
 from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, Service, State
+from reference_coordinator.step import Step, step
 
 SEPARATE_LIES = 3
 """So many wrong answers before the next census count as so many lies; more are one derailment."""
@@ -69,6 +70,7 @@ class Replayer:
     records: Records
     finds: GroupRecord | None
     first_alone: bool = False
+    step: Step = step
     hints: Hints = field(init=False)
     turns: list[Turn] = field(default_factory=list)
     certain: bool = True
@@ -158,6 +160,7 @@ class Replayer:
             self.term.incarnation,
             self.term.stalls,
             self.everything.outages,
+            step=self.step,
             **state,
         )
 
@@ -344,15 +347,21 @@ def replay(
     tolerance: Tolerance | None = None,
     *,
     first_alone: bool = False,
+    step: Step = step,
 ) -> Replay:
-    """Replay one group's evidence under a profile; to the first violation if that is all."""
+    """Replay one group's evidence under a profile; to the first violation if that is all.
+
+    `step` is the coordinator that it is compared with, `mutants` has others.
+    """
     tolerance = tolerance or Tolerance()
     outcome, records = Outcome(), Records()
     in_order = terms(evidence, tolerance.early)
     takeovers = {term.incarnation: term.takes_over_ms for term in in_order}
     for term in in_order:
         finds = records.found_by(term, takeovers)
-        Replayer(evidence, term, profile, tolerance, outcome, records, finds, first_alone).run()
+        Replayer(
+            evidence, term, profile, tolerance, outcome, records, finds, first_alone, step
+        ).run()
         if first_alone and outcome.violations:
             break
     return outcome.result()

@@ -54,7 +54,7 @@ from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import answer_of, event_of
 from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, State
-from reference_coordinator.step import step
+from reference_coordinator.step import Step, step
 
 NO_CHOICES = Choices()
 LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "SYNC_GROUP", "DELETE_GROUPS"})
@@ -95,6 +95,7 @@ class World:
     odd: int = 0
     loose: bool = False
     excused: Mismatch | None = None
+    step: Step = step
 
     def fork(self) -> "World":
         """Copy what a step may change."""
@@ -159,7 +160,7 @@ class World:
 
     def _step(self, event: Event, candidate: Candidate, excuse: str) -> Mismatch | None:
         before = self.group
-        self.group, effects = step(before, event, self.profile)
+        self.group, effects = self.step(before, event, self.profile)
         if self.group is before:  # then search tries no other place for it; see `search.explain`
             self.latest_ms = candidate.latest_ms
         elif _ids(self.group) != _ids(before):  # a timer of nobody does nothing
@@ -246,8 +247,7 @@ class World:
         if seen is None or seen.response is None:
             return None
         self.yields.answered.append(seen.id)
-        observed = answer_of(seen)
-        ours = as_sent(answer.response, seen.api_version)
+        observed, ours = answer_of(seen), as_sent(answer.response, seen.api_version)
         if self.unnamed:
             ours = self._name(ours, observed)
         unequal = differences(ours, observed)
@@ -329,8 +329,7 @@ class World:
 
     def _written(self, seen: Observed) -> Error:
         """Bind the outcome of a write."""
-        outcome = self._outcome(seen)
-        if outcome is not Error.NONE:
+        if (outcome := self._outcome(seen)) is not Error.NONE:
             self.yields.bind("failed_write")
         return outcome
 
@@ -361,8 +360,8 @@ class World:
         found = offers(self.group, self.parked, self.unnamed, seen)
         if candidate is None or not (candidate.leader or candidate.protocol):
             return found
-        leader = candidate.leader or found.leader
-        return replace(found, leader=leader, protocol=candidate.protocol or found.protocol)
+        leader, protocol = candidate.leader or found.leader, candidate.protocol or found.protocol
+        return replace(found, leader=leader, protocol=protocol)
 
     def next_writes(self) -> list[str]:
         """Name the writes that may be done next: they keep their order where answers wait for it.

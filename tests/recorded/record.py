@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 
 from confluent_kafka.admin import AdminClient, NewTopic
 from fleet import PARTITIONS, Fleet
-from stories import MAX_SIZE, STORIES, Group, failover
 
 from chaos.clusters.process import ProcessCluster
+from loadtest.stories.stories import MAX_SIZE, STORIES, Group, failover
 
 CONFIG: dict[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 500,

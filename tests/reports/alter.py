@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.recorded.logs import Recording
-from tests.reports.lying_broker import Told
+from groupquake.mutants.recording import Recording
+from groupquake.mutants.storyteller import Told
 
 
 @dataclass

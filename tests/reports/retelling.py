@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.recorded.logs import Recording
-from tests.reports.lying_broker import Told
+from groupquake.mutants.recording import Recording
+from groupquake.mutants.storyteller import Told
 
 ABOUT_NO_GROUP = frozenset({
     "starting", "started", "shutting_down", "shut_down", "elected", "resigned",

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.recorded.logs import RECORDINGS, Recording
+from groupquake.mutants.recording import Recording
+from groupquake.mutants.storyteller import Told
+from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
 from tests.reports.conftest import Judge, unpacked
-from tests.reports.lying_broker import Told
 from tests.reports.retelling import retell
 
 pytestmark = pytest.mark.spark

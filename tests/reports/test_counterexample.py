@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from groupquake.mutants.recording import Recording
 from groupquake.oracle import replay as oracle_replay
 from reference_coordinator.replay import Evidence, Observed, Outage, Stall, replay
 from reference_coordinator.replay.event_file import read
 from reference_coordinator.replay.writing import event_lines
 from reports.counterexample import FILES, group_of, write
 from reports.run_folder import RunFolder
-from tests.recorded.logs import RECORDINGS, Recording
+from tests.recorded.logs import RECORDINGS
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 

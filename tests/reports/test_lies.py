@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from groupquake.mutants.recording import Recording
+from groupquake.mutants.storyteller import Storyteller, Told
 from reference_coordinator.mutants import MUTANTS
 from reference_coordinator.step import step
-from tests.recorded.logs import RECORDINGS, Recording
+from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import Judge
-from tests.reports.lying_broker import Storyteller, Told
 from tests.reports.retelling import retell
 
 pytestmark = pytest.mark.spark

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from groupquake.mutants.recording import Line, Recording
 from reference_coordinator.replay import Observed
 from reference_coordinator.replay.event_file import FORMAT, EventSequence, read
-from tests.recorded.logs import Line, Recording
 from tests.reference_coordinator.replay.conftest import START, Story
 
 EARLY_MS = 40.0

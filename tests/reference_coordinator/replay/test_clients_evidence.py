@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from groupquake.mutants.recording import Line, Recording
+from groupquake.mutants.storyteller import Storyteller, Told
 from reference_coordinator.mutants import MUTANTS
 from reference_coordinator.replay import replay
 from reference_coordinator.replay.event_file import EventSequence
 from reference_coordinator.step import step
-from tests.recorded.logs import RECORDINGS, Line, Recording
+from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.event_lines import from_log, one
-from tests.reports.lying_broker import Storyteller, Told
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from groupquake.mutants.recording import Recording
 from reference_coordinator.releases import PROFILES
 from reference_coordinator.replay import replay
-from tests.recorded.logs import RECORDINGS, Recording
+from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.conftest import unexplained, wrong
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from groupquake.mutants.recording import Line, Recording
+from groupquake.mutants.wordings import WORDINGS, Wording, body
 from reference_coordinator.effects import (
     Answer,
     Arm,
@@ -43,8 +45,6 @@ from reference_coordinator.replay.wire import event_of
 from reference_coordinator.state import Group, Service, State
 from reports.offices import SERVINGS
 from reports.parsing import EARLY_MS
-from tests.recorded.logs import Line, Recording
-from tests.reports.broker_lines import WORDINGS, Wording, body
 
 WRITE_MS = 2.0
 """How long these brokers take to store a record."""
@@ -71,6 +71,7 @@ class Asked:
 
     @property
     def connection(self) -> str:
+        """Where it came from."""
         return self.seen.connection
 
 
@@ -119,10 +120,10 @@ class Storyteller:
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
             self._push(seen.at_ms, seen.broker, Asked(seen, seen.earliest_ms + EARLY_MS))
+        for line in self.recording.loads(self._partition):
+            self._push(line.at_ms, line.broker, line)
         for line in self.recording.lines:
-            partition = line.fields.get("partition")
-            serves = line.template in SERVINGS and partition == self._partition
-            if line.template == "starting" or serves:
+            if line.template == "starting":
                 self._push(line.at_ms, line.broker, line)
             elif line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
@@ -177,11 +178,11 @@ class Storyteller:
         leader = protocol = new_id = ""
         for other in office.open.values():
             if other.seen.api == "JOIN_GROUP":
-                leader = leader or other.seen.response.get("leader", "")
-                protocol = protocol or other.seen.response.get("protocolName") or ""
+                leader = leader or other.seen.told.get("leader", "")
+                protocol = protocol or other.seen.told.get("protocolName") or ""
         if seen is not None and seen.api == "JOIN_GROUP" and not seen.request["memberId"]:
             prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
-            new_id = seen.response.get("memberId") or ""
+            new_id = seen.told.get("memberId") or ""
             if not new_id.startswith(prefix) or new_id in office.group.members:
                 new_id = f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
         return Choices(new_id, leader, protocol)

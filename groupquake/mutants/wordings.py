@@ -110,8 +110,8 @@ SCALA = Wording(
     prefix="[GroupCoordinator {broker}]:",
     thread="data-plane-kafka-request-handler-0",
     logger="kafka.coordinator.group.GroupCoordinator",
-    sayings=JAVA.sayings
-    | {
+    sayings={
+        **JAVA.sayings,
         "static_added": STATIC
         + "in {state} state. Created a new member id {member} for this member and add to the "
         "group.",

@@ -6,7 +6,8 @@ A real client would not send most of it: requests of members that are fenced, go
 import asyncio
 import base64
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from loadtest.wire import Connection
@@ -18,6 +19,8 @@ MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
 BEAT_S = 0.5
 PAUSE_S = 0.07
 """What lies between two requests, so that their times tell which was the first."""
+LONGER = 1.4
+"""So many times as long it may be: chance decides."""
 DAWDLE_S = 0.8
 """How long members that hear of a rebalance go on: longer than a timer of a broker may be late."""
 
@@ -44,10 +47,11 @@ class Wire:
     port: int
     client_id: str
     connection: Connection | None = None
+    rng: Random = field(default_factory=Random)
 
     async def ask(self, api: str, version: int, **body: Any) -> dict[str, Any]:
         """Send a request after a pause, and wait for its answer."""
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(PAUSE_S * self.rng.uniform(1, LONGER))
         if self.connection is None:
             self.connection = Connection(HOST, self.port, self.client_id)
         return await asyncio.to_thread(self.connection.ask, api, version, body)

@@ -6,8 +6,10 @@ They are told at the same time. Where a broker answers otherwise than a story sa
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from random import Random
+from typing import Any
 
-from wire import (
+from loadtest.stories.members import (
     FENCED_INSTANCE_ID,
     GROUP_ID_NOT_FOUND,
     GROUP_MAX_SIZE_REACHED,
@@ -31,8 +33,6 @@ from wire import (
     subscription,
 )
 
-from chaos.removal import remove_members
-
 MAX_SIZE = 5
 """What the brokers' `group.max.size` is."""
 
@@ -45,6 +45,7 @@ class Group:
     ports: dict[int, int]
     session_ms: int = 3_000
     rebalance_ms: int = 3_000
+    rng: Random = field(default_factory=Random)
     coordinator: int = field(init=False)
 
     async def find(self) -> None:
@@ -62,9 +63,13 @@ class Group:
         return self._process(name, None, more)
 
     def _process(self, name: str, instance: str | None, more: dict[str, int]) -> Member:
-        given = {"session_ms": self.session_ms, "rebalance_ms": self.rebalance_ms, **more}
+        given: dict[str, Any] = {
+            "session_ms": self.session_ms,
+            "rebalance_ms": self.rebalance_ms,
+            **more,
+        }
         port = self.ports[getattr(self, "coordinator", min(self.ports))]
-        wire = Wire(port, f"{self.name}-{name}")
+        wire = Wire(port, f"{self.name}-{name}", rng=self.rng)
         return Member(group=self.name, name=name, wire=wire, instance=instance, **given)
 
 
@@ -141,12 +146,9 @@ async def removal(group: Group) -> None:
     c.wire.cut()
     d.wire.cut()
     await beat(1, a, b)
-    bootstrap = ",".join(f"127.0.0.1:{port}" for port in group.ports.values())
-    removed = await asyncio.to_thread(remove_members, bootstrap, group.name, ("c", "d", "ghost"))
-    if removed.members != (("c", NONE), ("d", NONE), ("ghost", UNKNOWN_MEMBER_ID)):
-        raise Unexpected(f"removal: {removed}")
-    await follow(a, b)
     operator = group.static("operator")
+    await operator.remove({("", "c"): NONE, ("", "d"): NONE, ("", "ghost"): UNKNOWN_MEMBER_ID})
+    await follow(a, b)
     await operator.remove({("", "ghost"): UNKNOWN_MEMBER_ID, ("", "c"): UNKNOWN_MEMBER_ID})
     await operator.remove({(a.member_id, "b"): FENCED_INSTANCE_ID})
     await beat(1, a, b)
@@ -288,7 +290,7 @@ async def forming(group: Group) -> None:
     joins = [await begin(a.join(), 0.4), await begin(b.join(), 0.27), await begin(c.join())]
     await asyncio.gather(*joins)
     await share_out(a, b, c)
-    members = (b, c, a)
+    members: tuple[Member, ...] = (b, c, a)
     for _ in range(2):  # in Scala the first newcomers are remembered the first time, no others
         for member in members:
             await member.leave()
@@ -343,6 +345,19 @@ async def mixed(group: Group) -> None:
     await beat(0.5, s, d)
 
 
+async def elsewhere(group: Group) -> None:
+    """A broker that does not coordinate the group is asked what its coordinator would answer."""
+    a, b = group.static("a"), group.static("b")
+    await form(a, b)
+    lost = group.static("b")
+    lost.member_id, lost.generation = b.member_id, b.generation
+    lost.wire.port = next(p for id_, p in group.ports.items() if id_ != group.coordinator)
+    for _ in range(3):
+        await lost.heartbeat(NOT_COORDINATOR)
+        await lost.commit(NOT_COORDINATOR)
+        await beat(0.5, a, b)
+
+
 async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
     """The coordinator is killed: its successor knows everybody, and every session begins anew."""
     a, b, c = (group.static(name) for name in "abc")
@@ -385,4 +400,5 @@ async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
 
 STORIES = (
     fencing, returning, removal, sessions, absent, leading, pending, full, forming, silent, mixed,
+    elsewhere,
 )  # fmt: skip

@@ -1,0 +1,71 @@
+"""The recorded runs that lies are told of: seeds of the library's experiments.
+
+They are kept as one archive an experiment (`NAME.tar.xz`, with a run folder a seed), or lie about
+as run folders.
+"""
+
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from groupquake.mutants.recording import Recording
+
+Runs = Mapping[str, tuple[Recording, ...]]
+"""The runs of each experiment, in the order of their seeds."""
+KEPT = ("environment.json", "experiment.yaml", "journal.jsonl", "plan.json")
+"""What a run folder needs beside its brokers' logs to be judged again."""
+
+
+@contextmanager
+def runs_in(folder: Path) -> Iterator[Runs]:
+    """Open every run in a folder; archives are unpacked for as long as the block lasts."""
+    with TemporaryDirectory(prefix="groupquake-") as scratch:
+        for archive in sorted(folder.glob("*.tar.xz")):
+            with tarfile.open(archive) as packed:
+                packed.extractall(Path(scratch) / archive.name.partition(".")[0], filter="data")
+        found = defaultdict(list)
+        for place in (folder, Path(scratch)):
+            for file in sorted(place.rglob("environment.json")):
+                if not file.parent.is_symlink() and any(file.parent.glob("brokers/*/group.log*")):
+                    run = Recording(file.parent)
+                    found[run.run.experiment.name].append(run)
+        in_order = {
+            name: tuple(sorted(mine, key=lambda run: int(run.environment["seed"])))
+            for name, mine in sorted(found.items())
+        }
+        yield in_order
+
+
+def keep(runs: Path, target: Path, seeds: int) -> None:
+    """Pack what is needed of the runs in a folder, an archive an experiment.
+
+    Those with the first `seeds` seeds, the latest where there are several of one.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    with runs_in(runs) as found:
+        for name, mine in found.items():
+            latest = {
+                int(run.environment["seed"]): run
+                for run in sorted(mine, key=lambda run: str(run.environment.get("started_at")))
+                if run.run.came_to_its_end
+                and not run.run.failures
+                and int(run.environment["seed"]) <= seeds
+            }
+            with tarfile.open(target / f"{name}.tar.xz", "w:xz", preset=9) as archive:
+                for seed, run in sorted(latest.items()):
+                    for file in (*KEPT, *_logs(run.folder)):
+                        archive.add(run.folder / file, f"{name}-{seed}/{file}", filter=_nobody)
+
+
+def _logs(folder: Path) -> list[str]:
+    return [str(log.relative_to(folder)) for log in sorted(folder.glob("brokers/*/group.log"))]
+
+
+def _nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out of an archive who made it, and when."""
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    return entry

@@ -1,0 +1,55 @@
+"""Tell stories: `python -m loadtest.stories --bootstrap HOST:PORT,… --seed N NAME…`.
+
+They are told at the same time, each in a group that goes by its name. The seed decides how long
+members pause between requests. Exit code 1 if a story did not go as it should; the last line says
+where.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+from loadtest.stories.members import Unexpected
+from loadtest.stories.stories import STORIES, Group
+from loadtest.wire import WireError
+
+WAITING = 100
+"""So many members may wait for an answer at the same time."""
+
+
+async def tell(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
+    """Tell all stories of those names at the same time, each to its end; return what went wrong."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WAITING))
+    stories = {story.__name__: story for story in STORIES}
+
+    async def one(name: str) -> None:
+        group = Group(name, dict(enumerate(ports)), rng=Random(f"{seed}:{name}"))
+        await group.find()
+        await stories[name](group)
+        print(f"{name}: told", flush=True)
+
+    ends = await asyncio.gather(*map(one, names), return_exceptions=True)
+    for end in ends:
+        if end is not None and not isinstance(end, Unexpected | WireError):
+            raise end
+    return [str(end) for end in ends if end is not None]
+
+
+def main() -> None:
+    """Read the command line and tell."""
+    parser = argparse.ArgumentParser(prog="python -m loadtest.stories", description=__doc__)
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("names", nargs="+", choices=[story.__name__ for story in STORIES])
+    given = parser.parse_args()
+    ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
+    if wrong := asyncio.run(tell(given.names, ports, given.seed)):
+        print("groupquake:", "; ".join(wrong), flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""The kept evidence, opened once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from groupquake.mutants.command import KEPT
+from groupquake.mutants.evidence import Runs, runs_in
+
+
+@pytest.fixture(scope="session")
+def runs() -> Iterator[Runs]:
+    with runs_in(KEPT / "runs") as found:
+        yield found
