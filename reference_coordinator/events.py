@@ -128,11 +128,16 @@ class Timer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """An armed timer ran out."""
+    """An armed timer ran out.
+
+    `of_pending` says that its member was pending when it was armed, though it need not be now; see
+    `overtaken_expiry_counts`.
+    """
 
     at_ms: float
     timer: Timer
     choices: Choices = field(default_factory=Choices)
+    of_pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,8 @@ class Profile:
     overtaken_expiry_counts: bool = False
     """A session that has run out ends its member even if a sign of life comes in between. In Scala
     a timer that has run out waits for the group's lock, and then looks whether its member waits for
-    an answer, no more; in Java one that was started anew meanwhile does nothing."""
+    an answer, no more, or whether its member was pending when it was started; in Java one that was
+    started anew meanwhile does nothing."""
 
     newcomers_have_sessions: bool = True
     """The session of a new member begins when its first join phase ends. In 2.4.1 (KAFKA-9232) only

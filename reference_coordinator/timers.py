@@ -19,7 +19,7 @@ def timer_fired(turn: Turn, event: TimerFired) -> None:
     kind, member_id = event.timer.kind, event.timer.member_id
     group = turn.group
     if kind is TimerKind.SESSION:
-        session_expired(turn, member_id)
+        session_expired(turn, member_id, of_pending=event.of_pending)
     elif kind is TimerKind.JOIN:
         if group.state is not State.PREPARING_REBALANCE:
             return
@@ -46,11 +46,15 @@ def syncs_overdue(turn: Turn) -> None:
         prepare(turn, Reason.PENDING_SYNC)
 
 
-def session_expired(turn: Turn, member_id: str) -> None:
-    """Remove a member, or a pending one, whose session ended; waiting members live on."""
+def session_expired(turn: Turn, member_id: str, *, of_pending: bool = False) -> None:
+    """Remove a member, or a pending one, whose session ended; waiting members live on.
+
+    One `of_pending` removes its member though that has joined meanwhile: without a word to it, and
+    without a rebalance of its own.
+    """
     group = turn.group
     member = group.members.get(member_id)
-    if member_id in group.pending_joins:
+    if member_id in group.pending_joins or (of_pending and member is not None):
         remove_member(turn, member_id)
     elif member_id in group.forgotten_joins:
         turn.change(forgotten_joins=group.forgotten_joins - {member_id})

@@ -46,6 +46,7 @@ def overtaken(world: World, until_ms: float) -> list[Candidate]:
             world.latest(due.latest_ms, slack),
             timer,
             overtaken=True,
+            of_pending=due.of_pending,
         )
         for timer, due in world.overtaken.items()
         if due.earliest_ms - early <= until_ms

@@ -21,7 +21,9 @@ class Candidate(NamedTuple):
     leader: str = ""
     """Whom the coordinator picked to lead, where no answer tells."""
     overtaken: bool = False
-    """Whether this is a timer that was started anew after it had run out."""
+    """Whether this is a timer that was started anew, or stopped, after it had run out."""
+    of_pending: bool = False
+    """Whether that timer's member was pending when it was armed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,12 @@ class Mismatch:
 
 
 class Due(NamedTuple):
-    """When a timer runs out: the earliest, the likeliest and the latest deadline."""
+    """When a timer runs out: the earliest, the likeliest and the latest deadline.
+
+    `of_pending` says whether its member was pending when it was armed.
+    """
 
     earliest_ms: float
     at_ms: float
     latest_ms: float
+    of_pending: bool = False

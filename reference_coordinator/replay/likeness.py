@@ -40,11 +40,13 @@ def widen(world: World, other: World, *, at_will: bool = False) -> None:
         latest_ms = max(due.latest_ms, also.latest_ms)
         if at_will and latest_ms > also.latest_ms:
             latest_ms = float("inf")
-        world.timers[timer] = Due(min(due.earliest_ms, also.earliest_ms), due.at_ms, latest_ms)
+        earliest_ms = min(due.earliest_ms, also.earliest_ms)
+        world.timers[timer] = due._replace(earliest_ms=earliest_ms, latest_ms=latest_ms)
     for timer, due in other.overtaken.items():
         also = world.overtaken.get(timer, due)
-        both = Due(
-            min(due.earliest_ms, also.earliest_ms), due.at_ms, max(due.latest_ms, also.latest_ms)
+        both = due._replace(
+            earliest_ms=min(due.earliest_ms, also.earliest_ms),
+            latest_ms=max(due.latest_ms, also.latest_ms),
         )
         world.overtaken = {**world.overtaken, timer: both}
     world.soonest_ms = min(world.soonest_ms, other.soonest_ms)

@@ -57,8 +57,8 @@ from reference_coordinator.state import Group, State
 from reference_coordinator.step import Step, step
 
 NO_CHOICES = Choices()
-LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "SYNC_GROUP", "DELETE_GROUPS"})
-"""Requests whose events have no choices."""
+LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
+"""Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
 
 
 @dataclass
@@ -149,7 +149,7 @@ class World:
                     self._overtake(timer, candidate)
                     del self.timers[timer]
                 self.yields.bind("timer_instant", candidate.hinted)
-                event = TimerFired(at_ms, timer, self._offers())
+                event = TimerFired(at_ms, timer, self._offers(), candidate.of_pending)
             case str() as request:
                 written = self._written(self.writes.pop(request)[0])
                 self.yields.bind("record_write")
@@ -190,10 +190,15 @@ class World:
                 self._overtake(timer, cause)
                 delay_ms = deadline_ms - self.now_ms
                 earliest_ms = self.earliest_ms + delay_ms
-                self.timers[timer] = Due(earliest_ms, deadline_ms, self.latest_ms + delay_ms)
+                pending = timer.member_id in self.group.pending_joins
+                latest_ms = self.latest_ms + delay_ms
+                self.timers[timer] = Due(earliest_ms, deadline_ms, latest_ms, pending)
                 self.soonest_ms = min(self.soonest_ms, earliest_ms)
             case Disarm(timer=timer):
-                self.timers.pop(self._known(timer), None)
+                timer = self._known(timer)
+                if timer in self.timers and self.timers[timer].of_pending:
+                    self._overtake(timer, cause)
+                self.timers.pop(timer, None)
             case Persist():
                 self.yields.stored.append((self.now_ms, effect.record))
                 if effect.request is not None and effect.request in self.parked:
@@ -355,7 +360,10 @@ class World:
             self.yields.answered.append(cause.id)
 
     def _offers(self, seen: Observed | None = None, candidate: Candidate | None = None) -> Choices:
-        if seen is not None and seen.api in LEAVE_NOTHING_OPEN:
+        if seen is not None and (
+            seen.api in LEAVE_NOTHING_OPEN
+            or (seen.api == "SYNC_GROUP" and self.group.leader is not None)
+        ):
             return NO_CHOICES
         found = offers(self.group, self.parked, self.unnamed, seen)
         if candidate is None or not (candidate.leader or candidate.protocol):

@@ -4,8 +4,9 @@ import pytest
 
 from reference_coordinator.effects import Reason
 from reference_coordinator.errors import Error
-from reference_coordinator.events import TimerKind
+from reference_coordinator.events import Timer, TimerFired, TimerKind
 from reference_coordinator.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS
+from reference_coordinator.replay.said import said
 from reference_coordinator.state import State
 from tests.reference_coordinator.playbook import (
     INITIAL_DELAY_MS,
@@ -148,3 +149,22 @@ def test_stale_sync_id_stops_timer(rebalances):
     play.after(REBALANCE_MS, alive=["L-1", "F-2"])
     assert play.rebalances[1:] == rebalances
     assert play.member_ids == {"L-1", "F-2"}
+
+
+@UNDER_ALL
+def test_a_pending_timer_takes_its_member_along_even_when_overtaken():
+    """Seen live on 3.9.1: it asks for whom it was started, not who that is by now.
+
+    Neither the member nor the group hears of it; `onExpireHeartbeat` with `isPending`.
+    """
+    play = Playbook()
+    leader = play.join_dynamic("c").answer.member_id
+    late = play.join_dynamic("d").answer.member_id
+    play.after(3 * INITIAL_DELAY_MS)
+    assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {leader, late})
+    before, timer = play.group, Timer(TimerKind.SESSION, late)
+    fired = TimerFired(play.now_ms, timer, of_pending=True)
+    play._step(fired)
+    assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {leader})
+    assert play.rebalances == [Reason.NEW_MEMBER]
+    assert list(said(before, play.group, fired)) == [("pending_expired", late)]
