@@ -158,9 +158,9 @@ def test_a_pending_timer_takes_its_member_along_even_when_overtaken():
     Neither the member nor the group hears of it; `onExpireHeartbeat` with `isPending`.
     """
     play = Playbook()
-    leader = play.join_dynamic("c").answer.member_id
-    late = play.join_dynamic("d").answer.member_id
+    joins = play.join_dynamic("c"), play.join_dynamic("d")
     play.after(3 * INITIAL_DELAY_MS)
+    leader, late = (join.answer.member_id for join in joins)
     assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {leader, late})
     before, timer = play.group, Timer(TimerKind.SESSION, late)
     fired = TimerFired(play.now_ms, timer, of_pending=True)
