@@ -8,7 +8,14 @@ SHOWN = 5
 
 def summary(verdict: dict[str, Any], folder: Path) -> str:
     """Say verdict, headline, what is behind a fail or unknown, report and repeat command."""
-    lines = ["", f"verdict: {verdict['verdict']}"]
+    foretold = verdict["foretold"]
+    if foretold is None:
+        told = ""
+    elif foretold == verdict["verdict"]:
+        told = f", as the experiment foretells for Kafka {verdict['kafka_version']}"
+    else:
+        told = f", though the experiment foretells {foretold} for Kafka {verdict['kafka_version']}"
+    lines = ["", f"verdict: {verdict['verdict']}{told}"]
     lines += [f"  {line}" for line in verdict["headline"]]
     for name, group in verdict["groups"].items():
         explained, checked = group["responses_explained"], group["responses_checked"]

@@ -136,6 +136,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         "profile": profile,
         "seed": environment["seed"],
         "judge": run.experiment.judge,
+        "foretold": run.experiment.foretold,
         "evidence_level": "requests",
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],

@@ -1,7 +1,7 @@
 """Cross-checks: what only two parts of an experiment together can get wrong."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from scenarios.durations import format_ms
@@ -9,7 +9,7 @@ from scenarios.fault_checks import fault_checks
 from scenarios.members import members_of
 from scenarios.model import GroupMembersProbe, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
-from scenarios.releases import require_coordinator
+from scenarios.releases import number, require_coordinator
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
@@ -27,6 +27,15 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _probes(experiment)
     yield from fault_checks(experiment)
     yield from _expectations(experiment)
+    yield from _verdicts(experiment)
+
+
+def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
+    since = [number(told.since) for told in experiment.verdicts]
+    for i, (before, after) in enumerate(pairwise(since), 1):
+        if before >= after:
+            earlier = experiment.verdicts[i - 1].since
+            yield Problem(("verdicts", i, "since"), f"is not after {earlier}; put them in order")
 
 
 RESERVED = (

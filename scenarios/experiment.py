@@ -12,8 +12,8 @@ from scenarios.checks import cross_checks
 from scenarios.faults import Fault
 from scenarios.fields import Name, Part
 from scenarios.members import MemberSpec, members_of
-from scenarios.model import Cluster, Expectation, Phases, SteadyState, Workload
-from scenarios.releases import Coordinator, default_coordinator
+from scenarios.model import Cluster, Expectation, Foretold, Phases, SteadyState, Workload
+from scenarios.releases import Coordinator, default_coordinator, number
 
 
 class Experiment(Part):
@@ -30,6 +30,8 @@ class Experiment(Part):
     faults: tuple[Fault, ...] = ()
     phases: Phases
     expect: tuple[Expectation, ...] = ()
+    verdicts: tuple[Foretold, ...] = ()
+    """What the verdict will be, by release, where a known defect is to show; in order of time."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -45,6 +47,13 @@ class Experiment(Part):
     def coordinator(self) -> Coordinator:
         """Which group coordinator the brokers run."""
         return self.cluster.coordinator or default_coordinator(self.cluster.version)
+
+    @property
+    def foretold(self) -> str | None:
+        """The verdict that the file foretells for the release that it runs on, if it does."""
+        version = number(self.cluster.version)
+        told = [one.verdict for one in self.verdicts if number(one.since) <= version]
+        return told[-1] if told else None
 
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every member, in the file's order."""

@@ -46,6 +46,12 @@ Version = Annotated[
     AfterValidator(_judged),
     Field(json_schema_extra={"pattern": f"^{VERSION}$"}),
 ]
+Release = Annotated[
+    str,
+    _matching(VERSION, "write a whole release, such as 4.3.0"),
+    Field(json_schema_extra={"pattern": f"^{VERSION}$"}),
+]
+"""Any release, whether it can be run or not."""
 TopicPartition = Annotated[
     str,
     _matching(f"{_NAME}/[0-9]+", "write TOPIC/NUMBER, such as orders/0"),

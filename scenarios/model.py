@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from scenarios.durations import DurationMs, PositiveMs
-from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Version
+from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
 from scenarios.problems import shown
 from scenarios.releases import Coordinator
 
@@ -116,6 +116,9 @@ Story = Literal[
     "silent",
     "mixed",
     "elsewhere",
+    "stale_sync",
+    "resubscribed",
+    "retimed",
 ]
 
 
@@ -189,6 +192,14 @@ def _as_range(value: object) -> object:
     if type(value) is int and value >= 0:
         return {"min": value, "max": value}
     raise ValueError(f"{shown(value)} will not do; write a number such as 0, or {{min: 1, max: 3}}")
+
+
+class Foretold(Part):
+    """The verdict that a release with a known defect will have, told before it is run."""
+
+    since: Release
+    """From this release on, until another entry says otherwise."""
+    verdict: Literal["pass", "fail"]
 
 
 class Expectation(Part):

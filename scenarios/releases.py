@@ -48,6 +48,11 @@ LINES = (
 """All that can be run; how is told by the row of the same name in `chaos.clusters.releases`."""
 
 
+def number(version: str) -> tuple[int, ...]:
+    """Make a release such as `3.9.1` comparable."""
+    return tuple(int(part) for part in version.split("."))
+
+
 def line_of(version: str) -> Line:
     """Return the line of a release such as `3.9.1`. Raises ValueError if it cannot be run."""
     line = _line_of(version)
@@ -68,8 +73,8 @@ def require_judged(version: str) -> None:
 def _line_of(version: str) -> Line | None:
     if not re.fullmatch(VERSION, version):
         raise ValueError(f"{shown(version)} is not allowed; write a whole release, such as 4.3.0")
-    number = tuple(int(part) for part in version.split(".")[:2])
-    return next((line for line in LINES if line.first <= number < line.end), None)
+    minor = number(version)[:2]
+    return next((line for line in LINES if line.first <= minor < line.end), None)
 
 
 def _any_of(lines: Iterable[Line]) -> str:

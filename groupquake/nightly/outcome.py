@@ -41,13 +41,19 @@ class Outcome:
 
 
 def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Outcome:
-    """Return the outcome of a run whose process has ended; a crash is no verdict."""
+    """Return the outcome of a run whose process has ended; a crash is no verdict.
+
+    A run passes with the verdict that its experiment foretells.
+    """
     verdict = _read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
         told = list(_reasons(verdict))
         more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
         why = told[0] + more if told else None
         found: Verdict = verdict["verdict"]
+        if (foretold := verdict["foretold"]) is not None:
+            why = f"{found}, {'as' if found == foretold else f'though {foretold}'} was foretold"
+            found = "pass" if found == foretold else "unknown" if found == "unknown" else "fail"
     else:
         verdict, why = None, _last_words(output, code)
         found = "not run" if code in _NEVER_BEGAN else "unknown"

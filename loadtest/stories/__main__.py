@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
+from loadtest.stories.defects import DEFECTS
 from loadtest.stories.members import Unexpected
 from loadtest.stories.stories import STORIES, Group
 from loadtest.wire import WireError
@@ -23,7 +24,7 @@ WAITING = 100
 async def tell(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
     """Tell all stories of those names at the same time, each to its end; return what went wrong."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WAITING))
-    stories = {story.__name__: story for story in STORIES}
+    stories = {story.__name__: story for story in (*STORIES, *DEFECTS)}
 
     async def one(name: str) -> None:
         group = Group(name, dict(enumerate(ports)), rng=Random(f"{seed}:{name}"))
@@ -43,7 +44,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m loadtest.stories", description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("names", nargs="+", choices=[story.__name__ for story in STORIES])
+    parser.add_argument(
+        "names", nargs="+", choices=[story.__name__ for story in (*STORIES, *DEFECTS)]
+    )
     given = parser.parse_args()
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
     if wrong := asyncio.run(tell(given.names, ports, given.seed)):

@@ -7,6 +7,8 @@ from groupquake.summary import summary
 
 VERDICT: dict[str, Any] = {
     "verdict": "fail",
+    "foretold": None,
+    "kafka_version": "4.3.0",
     "headline": [],
     "groups": {},
     "findings": [],
@@ -25,3 +27,11 @@ def test_a_counterexample_is_named() -> None:
         " and as a test: test_counterexample.py"
     ) in summary(VERDICT | {"counterexample": told}, Path("runs/x")).splitlines()
     assert "counterexample" not in summary(VERDICT, Path("runs/x"))
+
+
+def test_a_verdict_that_was_foretold_is_told_as_such() -> None:
+    assert "verdict: fail" in summary(VERDICT, Path("x")).splitlines()
+    foretold = summary(VERDICT | {"foretold": "fail"}, Path("x")).splitlines()
+    assert "verdict: fail, as the experiment foretells for Kafka 4.3.0" in foretold
+    other = summary(VERDICT | {"foretold": "pass"}, Path("x")).splitlines()
+    assert "verdict: fail, though the experiment foretells pass for Kafka 4.3.0" in other

@@ -15,9 +15,10 @@ from scenarios import (
 )
 
 NAMED = (
-    "batch-removal", "coordinator-failover", "demo", "duplicate-instance-id",
-    "failover-with-losses", "go-dynamic", "go-static", "leader-restart", "mixed-group",
-    "partition-leader-loss", "protocol-corners", "rolling-bounce", "session-expiry",
+    "batch-removal", "changed-subscription", "changed-timeouts", "coordinator-failover", "demo",
+    "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static", "leader-restart",
+    "mixed-group", "partition-leader-loss", "protocol-corners", "restart-in-full-group",
+    "rolling-bounce", "session-expiry", "stale-pending-sync",
 )  # fmt: skip
 DELAYS_MS = {"failover-with-losses": 3_000, "protocol-corners": 500}
 """Initial delays that are not a second: Kafka's own, and that of the stories on the wire."""

@@ -70,7 +70,7 @@ def test_the_documented_keys() -> None:
     defs = schema["$defs"]
     assert list(schema["properties"]) == [
         "name", "description", "tags", "judge", "cluster", "workload", "steady_state", "faults",
-        "phases", "expect",
+        "phases", "expect", "verdicts",
     ]  # fmt: skip
     for part, keys in {
         "Cluster": "brokers version coordinator config",
