@@ -102,7 +102,6 @@ LIMITS: tuple[str, ...] = (
     ),
     "Times are put together from the brokers' clocks and the durations they log: to about 10 ms.",
     "A member's bar runs from answer to answer: one that died shows until it was last answered.",
-    "Departures of a Kafka release from the text of KIP-345 are not judged by this version.",
 )
 
 UNNUMBERED = (

@@ -43,7 +43,7 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
 
     Evidence is made by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.
     """
-    runs, events = evidence or KEPT / "runs", sequences or KEPT / "traces"
+    runs, events = evidence or KEPT / "seeds", sequences or KEPT / "traces"
     for folder in (runs, events):
         if not folder.is_dir():
             raise click.UsageError(f"{folder}: no evidence; give --evidence and --traces")

@@ -59,6 +59,6 @@ if __name__ == "__main__":
     parser.add_argument("places", type=Path, nargs="+")
     asked = parser.parse_args()
     if asked.what == "runs":
-        evidence.keep(asked.places[0], HERE / "runs", SEEDS)
+        evidence.keep(asked.places[0], HERE / "seeds", SEEDS)
     else:
         keep_traces(asked.places, HERE / "traces")

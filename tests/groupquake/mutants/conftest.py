@@ -10,5 +10,5 @@ from groupquake.mutants.evidence import Runs, runs_in
 
 @pytest.fixture(scope="session")
 def runs() -> Iterator[Runs]:
-    with runs_in(KEPT / "runs") as found:
+    with runs_in(KEPT / "seeds") as found:
         yield found
