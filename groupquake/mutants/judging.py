@@ -4,26 +4,54 @@ It is what `groupquake report` finds: the same functions judge the group, withou
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from groupquake.mutants.recording import Recording
 from groupquake.mutants.retold import Retold
 from groupquake.mutants.storyteller import Storyteller
-from reference_coordinator.replay import replay
 from reference_coordinator.step import Step
 from reports import findings
 from reports.findings import Finding
 from reports.gaps import by_group
+from reports.group import Judge
+
+Tables = Mapping[str, list[dict[str, Any]]]
+"""The rows of a group's tables (`reports.group`), by table."""
 
 
 def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between what was observed of a group and what was due."""
-    told = recording.told.get(group, ())
+    return _differences(recording, group, _tables(recording.judge, recording, group))
+
+
+def fails(recording: Recording, group: str) -> bool:
+    """Say whether what is told of a group makes a verdict `fail`.
+
+    One answer that is proven wrong does, whatever comes after it: that need not be explained. Where
+    a broker was killed or evidence is missing, only if it is the first difference of all.
+    """
+    brief = _tables(replace(recording.judge, first_alone=True), recording, group)
+    wrong = {(row["broker"], row["line"]) for row in brief["violations"] if row["searched"]}
+    if wrong and not recording.run.kills and not recording.gaps:
+        return True
+    first, *_ = [*_differences(recording, group, brief), None]
+    if first and first.proven and (first.broker, first.line) in wrong:
+        return True
+    return bool(proven(found(recording, group)))
+
+
+def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
     tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for name, row in recording.judge.tables(group, told):
+    for name, row in judge.tables(group, recording.told.get(group, ())):
         tables[name].append({"group": group, **row})
-    lines = [row for row in told if row["template"] is not None]
+    return tables
+
+
+def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
+    """List what the tables show, in the order of the log, less what kills and gaps may explain."""
+    lines = [row for row in recording.told.get(group, ()) if row["template"] is not None]
     before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
     anchored = lambda name, due: [findings.anchored(row, due, before) for row in tables[name]]
     differences = findings.collect(
@@ -36,19 +64,6 @@ def found(recording: Recording, group: str) -> list[Finding]:
     waits = {name: span["wait_ms"] or 0.0 for name, span in spans.items()}
     differences = findings.without_proof(differences, by_group(recording.gaps, spans))
     return findings.around_kills(differences, recording.run.kills, waits)
-
-
-def fails(recording: Recording, group: str) -> bool:
-    """Say whether what is told of a group makes a verdict `fail`.
-
-    One answer that is proven wrong does, unless a broker was killed or evidence is missing; what
-    comes after it need not be explained.
-    """
-    if not recording.run.kills and not recording.gaps:
-        evidence = recording.evidence_with_faults(group)
-        if replay(evidence, recording.profile, first_alone=True).proven:
-            return True
-    return bool(proven(found(recording, group)))
 
 
 def told_by(coordinator: Step, recording: Recording, group: str) -> Retold:
