@@ -4,8 +4,9 @@ A root is the first difference of its group in log order; what a lie drags along
 is sure of the group again is linked to it as a consequence.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from reports.compare import LATE_MS
@@ -47,6 +48,20 @@ def collect(
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
     return _rooted(sorted(found, key=_in_log_order))
+
+
+def anchored(
+    row: dict[str, Any], due: str, before: Callable[[str, float], Iterable[Row]]
+) -> dict[str, Any]:
+    """Give what is missing a place: the last line about its group before it should have been.
+
+    `before` returns the lines about a group up to a time, in ms.
+    """
+    if row["line"] is not None:
+        return row
+    told = before(row["group"], row[due])
+    last = max(told, key=itemgetter("at_ms", "line"), default=None)
+    return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
 
 
 def _from_violation(row: Row, request: Row) -> Finding:

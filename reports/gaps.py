@@ -1,10 +1,11 @@
 """Gaps: where evidence is missing or unreadable, and which of them a fault accounts for."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reports.reading import END_MISSING
+from reports.run_folder import RunFolder
 
 NOT_UNDERSTOOD = "line not understood"
 KILL_MS = 1_000.0
@@ -32,6 +33,13 @@ def missing(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a hole in a log."""
     file = f"brokers/{row['broker']}/group.log"
     return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
+
+
+def left_open(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
+    """Leave out what a run's own kills explain; `serving` are the brokers that served groups."""
+    sessions = max(group.session_timeout_ms for group in run.experiment.workload.groups)
+    left = without_kills(gaps, run.kills, dict.fromkeys(serving, sessions))
+    return without_cuts(left, run.cut_short)
 
 
 def without_kills(

@@ -60,7 +60,7 @@ class Judge:
     """Judges groups by the rules of `profile`, and tells where KIP-345 has `promised` others.
 
     `stalls` are the times in which brokers are known to have stood still, `outages` those in which
-    writes may have failed because one was down.
+    writes may have failed because one was down. `first_alone` replays to the first wrong answer.
     """
 
     grammar: Grammar
@@ -69,6 +69,7 @@ class Judge:
     offices: Offices
     stalls: tuple[Stall, ...] = ()
     outages: tuple[Outage, ...] = ()
+    first_alone: bool = False
 
     def evidence(self, group: str, told: Iterable[Told]) -> Evidence:
         """Put everything that the oracle may see of a group into its form."""
@@ -77,7 +78,7 @@ class Judge:
     def tables(self, group: str, told: Iterable[Told]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`."""
         case = self._case(group, told)
-        result = replay(case.evidence, self.profile)
+        result = replay(case.evidence, self.profile, first_alone=self.first_alone)
         yield from (("replay", row) for row in _replayed(result))
         yield from (("bound", {"name": n, "count": c}) for n, c in sorted(result.bound.items()))
         observed = timeline.observed(

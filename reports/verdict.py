@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 from reports import findings
 from reports.expectations import unmet
 from reports.findings import Finding
-from reports.gaps import Gap, by_group, missing, unreadable, without_cuts, without_kills
+from reports.gaps import Gap, by_group, left_open, missing, unreadable
 from reports.run_folder import PHASES, RunFolder
 from reports.tables import Tables
 
@@ -58,7 +58,7 @@ def collect(tables: Tables) -> Collected:
     asked = [row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]]
     unread = tables.stored("coverage").head(GAPS, filter=ds.field("fate") == "rejected")
     lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
-    anchored = partial(_anchored, tables)
+    anchored = partial(findings.anchored, before=partial(_before, tables))
     return Collected(
         observed=_by_start(tables.rows("observed")),
         expected=_by_start(tables.rows("expected")),
@@ -87,21 +87,14 @@ def _in_time(tables: Tables) -> list[Json]:
     return sorted(tables.rows("comparison"), key=lambda row: (row["group"], findings.began_ms(row)))
 
 
-def _anchored(tables: Tables, row: Json, due: str) -> Json:
-    """Give what is missing a place: the last line before it should have been."""
-    if row["line"] is not None:
-        return row
-    before = (ds.field("group") == row["group"]) & (ds.field("at_ms") <= row[due])
-    last = max(tables.rows("transitions", before), key=itemgetter("at_ms", "line"), default=None)
-    return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
+def _before(tables: Tables, group: str, at_ms: float) -> list[Json]:
+    return tables.rows("transitions", (ds.field("group") == group) & (ds.field("at_ms") <= at_ms))
 
 
 def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str | None) -> Json:
     """Build `verdict.json`."""
-    sessions = max(group.session_timeout_ms for group in run.experiment.workload.groups)
     serving = {broker for span in data.spans.values() for broker in span["brokers"]}
-    left = without_kills(data.gaps, run.kills, dict.fromkeys(serving, sessions))
-    data = replace(data, gaps=without_cuts(left, run.cut_short))
+    data = replace(data, gaps=left_open(data.gaps, run, serving))
     gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
     found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)

@@ -1,94 +1,75 @@
 """What is found of one group of a recorded run, told truly or otherwise.
 
-The oracle and the rules of what is a root and what is proven are those of `groupquake report`
-(`reference_coordinator.replay`, `reports.findings`); the lines are read and the timelines laid side
-by side in plain Python, because this is done hundreds of times.
+It is what `groupquake report` finds: the same functions judge the group, without Spark.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from groupquake.mutants import timelines
 from groupquake.mutants.recording import Recording
 from groupquake.mutants.retold import Retold
 from groupquake.mutants.storyteller import Storyteller
-from groupquake.mutants.timelines import Row
-from reference_coordinator.replay import Evidence, Replay, replay
 from reference_coordinator.step import Step
 from reports import findings
 from reports.findings import Finding
+from reports.gaps import by_group
+from reports.group import Judge
+
+Tables = Mapping[str, list[dict[str, Any]]]
+"""The rows of a group's tables (`reports.group`), by table."""
 
 
 def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between what was observed of a group and what was due."""
-    evidence = recording.evidence_with_faults(group)
-    outcome = replay(evidence, recording.profile)
-    seen = timelines.observed(recording, group)
-    rebalances = timelines.compare(seen, timelines.expected(group, outcome))
-    member_lines = timelines.compare_member_lines(recording, group, outcome)
-    return _findings(
-        recording,
-        evidence,
-        outcome,
-        [_anchored(recording, row, "expected_started_ms") for row in rebalances],
-        [_anchored(recording, row, "due_ms") for row in member_lines],
-    )
+    return _differences(recording, group, _tables(recording.judge, recording, group))
 
 
 def fails(recording: Recording, group: str) -> bool:
     """Say whether what is told of a group makes a verdict `fail`.
 
-    One answer that is proven wrong does; what comes after it need not be explained.
+    One answer that is proven wrong does, whatever comes after it: that need not be explained. Where
+    a broker was killed or evidence is missing, only if it is the first difference of all.
     """
-    evidence = recording.evidence_with_faults(group)
-    outcome = replay(evidence, recording.profile, first_alone=True)
-    return bool(proven(_findings(recording, evidence, outcome)) or proven(found(recording, group)))
+    brief = _tables(replace(recording.judge, first_alone=True), recording, group)
+    wrong = {(row["broker"], row["line"]) for row in brief["violations"] if row["searched"]}
+    if wrong and not recording.run.kills and not recording.gaps:
+        return True
+    first, *_ = [*_differences(recording, group, brief), None]
+    if first and first.proven and (first.broker, first.line) in wrong:
+        return True
+    return bool(proven(found(recording, group)))
 
 
-def _findings(
-    recording: Recording,
-    evidence: Evidence,
-    outcome: Replay,
-    rebalances: Sequence[Row] = (),
-    member_lines: Sequence[Row] = (),
-) -> list[Finding]:
-    """Put unexplained answers and lines that do not match into one list, as a report does."""
-    lines = {f"{line.broker}:{line.number}": line for line in recording.lines if line.request}
-    asked = {}
-    for seen in evidence.requests:
-        line = lines[seen.id]
-        assert line.request is not None
-        asked[seen.id] = {
-            "arrived_ms": line.at_ms - line.request["totalTimeMs"],
-            "api": seen.api,
-            "client_id": seen.client_id,
-            "broker": seen.broker,
-            "file": f"brokers/{seen.broker}/group.log",
-            "line": line.number,
-        }
-    violations = [{"group": evidence.group, **asdict(one)} for one in outcome.violations]
-    every = findings.collect(violations, asked, rebalances, member_lines)
-    waits = (seen.request.get("rebalanceTimeoutMs") or 0.0 for seen in evidence.requests)
-    longest = {evidence.group: max(waits, default=0.0)}
-    return findings.around_kills(every, recording.run.kills, longest)
+def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
+    tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for name, row in judge.tables(group, recording.told.get(group, ())):
+        tables[name].append({"group": group, **row})
+    return tables
 
 
-def _anchored(recording: Recording, row: Row, due: str) -> Row:
-    """Give what is missing a place: the last line about its group before it should have been."""
-    if row["line"] is not None:
-        return row
-    lines = (line for line in recording.lines if line.fields.get("group") == row["group"])
-    before = [line for line in lines if line.at_ms <= row[due]]
-    if not before:
-        return row
-    last = max(before, key=lambda line: line.at_ms)
-    return {**row, "broker": last.broker, "line": last.number}
+def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
+    """List what the tables show, in the order of the log, less what kills and gaps may explain."""
+    lines = [row for row in recording.told.get(group, ()) if row["template"] is not None]
+    before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
+    anchored = lambda name, due: [findings.anchored(row, due, before) for row in tables[name]]
+    differences = findings.collect(
+        tables["violations"],
+        {row["request"]: row for row in tables["violations"]},
+        anchored("comparison", "expected_started_ms"),
+        anchored("member_lines", "due_ms"),
+    )
+    spans = {row["group"]: row for row in tables["groups"] if row["requests"]}
+    waits = {name: span["wait_ms"] or 0.0 for name, span in spans.items()}
+    differences = findings.without_proof(differences, by_group(recording.gaps, spans))
+    return findings.around_kills(differences, recording.run.kills, waits)
 
 
 def told_by(coordinator: Step, recording: Recording, group: str) -> Retold:
     """Tell a group's story as a coordinator would have had it, asked what the brokers were."""
     story = Storyteller(recording, group, group, coordinator).tell()
-    return Retold(recording.folder, recording, tuple(story))
+    return Retold(recording.folder, recording, group, tuple(story))
 
 
 def proven(differences: Iterable[Finding]) -> list[Finding]:

@@ -1,85 +1,110 @@
-"""Reads a run folder without Spark: its brokers' lines, and the evidence of each group.
+"""A run folder opened without Spark: its lines one by one, and what they tell of each group.
 
-The same reading as in `reports.reading`, in plain Python and for logs that are whole, as they were
-written or compressed (`group.log`, `group.log.xz`).
+The reading is that of a report (`reports.reading`), the rows are those of its tables. Logs may be
+as they were written, or compressed (`group.log`, `group.log.xz`).
 """
 
 import json
 import lzma
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import cache, cached_property
-from itertools import pairwise
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from reference_coordinator.profiles import Profile, Settings
+from reference_coordinator.profiles import Profile
 from reference_coordinator.releases import profile_for
-from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
-from reports.grammar import GRAMMARS, Grammar
-from reports.offices import SERVINGS
-from reports.parsing import COMPLETED, DATED, EARLY_MS, MAY_PARK, NUMBERED, TURN_MS
+from reference_coordinator.replay import Evidence, Observed
+from reports.gaps import Gap, left_open, missing, unreadable
+from reports.grammar import GROUP_APIS
+from reports.group import Judge
+from reports.members import Request
+from reports.offices import LINES, offices
+from reports.parsing import COMPLETED, EVENT, Parser
+from reports.reading import TABLES, Clocks, Life, Log, Offsets
 from reports.run_folder import RunFolder
-from reports.timeline import HINTS
+
+Row = Mapping[str, Any]
+COLUMNS = {
+    table: tuple(column.split()[0] for column in columns.split(","))
+    for table, columns in TABLES.items()
+}
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line. `template` and `fields` are what the grammar makes of a coordinator's line."""
+    """One line. `text` is without the time and number before it; `row` is what is told by it.
+
+    That is a row of the table `requests`, with None as its `template`, or of `transitions`.
+    """
 
     broker: str
     number: int
     life: int
     at_ms: float
-    thread: str
-    level: str
     text: str
-    logger: str
-    template: str = ""
-    fields: Mapping[str, str] = field(default_factory=dict)
+    row: Row
+
+    @property
+    def template(self) -> str | None:
+        """The template that a coordinator's line matches."""
+        name: str | None = self.row.get("template")
+        return name
+
+    @property
+    def group(self) -> str | None:
+        """The group that it is about, if it is about one."""
+        name: str | None = self.row.get("group")
+        return name
 
     @cached_property
     def request(self) -> dict[str, Any] | None:
         """The request that it tells of, if it does."""
-        if not self.text.startswith(COMPLETED):
+        if "request" not in self.row:
             return None
-        told: dict[str, Any] = json.loads(self.text.removeprefix(COMPLETED))
+        event = re.match(EVENT, self.text)
+        assert event is not None
+        told: dict[str, Any] = json.loads(event[2].removeprefix(COMPLETED))
         return told
-
-    @property
-    def group(self) -> str:
-        """The group that its request is about, "" if it tells of none."""
-        return "" if self.request is None else str(self.request["request"]["groupId"])
 
     @property
     def observed(self) -> Observed:
         """The request as the oracle sees it."""
-        told = self.request
-        assert told is not None
-        header = told["requestHeader"]
-        taken = self.at_ms - told["totalTimeMs"] + told["requestQueueTimeMs"]
-        done = taken + told["localTimeMs"]
-        answered = done + told["remoteTimeMs"]
-        api = header["requestApiKeyName"]
-        return Observed(
-            id=f"{self.broker}:{self.number}",
-            broker=self.broker,
-            api=api,
-            api_version=header["requestApiVersion"],
-            client_id=header["clientId"],
-            connection=told["connection"],
-            earliest_ms=taken - EARLY_MS,
-            at_ms=taken + told["localTimeMs"] / 2,
-            latest_ms=min(answered, done + TURN_MS) if api in MAY_PARK else answered,
-            answered_ms=answered,
-            request=told["request"],
-            response=told["response"],
-            serial=header["correlationId"],
-        )
+        return Request(self.row).observed
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read of one broker's log: lines, lives, and where evidence is missing."""
+
+    lines: tuple[Line, ...]
+    lives: tuple[tuple[str, Life], ...]
+    gaps: tuple[Gap, ...]
+
+    @classmethod
+    def of(
+        cls, broker: str, parser: Parser, offsets: Offsets, texts: Iterable[tuple[int, str]]
+    ) -> "Read":
+        """Read a broker's numbered lines."""
+        tables: dict[str, list[Row]] = defaultdict(list)
+        add = lambda table, row: tables[table].append(dict(zip(COLUMNS[table], row, strict=True)))
+        log = Log(broker, parser, offsets, add)
+        bare = {}
+        for number, text in texts:
+            log.read(f"brokers/{broker}/group.log", number, text)
+            bare[number] = text.split(" ", 3 if parser.numbered else 2)[-1]
+        lives = tuple((broker, life) for life in log.end())
+        rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
+        rows |= {row["line"]: row for row in tables["transitions"]}
+        lines = (
+            Line(broker, seen["line"], seen["life"], seen["at_ms"], bare[seen["line"]],
+                 rows.get(seen["line"], {}))
+            for seen in tables["coverage"]
+        )  # fmt: skip
+        gaps = [unreadable(row) for row in tables["coverage"] if row["fate"] == "rejected"]
+        return cls(tuple(lines), lives, (*gaps, *map(missing, tables["lost"])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,186 +114,103 @@ class Recording:
     folder: Path
 
     @cached_property
-    def environment(self) -> dict[str, Any]:
-        """Versions and settings."""
-        content: dict[str, Any] = json.loads((self.folder / "environment.json").read_text())
-        return content
-
-    @cached_property
-    def profile(self) -> Profile:
-        """The rules of its coordinator under its settings."""
-        environment = self.environment
-        profile = profile_for(environment["kafka_version"], environment["coordinator"])
-        assert profile is not None
-        return profile.with_settings(Settings.from_properties(environment["broker_config"]))
-
-    @property
-    def grammar(self) -> Grammar:
-        """The lines of its coordinator."""
-        return GRAMMARS[self.environment["coordinator"]]
-
-    @cached_property
     def run(self) -> RunFolder:
         """What the folder tells beside the logs."""
         return RunFolder(self.folder)
 
     @property
-    def numbered(self) -> bool:
-        """Whether lines carry serial numbers."""
-        return self.run.numbered_lines
+    def environment(self) -> dict[str, Any]:
+        """Versions and settings."""
+        return self.run.environment
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The rules of its coordinator under its settings."""
+        profile = profile_for(self.environment["kafka_version"], self.environment["coordinator"])
+        assert profile is not None
+        return profile.with_settings(self.run.settings)
+
+    @cached_property
+    def parser(self) -> Parser:
+        """What understands its lines."""
+        return Parser(self.run.grammar, self.run.numbered_lines)
+
+    @cached_property
+    def _read(self) -> Sequence[Read]:
+        clocks = Clocks(self.parser)
+        logs = {
+            log.parent.name: list(enumerate(_texts(log), 1))
+            for log in sorted(self.folder.glob("brokers/*/group.log*"))
+        }
+        for broker, texts in logs.items():
+            for _, text in texts:
+                clocks.look(broker, text)
+        offsets = clocks.offsets()
+        return [Read.of(broker, self.parser, offsets, texts) for broker, texts in logs.items()]
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """All lines, broker by broker, as they stand in the logs."""
-        logs = sorted(self.folder.glob("brokers/*/group.log*"))
-        return tuple(line for log in logs for line in self._read(log))
-
-    def _read(self, log: Path) -> Iterator[Line]:
-        form = re.compile(NUMBERED if self.numbered else DATED)
-        lives: list[list[tuple[int, re.Match[str]]]] = []
-        content = log.read_bytes()
-        written = lzma.decompress(content) if log.suffix == ".xz" else content
-        for number, text in enumerate(written.decode().splitlines(), 1):
-            match = form.match(text)
-            assert match is not None, text
-            if match[form.groups - 1].endswith(self.grammar.first_words):
-                lives.append([])
-            lives[-1].append((number, match))
-        for life, told in enumerate(lives, 1):
-            times = self._times([match for _, match in told])
-            for (number, match), at_ms in zip(told, times, strict=True):
-                thread = match[0].split(" ")[3 if self.numbered else 2]
-                level, text, logger = match.groups()[-3:]
-                line = Line(log.parent.name, number, life, at_ms, thread, level, text, logger)
-                yield self.understood(line)
-
-    def _times(self, told: list[re.Match[str]]) -> list[float]:
-        """Put the lines of one life on fine UTC time."""
-        if self.numbered:
-            offset = median(int(m[2]) - int(m[3]) / 1e6 for m in told) + 0.5
-            return [int(m[3]) / 1e6 + offset for m in told]
-        within: Counter[float] = Counter()
-        times = []
-        for match in told:
-            logged = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
-            now = round(logged.timestamp() * 1000)
-            within[now] += 1
-            times.append(now + 0.5 + within[now] / 1000)
-        return times
-
-    def understood(self, line: Line) -> Line:
-        """Match a coordinator's line against the templates."""
-        prefix = re.match(self.grammar.prefix, line.text)
-        if not line.logger.startswith(self.grammar.loggers) or prefix is None:
-            return line
-        for template in self.grammar.templates:
-            found = re.match(template.regex, prefix[3]) if line.logger in template.loggers else None
-            if found is not None:
-                told = dict(zip(template.fields, found.groups(), strict=True))
-                shard = {"partition": prefix[2]} if prefix[2] else {}
-                return Line(
-                    **{k: v for k, v in vars(line).items() if k not in ("template", "fields")},
-                    template=template.name,
-                    fields=shard | told,
-                )
-        return line
-
-    @property
-    def last_lines(self) -> tuple[Line, ...]:
-        """The line with which each life of a broker ends."""
-        return tuple({(line.broker, line.life): line for line in self.lines}.values())
-
-    @property
-    def ends(self) -> tuple[Line, ...]:
-        """Where each life of a broker ends for its groups: as it begins to shut down, at least."""
-        ends = {(line.broker, line.life): line for line in self.last_lines}
-        downs = (line for line in self.lines if line.template == "shutting_down")
-        return tuple((ends | {(line.broker, line.life): line for line in downs}).values())
+        return tuple(line for read in self._read for line in read.lines)
 
     @cached_property
-    def partitions(self) -> dict[str, str]:
-        """The offsets partition of each group."""
-        return {
-            line.fields["group"]: line.fields["partition"]
-            for line in self.lines
-            if {"group", "partition"} <= line.fields.keys()
-        }
+    def lives(self) -> tuple[tuple[str, Life], ...]:
+        """Each life of each broker."""
+        return tuple(life for read in self._read for life in read.lives)
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """Where evidence is missing that no fault accounts for."""
+        asked = (line.row for line in self.lines if "request" in line.row)
+        serving = {r["broker"] for r in asked if r["readable"] and r["api"] in GROUP_APIS}
+        return left_open([gap for read in self._read for gap in read.gaps], self.run, serving)
+
+    @cached_property
+    def told(self) -> Mapping[str, Sequence[Row]]:
+        """What is told of each group, by requests and by coordinator lines."""
+        rows: dict[str, list[Row]] = defaultdict(list)
+        for line in self.lines:
+            if line.group is not None:
+                rows[line.group].append(line.row)
+        return dict(rows)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What judges its groups as a report does, by the rules of the release alone."""
+        rows = [line.row for line in self.lines if line.template in LINES]
+        lives = [
+            {"broker": broker, "life": life.number, "last_ms": life.last_ms}
+            for broker, life in self.lives
+        ]
+        named = (life.partition for _, life in self.lives if life.partition is not None)
+        most = max(named, default=None)
+        of_offices = offices(rows, lives, None if most is None else most + 1)
+        rules, run = self.profile, self.run
+        return Judge(run.grammar, rules, rules, of_offices, run.stalls, run.outages)
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """The offsets partition of each group of which a line tells it."""
+        rows = (line.row for line in self.lines if line.template and line.group is not None)
+        return {row["group"]: row["partition"] for row in rows if row["partition"] is not None}
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """The groups of which there are requests."""
-        told = (line.request for line in self.lines)
-        return tuple(sorted({str(request["request"]["groupId"]) for request in told if request}))
+        asked = {line.group for line in self.lines if "request" in line.row}
+        return tuple(sorted(filter(None, asked)))
 
-    def loads(self, partition: str) -> tuple[Line, ...]:
-        """Return what brokers say of a partition that they take up or give up.
-
-        Java says that it is about to load before it looks whether it has to: that is none.
-        """
-        mine = [line for line in self.lines if line.fields.get("partition") == partition]
-        turns = [line for line in mine if line.template in {*SERVINGS, "load_ignored"}]
-        following = {
-            id(line): after
-            for broker in {line.broker for line in turns}
-            for line, after in pairwise(turn for turn in turns if turn.broker == broker)
-        }
-        return tuple(
-            line
-            for line in turns
-            if line.template != "load_ignored"
-            and not (
-                line.template == "loading"
-                and id(line) in following
-                and following[id(line)].template == "load_ignored"
-            )
-        )
-
-    @cache  # noqa: B019 (there are few recordings, and they are needed to the end)
     def evidence(self, group: str) -> Evidence:
-        """Collect what is known of a group."""
-        requests = [line.observed for line in self.lines if line.group == group and line.request]
-        hints = [self._hint(line) for line in self.lines if line.fields.get("group") == group]
-        servings = [
-            Serving(line.at_ms, line.broker, "started")
-            for line in self.lines
-            if line.template == "starting"
-        ]
-        servings += [
-            Serving(line.at_ms, line.broker, SERVINGS[line.template])
-            for line in self.loads(self.partitions.get(group, ""))
-        ]
-        servings += [Serving(end.at_ms, end.broker, "ended") for end in self.ends]
-        return Evidence(
-            group,
-            tuple(sorted(requests, key=_time)),
-            tuple(sorted(filter(None, hints), key=_time)),
-            tuple(sorted(servings, key=_time)),
-        )
+        """Collect what the logs tell of a group."""
+        return replace(self.evidence_with_faults(group), stalls=(), outages=())
 
     def evidence_with_faults(self, group: str) -> Evidence:
         """Collect what is known of a group, also of when its brokers stood still or were down."""
-        return replace(self.evidence(group), stalls=self.run.stalls, outages=self.run.outages)
-
-    def reason(self, line: Line) -> tuple[str, str]:
-        """Return the class of a "Preparing" line's reason, and the member that it names."""
-        told = line.fields.get("reason", "")
-        for name, regex in self.grammar.reasons:
-            if found := re.search(regex, told):
-                return name, found[1]
-        return told, ""
-
-    def _hint(self, line: Line) -> Hint | None:
-        kind = HINTS.get(line.template)
-        if line.template == "preparing" and self.reason(line)[0] == "pending_sync":
-            kind = "sync_expired"
-        if kind is None:
-            return None
-        subject = line.fields.get(
-            "instance" if line.template == "static_replaced" else "member", ""
-        )
-        generation = int(line.fields.get("generation", -1))
-        return Hint(line.at_ms, HintKind(kind), subject, generation, line.broker)
+        return self.judge.evidence(group, self.told.get(group, ()))
 
 
-def _time(item: Observed | Hint | Serving) -> float:
-    return item.at_ms
+def _texts(log: Path) -> list[str]:
+    packed = log.read_bytes()
+    content = lzma.decompress(packed) if log.suffix == ".xz" else packed
+    lines = content.decode(errors="replace").split("\n")
+    return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]

@@ -1,38 +1,35 @@
 """A recorded run in which one group's story is another: what its brokers printed in that case."""
 
-import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count
+from itertools import count, groupby
+from operator import attrgetter
 
-from groupquake.mutants.recording import Line, Recording
+from groupquake.mutants.recording import Line, Read, Recording
 from groupquake.mutants.storyteller import Told
 from reference_coordinator.profiles import Profile
-from reports.parsing import EVENT
+from reports.gaps import Gap
+from reports.group import Judge
 from reports.run_folder import RunFolder
-
-ABOUT_NO_GROUP = frozenset({
-    "starting", "started", "shutting_down", "shut_down", "elected", "resigned",
-    "load_scheduled", "loading", "loaded", "load_ignored",
-    "unload_scheduled", "unload_started", "unloaded", "unload_ignored",
-    "runtime_closing", "runtime_closed", "events_closing", "events_closed", "closed_event",
-})  # fmt: skip
-"""Templates of lines that a broker prints whatever its groups do."""
 
 
 @dataclass(frozen=True, eq=False)
 class Retold(Recording):
-    """A run folder's evidence with the lines of one story in place of all about groups.
+    """A recording's evidence with the lines of one story in place of all about its group.
 
-    Lines about no group keep their numbers; the others have none in a file, and get greater ones.
+    The other lines are read but once for all stories, and keep their numbers; those of the story
+    have none in a file, and get greater ones.
     """
 
     original: Recording
+    group: str
     story: tuple[Told, ...]
 
     @property
     def run(self) -> RunFolder:
-        """What the folder tells beside the logs, read but once for all stories."""
+        """What the folder tells beside the logs."""
         return self.original.run
 
     @property
@@ -40,18 +37,37 @@ class Retold(Recording):
         """The rules that the brokers keep."""
         return self.original.profile
 
+    @property
+    def judge(self) -> Judge:
+        """What judges its groups."""
+        return self.original.judge
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Where evidence is missing that no fault accounts for."""
+        return self.original.gaps
+
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """All lines, broker by broker and in order of time."""
-        kept = [line for line in self.original.lines if line.template in ABOUT_NO_GROUP]
+        """All lines: first those about anything else, then the story's as a log would hold them."""
+        kept = [line for line in self.original.lines if line.group != self.group]
         numbers = count(max((line.number for line in self.original.lines), default=0) + 1)
-        told = [self._line(next(numbers), one) for one in sorted(self.story)]
-        return tuple(sorted((*kept, *told), key=lambda line: (line.broker, line.life, line.at_ms)))
+        parser = self.original.parser
+        in_order = sorted(self.story, key=attrgetter("broker", "life", "at_ms"))
+        for (broker, _), told in groupby(in_order, attrgetter("broker", "life")):
+            texts = stamped(((one.at_ms, one.text) for one in told), numbered=parser.numbered)
+            numbered = zip(numbers, texts, strict=False)
+            kept += Read.of(broker, parser, {(broker, 0): 0.0}, numbered).lines
+        return tuple(kept)
 
-    def _line(self, number: int, told: Told) -> Line:
-        match = re.match(EVENT, told.text)
-        assert match is not None, told.text
-        thread = told.text.partition(" ")[0]
-        level, text, logger = match.groups()
-        line = Line(told.broker, number, told.life, told.at_ms, thread, level, text, logger)
-        return self.understood(line)
+
+def stamped(
+    lines: Iterable[tuple[float, str]], start_ms: int = 0, *, numbered: bool
+) -> Iterator[str]:
+    """Put their times before lines, as a release does; nano clocks start at `start_ms`."""
+    for number, (at_ms, text) in enumerate(lines, 1):
+        if numbered:
+            yield f"{number} {int(at_ms)} {round((at_ms - start_ms) * 1e6)} {text}"
+        else:
+            now = datetime.fromtimestamp(int(at_ms) / 1000, UTC)
+            yield f"{now:%Y-%m-%d %H:%M:%S},{int(at_ms) % 1000:03} {text}"

@@ -9,7 +9,7 @@ import heapq
 import itertools
 import json
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,13 +38,12 @@ from reference_coordinator.events import (
 )
 from reference_coordinator.mutants import Step
 from reference_coordinator.records import GroupRecord
-from reference_coordinator.replay import Observed
+from reference_coordinator.replay import Observed, Serving
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.said import said
 from reference_coordinator.replay.wire import event_of
 from reference_coordinator.state import Group, Service, State
-from reports.offices import SERVINGS
-from reports.parsing import EARLY_MS
+from reports.parsing import COMPLETED, EARLY_MS
 
 WRITE_MS = 2.0
 """How long these brokers take to store a record."""
@@ -95,6 +94,7 @@ class Storyteller:
     name: str
     coordinator: Step
     offices: dict[str, Office] = field(default_factory=dict)
+    lives: Counter[str] = field(default_factory=Counter)
     stored: GroupRecord | None = None
     queue: list[tuple[float, int, str, Any]] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Storyteller:
             at_ms, _, broker, item = heapq.heappop(self.queue)
             if item is None:
                 del self.offices[broker]
-            elif isinstance(item, Line):
+            elif isinstance(item, Serving):
                 self._turn(broker, item)
             else:
                 for event in self._events(broker, item, at_ms):
@@ -120,18 +120,17 @@ class Storyteller:
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
             self._push(seen.at_ms, seen.broker, Asked(seen, seen.earliest_ms + EARLY_MS))
-        for line in self.recording.loads(self._partition):
-            self._push(line.at_ms, line.broker, line)
+        for serving in evidence.servings:
+            self._push(serving.at_ms, serving.broker, serving)
         for line in self.recording.lines:
-            if line.template == "starting":
-                self._push(line.at_ms, line.broker, line)
-            elif line.request is not None:
+            if line.group == self.group and line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
-        for line in self.recording.last_lines:
-            self._push(line.at_ms, line.broker, None)
+        for broker, life in self.recording.lives:
+            if life.last_ms is not None:
+                self._push(life.last_ms, broker, None)
 
     @property
-    def _partition(self) -> str:
+    def _partition(self) -> int:
         return self.recording.partitions[self.group]
 
     @property
@@ -141,20 +140,19 @@ class Storyteller:
     def _push(self, at_ms: float, broker: str, item: Any) -> None:
         heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
 
-    def _turn(self, broker: str, line: Line) -> None:
+    def _turn(self, broker: str, serving: Serving) -> None:
         """Let a broker come up, or begin or end to serve the group."""
-        event: Event
-        if line.template == "starting":
-            self.offices[broker] = Office(Group(self.name, service=Service.ABSENT), line.life)
-            return
-        match SERVINGS[line.template]:
+        match serving.kind:
+            case "started":
+                self.lives[broker] += 1
+                absent = Group(self.name, service=Service.ABSENT)
+                self.offices[broker] = Office(absent, self.lives[broker])
             case "loading":
-                event = LoadStarted(line.at_ms)
+                self._step(broker, LoadStarted(serving.at_ms))
             case "loaded":
-                event = Loaded(line.at_ms, self.stored)
-            case _:
-                event = Unloaded(line.at_ms)
-        self._step(broker, event)
+                self._step(broker, Loaded(serving.at_ms, self.stored))
+            case "unloaded":
+                self._step(broker, Unloaded(serving.at_ms))
 
     def _events(self, broker: str, item: Any, at_ms: float) -> Iterator[Event]:
         office = self.offices.get(broker)
@@ -282,8 +280,8 @@ class Storyteller:
             "totalTimeMs": round(total, 3),
         }
         sent = asked.taken_ms - told["requestQueueTimeMs"] + total
-        text = json.dumps(told, separators=(",", ":"))
-        text = f"{line.thread} {line.level} Completed request:{text} ({line.logger})"
+        head, tail = line.text.partition(COMPLETED)[0], line.text.rpartition(" (")[2]
+        text = f"{head}{COMPLETED}{json.dumps(told, separators=(',', ':'))} ({tail}"
         self.told.append(Told(broker, office.life, sent, text))
         if waiting := office.waiting.get(asked.connection):
             following = waiting.pop(0)

@@ -23,9 +23,8 @@ class Copy:
         connection = re.compile(r'("connection":"[^"]+)"')
         copied = []
         for line in recording.lines:
-            text = f"{line.thread} {line.level} {line.text} ({line.logger})"
-            if named.search(text):
-                text = connection.sub(rf'\1-{name}"', named.sub(rf"\1{name}", text))
+            if named.search(line.text):
+                text = connection.sub(rf'\1-{name}"', named.sub(rf"\1{name}", line.text))
                 copied.append(Told(line.broker, line.life, line.at_ms, text))
         return cls(group, name, copied)
 

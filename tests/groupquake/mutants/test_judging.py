@@ -8,18 +8,8 @@ from reference_coordinator.step import step
 from tests.recorded.logs import RECORDINGS
 from tests.reports.test_lies import LIES
 
-OTHERWISE = {"keeps_generation": "rebalances with one old generation are paired otherwise"}
 
-
-@pytest.mark.parametrize(
-    "lie",
-    [
-        pytest.param(
-            lie, marks=pytest.mark.xfail(reason=OTHERWISE[lie]) if lie in OTHERWISE else ()
-        )
-        for lie in LIES
-    ],
-)
+@pytest.mark.parametrize("lie", LIES)
 def test_a_lie_has_the_root_that_the_pipeline_finds(lie: str) -> None:
     group, places = LIES[lie]
     told = judging.told_by(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)

@@ -4,12 +4,10 @@ The recorded runs as their clients would have written them down: when they sent 
 and nothing of when the coordinator acted.
 """
 
-from collections.abc import Iterator
-
 import pytest
 
-from groupquake.mutants.recording import Line, Recording
-from groupquake.mutants.storyteller import Storyteller, Told
+from groupquake.mutants.judging import told_by
+from groupquake.mutants.recording import Recording
 from reference_coordinator.mutants import MUTANTS
 from reference_coordinator.replay import replay
 from reference_coordinator.replay.event_file import EventSequence
@@ -63,29 +61,16 @@ NOT_OF_ONE_TERM = {
 LIES = [(lie, group) for group, lies in WHERE.items() for lie in lies]
 
 
-def lines_of(story: list[Told]) -> Iterator[Line]:
-    """Read the lines of a story that was told anew."""
-    for number, told in enumerate(story):
-        thread, level, rest = told.text.split(" ", 2)
-        text, _, logger = rest.rpartition(" (")
-        line = (told.broker, number, told.life, told.at_ms, thread, level, text, logger[:-1])
-        yield Line(*line)
-
-
 def retold(recording: Recording, group: str, lie: str) -> EventSequence:
     """Return what the clients of a lying coordinator would have written down."""
-    story = Storyteller(recording, group, lie, MUTANTS.get(lie, step)).tell()
-    return one(from_log(recording, group, lines_of(story)))
+    told = told_by(MUTANTS.get(lie, step), recording, group)
+    return one(from_log(recording, group, (line for line in told.lines if line.group == group)))
 
 
 @pytest.mark.parametrize(("name", "group"), GROUPS)
 def test_what_the_clients_of_a_recording_saw_is_explained(name: str, group: str) -> None:
     recording = RECORDINGS[name]
-    lines = [
-        line
-        for line in recording.lines
-        if line.request is not None and line.request["request"]["groupId"] == group
-    ]
+    lines = [line for line in recording.lines if line.group == group]
     sequence = one(from_log(recording, group, lines))
     outcome = replay(sequence.evidence, recording.profile)
     assert outcome.violations == ()
