@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from loadtest.wire import Connection
+from loadtest.wire import Connection, Versions, negotiate
+from loadtest.wire.schemas import GROUP_APIS
 
 HOST = "127.0.0.1"
+APIS = (*GROUP_APIS, "FIND_COORDINATOR")
 NONE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 16, 22, 25
 INVALID_SESSION_TIMEOUT, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND = 26, 27, 69
 MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
@@ -48,12 +50,18 @@ class Wire:
     client_id: str
     connection: Connection | None = None
     rng: Random = field(default_factory=Random)
+    versions: Versions = field(default_factory=dict)
 
     async def ask(self, api: str, version: int, **body: Any) -> dict[str, Any]:
-        """Send a request after a pause, and wait for its answer."""
+        """Send a request after a pause, and wait for its answer.
+
+        To a broker that does not know its version yet it goes in the highest that this one knows.
+        """
         await asyncio.sleep(PAUSE_S * self.rng.uniform(1, LONGER))
         if self.connection is None:
             self.connection = Connection(HOST, self.port, self.client_id)
+            self.versions = await asyncio.to_thread(negotiate, self.connection, APIS)
+        version = min(version, self.versions[api][1])
         return await asyncio.to_thread(self.connection.ask, api, version, body)
 
     def cut(self) -> None:
