@@ -29,16 +29,16 @@ def found(recording: Recording, group: str) -> list[Finding]:
 def fails(recording: Recording, group: str) -> bool:
     """Say whether what is told of a group makes a verdict `fail`.
 
-    One answer that is proven wrong does, whatever comes after it: that need not be explained. Where
-    a broker was killed or evidence is missing, only if it is the first difference of all.
+    One answer that is proven wrong does if all differences before it are proven too, whatever comes
+    after it: that need not be explained.
     """
     brief = _tables(replace(recording.judge, first_alone=True), recording, group)
-    wrong = {(row["broker"], row["line"]) for row in brief["violations"] if row["searched"]}
-    if wrong and not recording.run.kills and not recording.gaps:
-        return True
-    first, *_ = [*_differences(recording, group, brief), None]
-    if first and first.proven and (first.broker, first.line) in wrong:
-        return True
+    wrong = {(row["broker"], row["line"]) for row in brief["violations"]}
+    for difference in _differences(recording, group, brief):
+        if not difference.proven:
+            break
+        if (difference.broker, difference.line) in wrong:
+            return True
     return bool(proven(found(recording, group)))
 
 
