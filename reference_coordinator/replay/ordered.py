@@ -19,7 +19,6 @@ from reference_coordinator.replay.options import (
 )
 from reference_coordinator.replay.wire import answer_of, event_of
 from reference_coordinator.replay.world import NO_CHOICES, World
-from reference_coordinator.step import step
 
 
 def went_straight_on(world: World, part: Sequence[Candidate], until_ms: float | None) -> bool:
@@ -63,7 +62,7 @@ def _without_trace(world: World, candidate: Candidate, at_ms: float) -> Sequence
     """Return the effects of a request that is answered rightly and leaves the group as it is."""
     seen = candidate.cause
     assert isinstance(seen, Observed)
-    group, effects = step(world.group, event_of(seen, at_ms, NO_CHOICES), world.profile)
+    group, effects = world.step(world.group, event_of(seen, at_ms, NO_CHOICES), world.profile)
     answer = effects[-1]
     right = isinstance(answer, Answer) and answer.response == answer_of(seen)
     in_time = seen.answered_ms <= candidate.latest_ms + world.tolerance.reply
