@@ -35,6 +35,11 @@ def missing(row: Mapping[str, Any]) -> Gap:
     return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
 
 
+def gone(broker: str) -> Gap:
+    """Make a gap of a whole log that is not there."""
+    return Gap(broker, f"brokers/{broker}/group.log", 0, None, "the whole log is missing")
+
+
 def left_open(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
     """Leave out what a run's own kills explain; `serving` are the brokers that served groups."""
     sessions = max(group.session_timeout_ms for group in run.experiment.workload.groups)

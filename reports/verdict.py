@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 from reports import findings
 from reports.expectations import unmet
 from reports.findings import Finding
-from reports.gaps import Gap, by_group, left_open, missing, unreadable
+from reports.gaps import Gap, by_group, gone, left_open, missing, unreadable
 from reports.run_folder import PHASES, RunFolder
 from reports.tables import Tables
 
@@ -95,10 +95,12 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     """Build `verdict.json`."""
     serving = {broker for span in data.spans.values() for broker in span["brokers"]}
     data = replace(data, gaps=left_open(data.gaps, run, serving))
-    gaps = by_group(data.gaps, data.spans)
+    absent = [gone(broker) for broker in _without_log(run, data)]
+    gaps = by_group([*data.gaps, *absent], data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
     found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)
     found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
+    found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
     counts = Counter(
         (row["group"], run.phase_at(row["started_ms"]), row["reason"])
         for row in data.observed
@@ -158,6 +160,12 @@ def _group_names(run: RunFolder, data: Collected) -> list[str]:
     return known + sorted(set(data.checks) - set(known))
 
 
+def _without_log(run: RunFolder, data: Collected) -> list[str]:
+    """List the brokers of whose logs there is no line."""
+    brokers = map(str, range(1, run.experiment.cluster.brokers + 1))
+    return [broker for broker in brokers if broker not in data.brokers]
+
+
 def _doubts(
     run: RunFolder,
     data: Collected,
@@ -183,11 +191,7 @@ def _doubts(
     doubts += [f"evidence is missing: {words}" for words in shown]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
-    doubts += [
-        f"evidence is missing: brokers/{broker}/group.log"
-        for broker in range(1, run.experiment.cluster.brokers + 1)
-        if str(broker) not in data.brokers
-    ]
+    doubts += [f"evidence is missing: {gone(broker).file}" for broker in _without_log(run, data)]
     doubts += [
         f"group {group}: lines of {count} offsets partitions"
         for group, count in data.partitions.items()

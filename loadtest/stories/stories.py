@@ -1,6 +1,6 @@
-"""What the recorded groups go through: small stories, each a group of its own, one after a rule.
+"""Small stories, each of a group of its own, one after a rule, all told at the same time.
 
-They are told at the same time. Where a broker answers otherwise than a story says, recording fails.
+Where a broker answers otherwise than a story says, it shows nothing.
 """
 
 import asyncio

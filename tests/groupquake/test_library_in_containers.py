@@ -43,7 +43,7 @@ def gathered(
 
 @pytest.fixture(scope="module")
 def judged(gathered: dict[str, tuple[Done, Path]], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Judge all that came to their end in one Spark session; return what it says of them."""
+    """Judge all that came to their end in one go; return what it says of them."""
     folders = [folder for done, folder in gathered.values() if done.code == 0]
     done = run_in(tmp_path_factory.mktemp("judged"), "report", *folders, timeout_s=LIMIT_S)
     assert "Traceback" not in done.err, done.err[-3000:]

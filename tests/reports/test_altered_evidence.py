@@ -210,12 +210,14 @@ def test_lines_that_nobody_understands_are_doubts(recorded: Path, judge: Judge) 
         assert any(place in why for why in verdict["unknown_because"])
 
 
-def test_a_whole_log_that_is_gone(recorded: Path, judge: Judge) -> None:
-    log = Log.of(recorded, "failover")
-    log.path.unlink()
+@pytest.mark.parametrize("broker", [1, 2, 3])
+def test_a_whole_log_that_is_gone(broker: int, recorded: Path, judge: Judge) -> None:
+    """Also that of a coordinator whose office another one takes over."""
+    name = f"brokers/{broker}/group.log"
+    (recorded / name).unlink()
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
-    assert f"evidence is missing: {log.name}" in verdict["unknown_because"]
+    assert f"evidence is missing: {name}" in verdict["unknown_because"]
 
 
 def test_a_line_that_is_gone(recorded: Path, judge: Judge) -> None:
