@@ -41,6 +41,7 @@ class MadeUpRun:
     violations: list[Json] = field(default_factory=list)
     places: dict[str, Json] = field(default_factory=dict)
     gaps: list[verdict.Gap] = field(default_factory=list)
+    kip_848: list[str] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
     handovers: list[Handover] = field(default_factory=list)
     holdings: list[Holding] = field(default_factory=list)
@@ -66,7 +67,7 @@ class MadeUpRun:
             (self.folder / name).write_text(text)
         run = RunFolder(self.folder)
         data = self._collected()
-        judged = verdict.judge(run, data, [], "4.3")
+        judged = verdict.judge(run, data, self.kip_848, "4.3")
         costs.add(judged, self.costs, run, data.observed)
         scenes = Scenes(("dynamic", "static"), tuple(self.joins), self.last_ms)
         return run, judged, data, scenes, self.costs

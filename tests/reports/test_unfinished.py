@@ -64,3 +64,13 @@ def test_a_fault_that_nobody_tried_to_put_right(made: MadeUpRun) -> None:
     ]
     (doubt,) = doubts(made)
     assert doubt.endswith(" was not put right")
+
+
+@pytest.mark.parametrize(("kip_848", "verdict"), [([], "fail"), (["dynamic"], "unknown")])
+def test_answers_to_a_group_of_the_other_protocol_prove_nothing(
+    made: MadeUpRun, kip_848: list[str], verdict: str
+) -> None:
+    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-3")
+    made.kip_848 = kip_848
+    _, told, *_ = made.finish()
+    assert told["verdict"] == verdict
