@@ -17,6 +17,8 @@ from loadtest.stories.members import Unexpected
 from loadtest.stories.stories import STORIES, Group
 from loadtest.wire import WireError
 
+TOLD = {story.__name__: story for story in (*STORIES, *DEFECTS)}
+"""All of them, by their names."""
 WAITING = 100
 """So many members may wait for an answer at the same time."""
 
@@ -24,12 +26,11 @@ WAITING = 100
 async def tell(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
     """Tell all stories of those names at the same time, each to its end; return what went wrong."""
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WAITING))
-    stories = {story.__name__: story for story in (*STORIES, *DEFECTS)}
 
     async def one(name: str) -> None:
         group = Group(name, dict(enumerate(ports)), rng=Random(f"{seed}:{name}"))
         await group.find()
-        await stories[name](group)
+        await TOLD[name](group)
         print(f"{name}: told", flush=True)
 
     ends = await asyncio.gather(*map(one, names), return_exceptions=True)
@@ -44,9 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m loadtest.stories", description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "names", nargs="+", choices=[story.__name__ for story in (*STORIES, *DEFECTS)]
-    )
+    parser.add_argument("names", nargs="+", choices=TOLD)
     given = parser.parse_args()
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
     if wrong := asyncio.run(tell(given.names, ports, given.seed)):

@@ -21,7 +21,8 @@ _MEMBER = r"MemberMetadata\(memberId=(.+?), groupInstanceId=.*\)"
 _OFFSETS = r"__consumer_offsets-(\d+)"
 
 
-def _coordinator(name: str, regex: str, *fields: str) -> Template:
+def coordinator_line(name: str, regex: str, *fields: str) -> Template:
+    """Make the template of a line of the coordinator's own logger."""
     return Template(name, (COORDINATOR,), f"^{regex}$", fields)
 
 
@@ -31,7 +32,7 @@ def _manager(name: str, regex: str, *fields: str) -> Template:
 
 TEMPLATES: tuple[Template, ...] = (
     # the life of a rebalance
-    _coordinator(
+    coordinator_line(
         "preparing",
         r"Preparing to rebalance group (.+) in state PreparingRebalance "
         rf"with old generation (-?\d+) {_PARTITION} \(reason: (.*)\)",
@@ -40,7 +41,7 @@ TEMPLATES: tuple[Template, ...] = (
         "partition",
         "reason",
     ),
-    _coordinator(
+    coordinator_line(
         "stabilized",
         rf"Stabilized group (.+) generation (\d+) {_PARTITION} with (\d+) members",
         "group",
@@ -48,7 +49,7 @@ TEMPLATES: tuple[Template, ...] = (
         "partition",
         "members",
     ),
-    _coordinator(
+    coordinator_line(
         "assignment",
         r"Assignment received from leader (.+) for group (.+) for generation (\d+)\. "
         r"The group has (\d+) members, (\d+) of which are static\.",
@@ -58,7 +59,7 @@ TEMPLATES: tuple[Template, ...] = (
         "members",
         "static_members",
     ),
-    _coordinator(
+    coordinator_line(
         "empty",
         rf"Group (.+) with generation (\d+) is now empty {_PARTITION}",
         "group",
@@ -66,28 +67,28 @@ TEMPLATES: tuple[Template, ...] = (
         "partition",
     ),
     # members coming
-    _coordinator(
+    coordinator_line(
         "dynamic_given_id",
         r"Dynamic member with unknown member id joins group (.+) in \w+ state\. "
         r"Created a new member id (.+) and request the member to rejoin with this id\.",
         "group",
         "member",
     ),
-    _coordinator(
+    coordinator_line(
         "dynamic_added",
         r"Dynamic Member with unknown member id joins group (.+) in \w+ state\. "
         r"Created a new member id (.+) for this member and add to the group\.",
         "group",
         "member",
     ),
-    _coordinator(
+    coordinator_line(
         "pending_joins",
         r"Pending dynamic member with id (.+) joins group (.+) in \w+ state\. "
         r"Adding to the group now\.",
         "member",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "static_added",
         r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
         r"in \w+ state\. Created a new member id (.+) for this member and add to the group\.",
@@ -95,7 +96,7 @@ TEMPLATES: tuple[Template, ...] = (
         "group",
         "member",
     ),
-    _coordinator(
+    coordinator_line(
         "static_replaced",
         r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
         r"in \w+ state\. Replacing previously mapped member (.+) with this groupInstanceId\.",
@@ -103,14 +104,14 @@ TEMPLATES: tuple[Template, ...] = (
         "group",
         "member",
     ),
-    _coordinator(
+    coordinator_line(
         "static_no_rebalance",
         r"Static member which joins during Stable stage and doesn't affect selectProtocol "
         r"will not trigger rebalance\.",
     ),
     # writes that fail: while a replica is down they time out
-    _coordinator("persist_failed", r"Failed to persist metadata for group (.+): .*", "group"),
-    _coordinator("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
+    coordinator_line("persist_failed", r"Failed to persist metadata for group (.+): .*", "group"),
+    coordinator_line("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
     _manager(
         "commit_failed",
         r"Offset commit Map\(.*\) from group (.+), consumer (.*) with generation (-?\d+) "
@@ -126,56 +127,56 @@ TEMPLATES: tuple[Template, ...] = (
         "group",
         "generation",
     ),
-    _coordinator(
+    coordinator_line(
         "fenced",
         r"Request memberId=(.*) for static member with groupInstanceId=(.+) is fenced by current "
         r"memberId=.+ during operation [\w-]+",
         "member",
         "instance",
     ),
-    _coordinator(
+    coordinator_line(
         "unexpected_rejoin",
         r"Attempt to add rejoining member (.+) of group (.+) in unexpected group state \w+",
         "member",
         "group",
     ),
     # members going
-    _coordinator(
+    coordinator_line(
         "session_expired",
         r"Member (.+) in group (.+) has failed, removing it from the group",
         "member",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "pending_expired",
         r"Pending member (.+) in group (.+) has been removed after session timeout expiration\.",
         "member",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "left",
         rf"Member {_MEMBER} has left group (.+) through explicit `LeaveGroup`"
         r"(?: request|; client reason: .*)",  # until and from 3.2 on (KIP-800)
         "member",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "pending_left",
         r"Pending member with memberId=(.+) has left group (.+) "
         r"through explicit `LeaveGroup` request",
         "member",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "already_removed", r"Member (.+) has already been removed from the group\.", "member"
     ),
-    _coordinator(
+    coordinator_line(
         "heartbeat_of_nobody",
         r"Member id (.+) was not found in (.+) during heartbeat completion check",
         "member",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "expiry_after_delete",
         r"Received notification of heartbeat expiration for member (.+) after group (.+) "
         r"had already been unloaded or deleted\.",
@@ -183,7 +184,7 @@ TEMPLATES: tuple[Template, ...] = (
         "group",
     ),
     # the join and sync phases
-    _coordinator(
+    coordinator_line(
         "absent_dynamic_removed",
         r"Group (.+) removed dynamic members who haven't joined: .*",
         "group",
@@ -195,39 +196,39 @@ TEMPLATES: tuple[Template, ...] = (
         r"rebalance timeout, .*$",
         ("member",),
     ),
-    _coordinator(
+    coordinator_line(
         "nobody_rejoined",
         r"Group (.+) could not complete rebalance because no members rejoined",
         "group",
     ),
-    _coordinator("dead", r"Group (.+) is dead, skipping rebalance stage", "group"),
-    _coordinator(
+    coordinator_line("dead", r"Group (.+) is dead, skipping rebalance stage", "group"),
+    coordinator_line(
         "unsynced_removed",
         r"Group (.+) removed members who haven't sent their sync request: .*",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "late_sync_timer",
         r"Received unexpected notification of sync expiration (?:for|after group) (.+?) "
         r"(?:with an old generation|already transitioned).*",
         "group",
     ),
-    _coordinator(
+    coordinator_line(
         "empty_assignments",
         r"Setting empty assignments for members .+ of (.+) for generation (\d+)",
         "group",
         "generation",
     ),
-    _coordinator(
+    coordinator_line(
         "empty_assignment_sent",
         r"Sending empty assignment to member (.+) of (.+) for generation (\d+) with no errors",
         "member",
         "group",
         "generation",
     ),
-    _coordinator("simple_group", r"Creating simple consumer group (.+) via manual .*", "group"),
+    coordinator_line("simple_group", r"Creating simple consumer group (.+) via manual .*", "group"),
     # the coordinator's own coming and going
-    _coordinator(
+    coordinator_line(
         "group_loaded",
         r"Loading group metadata for (.+) with generation (-?\d+)",
         "group",
@@ -240,20 +241,22 @@ TEMPLATES: tuple[Template, ...] = (
         ("member", "group", "generation"),
     ),
     _manager("record_loaded", r"Loaded group metadata GroupMetadata\(.*"),
-    _coordinator(
+    coordinator_line(
         "group_unloaded",
         r"Unloading group metadata for (.+) with generation (-?\d+)",
         "group",
         "generation",
     ),
-    _coordinator("groups_deleted", r"The following groups were deleted: .*"),
+    coordinator_line("groups_deleted", r"The following groups were deleted: .*"),
     _manager("group_expired", r"Group (.+) transitioned to Dead in generation \d+", "group"),
     _manager("offsets_expired", r"Removed \d+ expired offsets in \d+ milliseconds\."),
-    _coordinator(
+    coordinator_line(
         "offsets_removed", r"Removed \d+ offsets associated with deleted partitions: .*\."
     ),
-    _coordinator("elected", r"Elected as the group coordinator for partition \d+ in epoch \d+"),
-    _coordinator("resigned", r"Resigned as the group coordinator for partition \d+ in epoch .*"),
+    coordinator_line("elected", r"Elected as the group coordinator for partition \d+ in epoch \d+"),
+    coordinator_line(
+        "resigned", r"Resigned as the group coordinator for partition \d+ in epoch .*"
+    ),
     _manager(
         "load_scheduled",
         rf"Scheduling loading of offsets and group metadata from {_OFFSETS} for epoch \d+",
@@ -295,10 +298,10 @@ TEMPLATES: tuple[Template, ...] = (
         rf"Not removing offsets and group metadata for {_OFFSETS} in epoch .*",
         "partition",
     ),
-    _coordinator("starting", r"Starting up\."),
-    _coordinator("started", r"Startup complete\."),
-    _coordinator("shutting_down", r"Shutting down\."),
-    _coordinator("shut_down", r"Shutdown complete\."),
+    coordinator_line("starting", r"Starting up\."),
+    coordinator_line("started", r"Startup complete\."),
+    coordinator_line("shutting_down", r"Shutting down\."),
+    coordinator_line("shut_down", r"Shutdown complete\."),
 )
 
 REASONS: tuple[tuple[str, str], ...] = (

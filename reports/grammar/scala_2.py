@@ -6,49 +6,52 @@
 from dataclasses import replace
 
 from reports.grammar.form import Template
-from reports.grammar.scala import COORDINATOR, GROUP, SCALA
+from reports.grammar.scala import GROUP, SCALA, coordinator_line
 
 _REWORDED: tuple[Template, ...] = (
-    Template(
+    coordinator_line(
         "assignment",
-        (COORDINATOR,),
-        r"^Assignment received from leader for group (.+) for generation (\d+)\. "
-        r"The group has (\d+) members, (\d+) of which are static\.$",
-        ("group", "generation", "members", "static_members"),
+        r"Assignment received from leader for group (.+) for generation (\d+)\. "
+        r"The group has (\d+) members, (\d+) of which are static\.",
+        "group",
+        "generation",
+        "members",
+        "static_members",
     ),
-    Template(
+    coordinator_line(
         "pending_joins",
-        (COORDINATOR,),
-        r"^Dynamic Member with specific member id (.+) joins group (.+) in \w+ state\. "
-        r"Adding to the group now\.$",
-        ("member", "group"),
+        r"Dynamic Member with specific member id (.+) joins group (.+) in \w+ state\. "
+        r"Adding to the group now\.",
+        "member",
+        "group",
     ),
-    Template(
+    coordinator_line(
         "static_added",
-        (COORDINATOR,),
-        r"^Static Member with unknown member id joins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) for this member and add to the group\.$",
-        ("group", "member"),
+        r"Static Member with unknown member id joins group (.+) in \w+ state\. "
+        r"Created a new member id (.+) for this member and add to the group\.",
+        "group",
+        "member",
     ),
-    Template(
+    coordinator_line(
         "static_replaced",
-        (COORDINATOR,),
-        r"^Static member Some\((.+)\) of group (.+) with unknown member id rejoins, assigning new "
-        r"member id .+, while old member id (.+) will be removed\.$",
-        ("instance", "group", "member"),
+        r"Static member Some\((.+)\) of group (.+) with unknown member id rejoins, assigning new "
+        r"member id .+, while old member id (.+) will be removed\.",
+        "instance",
+        "group",
+        "member",
     ),
-    Template(
+    coordinator_line(
         "left",
-        (COORDINATOR,),
-        r"^Member\[group\.instance\.id .+, member\.id (.+)\] in group (.+) has left, "
-        r"removing it from the group$",
-        ("member", "group"),
+        r"Member\[group\.instance\.id .+, member\.id (.+)\] in group (.+) has left, "
+        r"removing it from the group",
+        "member",
+        "group",
     ),
-    Template(
+    coordinator_line(
         "pending_left",
-        (COORDINATOR,),
-        r"^Pending member (.+) is leaving group (.+)\.$",
-        ("member", "group"),
+        r"Pending member (.+) is leaving group (.+)\.",
+        "member",
+        "group",
     ),
     Template(
         "fenced",
@@ -60,11 +63,12 @@ _REWORDED: tuple[Template, ...] = (
 )
 
 _GONE: tuple[Template, ...] = (
-    Template(
+    coordinator_line(
         "static_mapped",
-        (COORDINATOR,),
-        r"^Adding new static member Some\((.+)\) to group (.+) with member id (.+)\.$",
-        ("instance", "group", "member"),
+        r"Adding new static member Some\((.+)\) to group (.+) with member id (.+)\.",
+        "instance",
+        "group",
+        "member",
     ),
 )
 """Lines that nobody writes any more."""
