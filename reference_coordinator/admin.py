@@ -1,5 +1,6 @@
 """What operators ask of a group: DescribeGroups, DeleteGroups; and its end when nobody asks."""
 
+from reference_coordinator.changing import changed
 from reference_coordinator.checks import unavailable
 from reference_coordinator.effects import (
     Bound,
@@ -16,18 +17,18 @@ from reference_coordinator.turn import Turn
 FIRST_DESCRIBE_WITH_INSTANCE_ID = 4
 """From this DescribeGroups version on members have a field for their instance id."""
 CONFIRMED_WITHIN_MS = 1_000
-"""How long the first record of a group may be on its way (a bound; brokers gather records for
-`group.coordinator.append.linger.ms`, 10 at most by default, before they write)."""
+"""How long the first record of a group, or its last, may be on its way (a bound; brokers gather
+records for `group.coordinator.append.linger.ms`, 10 at most by default, before they write)."""
 FIRST_DESCRIBE_WITH_GROUP_ERRORS = 6
 """From this DescribeGroups version on an unknown group has an error of its own (KIP-1043)."""
 
 
 def describe(turn: Turn, event: DescribeReceived) -> None:
     """Handle DescribeGroups: a group that does not exist is told as a Dead one."""
-    group = turn.group
+    group = as_confirmed(turn, event)
     if (error := unavailable(group)) is not None:
         answer = DescribeAnswer(error)
-    elif not group.exists or may_be_unconfirmed(turn, event):
+    elif not group.exists:
         newer = event.api_version >= FIRST_DESCRIBE_WITH_GROUP_ERRORS
         answer = DescribeAnswer(Error.GROUP_ID_NOT_FOUND if newer else Error.NONE, State.DEAD)
     elif (
@@ -37,26 +38,44 @@ def describe(turn: Turn, event: DescribeReceived) -> None:
     ):
         answer = DescribeAnswer(Error.UNSUPPORTED_VERSION)
     else:
-        answer = description(turn)
+        answer = description(turn, group)
     turn.answer(event.request, answer)
 
 
-def may_be_unconfirmed(turn: Turn, event: DescribeReceived) -> bool:
-    """Tell whether the group is new enough to be on its way to the disk; the offer decides."""
-    new = turn.at_ms - turn.group.created_ms <= CONFIRMED_WITHIN_MS
-    if not new or not turn.profile.describes_what_is_confirmed or not event.choices.unconfirmed:
-        return False
-    turn.effects.append(Bound("unconfirmed", turn.group.group_id))
-    return True
+def as_confirmed(turn: Turn, event: DescribeReceived) -> Group:
+    """Return the group, or what it was when what is on its way to the disk had not come there.
+
+    A new group may not be there yet, one that was deleted may be there still, even if another one
+    has begun since. What was described decides.
+    """
+    now = turn.group
+    if not turn.profile.describes_what_is_confirmed or event.choices.described == told(now):
+        return now
+    removed = now.removed
+    if removed is not None and turn.at_ms - now.removed_ms <= CONFIRMED_WITHIN_MS:
+        earlier = [removed, Group(now.group_id)]
+    elif now.exists and turn.at_ms - now.created_ms <= CONFIRMED_WITHIN_MS:
+        earlier = [Group(now.group_id)]
+    else:
+        return now
+    for group in earlier:
+        if event.choices.described == told(group):
+            turn.effects.append(Bound("unconfirmed", now.group_id))
+            return group
+    return now
 
 
-def description(turn: Turn) -> DescribeAnswer:
+def told(group: Group) -> tuple[str, str]:
+    """Return the state and the protocol type that a group is told to have."""
+    return (group.state, group.protocol_type or "") if group.exists else (State.DEAD, "")
+
+
+def description(turn: Turn, group: Group) -> DescribeAnswer:
     """Tell what a group is; protocol and metadata are settled in Stable alone.
 
     Kafka fails where a member has no metadata for the protocol, as it may be after a return before
     2.6.1 (`return_may_change_protocol`).
     """
-    group = turn.group
     stable = group.state is State.STABLE
     if stable and not group.all_support_protocol:
         return DescribeAnswer(Error.UNKNOWN_SERVER_ERROR)
@@ -100,7 +119,9 @@ def delete(turn: Turn, event: DeleteReceived) -> None:
 
 def remove_group(turn: Turn) -> None:
     """Forget an Empty group, on disk as well."""
+    removed = changed(turn.group, removed=None)
     forget_group(turn)
+    turn.change(removed=removed, removed_ms=turn.at_ms)
     turn.effects.append(Persist(None, None))
 
 

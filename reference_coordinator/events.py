@@ -19,8 +19,8 @@ class Choices:
     new_member_id: str = ""
     leader: str = ""
     protocol: str = ""
-    unconfirmed: bool = False
-    """Whether the first record of a new group is still on its way."""
+    described: tuple[str, str] = ("", "")
+    """The state and protocol type that the group has by what of it is on disk."""
 
 
 @dataclass(frozen=True, slots=True)

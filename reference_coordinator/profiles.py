@@ -91,8 +91,8 @@ class Profile:
     COORDINATOR_NOT_AVAILABLE as long; in Java it is gone at once."""
 
     describes_what_is_confirmed: bool = True
-    """DescribeGroups knows a group once its first record is confirmed: until then it is Dead. Scala
-    knows it at once."""
+    """DescribeGroups knows a group once its first record is confirmed, until then it is Dead; and
+    one that was deleted until that is confirmed. Scala knows both at once."""
 
     describes_latest_client: bool = False
     """DescribeGroups tells client id and host of who holds the member's place now. Kafka keeps
@@ -207,8 +207,9 @@ class Profile:
     (KAFKA-12890, 2.8.1). Without, a group may be stuck in CompletingRebalance."""
 
     stale_sync_id_stops_timer: bool = False
-    """The pending-sync timer fails, without an effect, if a member that it waited for was replaced
-    meanwhile: an exception that 2.8.1 and 2.8.2 hide. From 3.0 on it makes the group rebalance."""
+    """The pending-sync timer fails at a member that it waited for and that was replaced meanwhile:
+    an exception that 2.8.1 and 2.8.2 hide. Who stands before it in Scala's order is gone without a
+    rebalance, and nobody else. From 3.0 on the group rebalances."""
 
     replaced_id_stays_pending_sync: bool = True
     """The id that a return in Stable replaced is waited for in vain by the pending-sync timer, so

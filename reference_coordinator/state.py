@@ -103,6 +103,9 @@ class Group:
     exists: bool = False
     created_ms: float = field(default=float("-inf"), compare=False)
     """When it was created; unlike deadlines, only for what is on its way to the disk meanwhile."""
+    removed: "Group | None" = None
+    """The group of the same name that was deleted before it, and when."""
+    removed_ms: float = field(default=float("-inf"), compare=False)
     state: State = State.EMPTY
     previous_state: State = State.DEAD
     generation: int = 0

@@ -10,6 +10,7 @@ from reference_coordinator.rebalance import (
     initial_delay_over,
     prepare,
 )
+from reference_coordinator.scala_sets import in_set_order
 from reference_coordinator.state import State
 from reference_coordinator.turn import Turn
 
@@ -34,12 +35,12 @@ def timer_fired(turn: Turn, event: TimerFired) -> None:
 def syncs_overdue(turn: Turn) -> None:
     """Remove who has not sent SyncGroup, and rebalance if there is anybody."""
     group, profile = turn.group, turn.profile
-    if profile.stale_sync_id_stops_timer and not group.pending_syncs <= group.members.keys():
-        return
     overdue = group.pending_syncs
     if profile.sync_timer_spares_statics:
         overdue -= set(group.static_ids.values())
-    for pending in sorted(overdue):
+    for pending in in_set_order(overdue):
+        if profile.stale_sync_id_stops_timer and pending not in group.members:
+            return
         remove_member(turn, pending)
         turn.disarm(TimerKind.SESSION, pending)
     if overdue:

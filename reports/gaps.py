@@ -7,6 +7,9 @@ from typing import Any
 from reports.reading import END_MISSING
 from reports.run_folder import RunFolder
 
+ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
+"""Templates of lines about groups that are deleted, or expire: their ids are named in no request
+that the oracle is given, and who comes next finds no group."""
 NOT_UNDERSTOOD = "line not understood"
 KILL_MS = 1_000.0
 """How long after the note that it was killed a broker's last line may seem to stand."""
@@ -22,6 +25,10 @@ class Gap:
     at_ms: float | None
     what: str
 
+    def __str__(self) -> str:
+        """Say where it is, and what; line 0 is none."""
+        return f"{self.file}:{self.line}: {self.what}" if self.line else f"{self.file}: {self.what}"
+
 
 def unreadable(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a line that nothing understands."""
@@ -35,9 +42,36 @@ def missing(row: Mapping[str, Any]) -> Gap:
     return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
 
 
+def untold(row: Mapping[str, Any]) -> Gap:
+    """Make a gap of a coordinator's line after which a group may be gone unknown to the oracle."""
+    what = f"a group may have been deleted, which is not replayed: {row['message'][:120]}"
+    return Gap(row["broker"], row["file"], row["line"], row["at_ms"], what)
+
+
 def gone(broker: str) -> Gap:
     """Make a gap of a whole log that is not there."""
     return Gap(broker, f"brokers/{broker}/group.log", 0, None, "the whole log is missing")
+
+
+def miscounted(told: Mapping[str, int], run: RunFolder) -> list[Gap]:
+    """Make gaps of logs that tell of fewer starts of their brokers than the journal, or of more.
+
+    `told` counts those in each broker's log that is there. Where a log was cut exactly between two
+    lives, nothing else shows it.
+    """
+    started = run.starts
+    unsure = {fault["broker"] for fault in run.faults if fault["open"]}
+    return [
+        Gap(
+            broker,
+            f"brokers/{broker}/group.log",
+            0,
+            None,
+            f"{count} starts of the broker are in the log, {started[broker]} in the journal",
+        )
+        for broker, count in told.items()
+        if count < started[broker] or (count > started[broker] and broker not in unsure)
+    ]
 
 
 def left_open(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
@@ -97,14 +131,11 @@ def _cut_off(gap: Gap, end: Gap) -> bool:
 def by_group(gaps: Sequence[Gap], spans: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Give, for each group, the earliest time that a gap of its evidence may have touched.
 
-    `spans` give each group's first request and its longest wait in ms: a request that is missing
-    may have waited as long as a rebalance lasts at the most. What has no time may be of any.
+    `spans` give each group's longest wait in ms: a request that is missing may have waited as long
+    as a rebalance lasts at the most. What is missing before the first request that is there may
+    have been an earlier one, or how the coordinator loaded the group.
     """
-    first: dict[str, float] = {}
-    for group, span in spans.items():
-        wait_ms = span["wait_ms"] or 0.0
-        began_ms = span["first_ms"] - wait_ms
-        times = [began_ms if gap.at_ms is None else gap.at_ms for gap in gaps]
-        if touching := [at_ms for at_ms in times if at_ms >= began_ms]:
-            first[group] = min(touching) - wait_ms
-    return first
+    if not gaps:
+        return {}
+    first_ms = min(float("-inf") if gap.at_ms is None else gap.at_ms for gap in gaps)
+    return {group: first_ms - (span["wait_ms"] or 0.0) for group, span in spans.items()}

@@ -8,8 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, NamedTuple
 
+from reference_coordinator.replay.forms import FORMS, problems
 from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
@@ -212,6 +214,7 @@ def asked(body: str) -> Asked:
         and result is not None
         and times is not None
         and abs(times[0] - sum(times[1:], 0.0)) < 1.0
+        and _has_all(whole, request, response)
     )
     return Asked(
         **whole,
@@ -221,6 +224,18 @@ def asked(body: str) -> Asked:
         times_ms=times,
         readable=readable,
     )
+
+
+def _has_all(header: Json, request: Json, response: Json) -> bool:
+    """Tell whether both bodies have what their version must have, as far as the oracle reads it."""
+    form = FORMS.get(header["api"])
+    if form is None:
+        return True
+    wrong = (
+        problems(fields, body, header["api_version"])
+        for fields, body in ((form.request, request), (form.response, response))
+    )
+    return next(chain.from_iterable(wrong), None) is None
 
 
 def number(text: str | None, limit: int = LONG) -> int | None:

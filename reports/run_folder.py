@@ -1,5 +1,6 @@
 """A run folder as reports see it: the experiment, the environment, the fault journal."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,8 @@ ENVIRONMENT: Form = {
 }
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may still fail for want of replicas in sync."""
+BROKER_DOWN = ("broker.kill", "broker.stop", "broker.restart")
+"""The faults that are put right by a start of their broker."""
 PHASES = ("formation", "impact", "recovery", "teardown")
 
 
@@ -113,6 +116,20 @@ class RunFolder:
             for fault in self.faults
             if fault["name"] == "broker.pause"
         )
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The ids of the brokers."""
+        return tuple(map(str, range(1, self.experiment.cluster.brokers + 1)))
+
+    @property
+    def starts(self) -> Counter[str]:
+        """How often each broker (id) was started, as the journal has it: at first, and put right.
+
+        A fault that was not put right may have started its broker once more.
+        """
+        down = (fault for fault in self.faults if fault["name"] in BROKER_DOWN and fault["healed"])
+        return Counter([*self.brokers, *(fault["broker"] for fault in down)])
 
     @cached_property
     def journal(self) -> tuple[Entry, ...]:

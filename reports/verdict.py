@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +18,17 @@ import pyarrow.dataset as ds
 from reports import findings
 from reports.expectations import unmet
 from reports.findings import Finding
-from reports.gaps import Gap, by_group, gone, left_open, missing, unreadable
+from reports.gaps import (
+    ENDS_OF_GROUPS,
+    Gap,
+    by_group,
+    gone,
+    left_open,
+    miscounted,
+    missing,
+    unreadable,
+    untold,
+)
 from reports.run_folder import PHASES, RunFolder
 from reports.tables import Tables
 
@@ -43,7 +54,8 @@ class Collected:
     checks: dict[str, tuple[int, int]]
     spans: dict[str, Json]
     fates: dict[str, int]
-    brokers: list[str]
+    lives: Mapping[str, int]
+    """By broker that has a log: how often that tells of a start."""
     partitions: dict[str, int]
     gaps: list[Gap]
 
@@ -58,6 +70,7 @@ def collect(tables: Tables) -> Collected:
     asked = [row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]]
     unread = tables.stored("coverage").head(GAPS, filter=ds.field("fate") == "rejected")
     lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
+    by_broker = sorted(tables.lives, key=itemgetter("broker"))
     anchored = partial(findings.anchored, before=partial(_before, tables))
     return Collected(
         observed=_by_start(tables.rows("observed")),
@@ -71,9 +84,16 @@ def collect(tables: Tables) -> Collected:
         checks={row["group"]: (row["requests"], row["explained"]) for row in asked},
         spans={row["group"]: row for row in asked},
         fates=tables.fates,
-        brokers=[life["broker"] for life in tables.lives],
+        lives={
+            broker: sum(life["life"] > 0 for life in lives)
+            for broker, lives in groupby(by_broker, key=itemgetter("broker"))
+        },
         partitions={row["group"]: row["partitions"] for row in groups},
-        gaps=[*map(unreadable, unread.to_pylist()), *map(missing, lost[:GAPS])],
+        gaps=[
+            *map(unreadable, unread.to_pylist()),
+            *map(missing, lost[:GAPS]),
+            *map(untold, tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS))),
+        ],
     )
 
 
@@ -94,9 +114,10 @@ def _before(tables: Tables, group: str, at_ms: float) -> list[Json]:
 def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str | None) -> Json:
     """Build `verdict.json`."""
     serving = {broker for span in data.spans.values() for broker in span["brokers"]}
-    data = replace(data, gaps=left_open(data.gaps, run, serving))
-    absent = [gone(broker) for broker in _without_log(run, data)]
-    gaps = by_group([*data.gaps, *absent], data.spans)
+    absent = [broker for broker in run.brokers if broker not in data.lives]
+    of_logs = [*map(gone, absent), *miscounted(data.lives, run)]
+    data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
+    gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
     found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)
     found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
@@ -160,12 +181,6 @@ def _group_names(run: RunFolder, data: Collected) -> list[str]:
     return known + sorted(set(data.checks) - set(known))
 
 
-def _without_log(run: RunFolder, data: Collected) -> list[str]:
-    """List the brokers of whose logs there is no line."""
-    brokers = map(str, range(1, run.experiment.cluster.brokers + 1))
-    return [broker for broker in brokers if broker not in data.brokers]
-
-
 def _doubts(
     run: RunFolder,
     data: Collected,
@@ -187,11 +202,9 @@ def _doubts(
         for group in run.experiment.workload.groups
         if group.name not in data.checks
     ]
-    shown = [f"{gap.file}:{gap.line}: {gap.what}" for gap in data.gaps[:SHOWN]]
-    doubts += [f"evidence is missing: {words}" for words in shown]
+    doubts += [f"evidence is missing: {gap}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
-    doubts += [f"evidence is missing: {gone(broker).file}" for broker in _without_log(run, data)]
     doubts += [
         f"group {group}: lines of {count} offsets partitions"
         for group, count in data.partitions.items()

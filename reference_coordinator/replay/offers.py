@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from reference_coordinator.events import Choices
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.parked import Parked
-from reference_coordinator.state import Group, State
+from reference_coordinator.state import Group
 
 
 def offers(
@@ -29,5 +29,5 @@ def offers(
         return Choices("", leader, protocol)
     given = (seen.told.get("memberId") or "") if seen.api == "JOIN_GROUP" else ""
     described = (seen.told.get("groups") or [{}])[0]
-    unconfirmed = described.get("groupState") == State.DEAD
-    return Choices(given, leader, protocol, unconfirmed)
+    told = described.get("groupState") or "", described.get("protocolType") or ""
+    return Choices(given, leader, protocol, told)

@@ -191,13 +191,15 @@ class Requests(ABC):
         )
         return call.error
 
-    def describe(self, *, version: int = 5, unconfirmed: bool = False) -> DescribeAnswer:
-        """Send DescribeGroups; `unconfirmed` offers that the first record is on its way yet."""
+    def describe(
+        self, *, version: int = 5, confirmed: tuple[str, str] = ("", "")
+    ) -> DescribeAnswer:
+        """Send DescribeGroups; `confirmed` offers state and protocol type on disk."""
         event = DescribeReceived(
             self.now_ms,
             self._name("describe", "an operator"),
             version,
-            Choices(unconfirmed=unconfirmed),
+            Choices(described=confirmed),
         )
         call: Call[DescribeAnswer] = self._ask(event)
         return call.answer

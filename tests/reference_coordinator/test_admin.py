@@ -179,10 +179,31 @@ def test_describe_a_group_whose_first_record_is_on_its_way(state):
     """In Java it is not there yet, in Scala it is; after a second it is there anyway."""
     play = Playbook()
     play.join(client="c")
-    assert play.describe(unconfirmed=True) == DescribeAnswer(Error.NONE, state)
+    assert play.describe(confirmed=("Dead", "")) == DescribeAnswer(Error.NONE, state)
     assert play.describe() == DescribeAnswer(Error.NONE, "Empty")
     play.after(CONFIRMED_WITHIN_MS + 1)
-    assert play.describe(unconfirmed=True) == DescribeAnswer(Error.NONE, "Empty")
+    assert play.describe(confirmed=("Dead", "")) == DescribeAnswer(Error.NONE, "Empty")
+
+
+@by_rule("describes_what_is_confirmed", "shown", {True: True, False: False})
+def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
+    """In Java the group of before is still there, with its protocol type, and nothing of the new.
+
+    Seen on 4.3.0: DeleteGroups, a JoinGroup that founds the group anew, DescribeGroups within 6 ms.
+    """
+    play = Playbook()
+    statics(play, "I1")
+    play.leave(("", "I1"))
+    assert play.delete() is Error.NONE
+    assert play.describe() == DescribeAnswer(Error.NONE, "Dead")
+    before = DescribeAnswer(Error.NONE, "Empty", "consumer")
+    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    play.join(client="c")
+    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    play.join(instance="I1")
+    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    play.after(CONFIRMED_WITHIN_MS + 1)
+    assert play.describe(confirmed=("Empty", "consumer")).state == "CompletingRebalance"
 
 
 @by_rule(

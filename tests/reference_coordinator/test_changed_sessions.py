@@ -151,6 +151,26 @@ def test_stale_sync_id_stops_timer(rebalances):
     assert play.member_ids == {"L-1", "F-2"}
 
 
+@by_rule(
+    "stale_sync_id_stops_timer",
+    "left",
+    {True: {"L-1", "F-2", "H-1"}, False: {"L-1", "F-2"}},
+    among=lambda profile: profile.pending_sync_timer and profile.replaced_id_stays_pending_sync,
+)
+def test_who_stands_before_a_stale_sync_id_goes_unnoticed(left):
+    """Seen live on 2.8.1: G-1, F-1, H-1 is the order of Scala's set, by their hashes."""
+    play = Playbook()
+    for instance in "LFGH":
+        play.join(instance=instance)
+    play.after(2 * INITIAL_DELAY_MS)
+    play.sync("L-1")
+    back = play.join(instance="F")
+    assert play.sync(back.answer.member_id, instance="F").error is Error.NONE
+    play.after(REBALANCE_MS, alive=["L-1", "F-2", "G-1", "H-1"])
+    assert play.member_ids == left
+    assert len(play.rebalances) == (1 if "H-1" in left else 2)
+
+
 @UNDER_ALL
 def test_a_pending_timer_takes_its_member_along_even_when_overtaken():
     """Seen live on 3.9.1: it asks for whom it was started, not who that is by now.

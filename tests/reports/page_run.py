@@ -40,6 +40,7 @@ class MadeUpRun:
     comparison: list[Json] = field(default_factory=list)
     violations: list[Json] = field(default_factory=list)
     places: dict[str, Json] = field(default_factory=dict)
+    lives: dict[str, int] = field(default_factory=lambda: {"1": 1, "2": 1, "3": 1})
     gaps: list[verdict.Gap] = field(default_factory=list)
     kip_848: list[str] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
@@ -119,7 +120,7 @@ expect:
             spans={"static": span, "dynamic": span},
             fates={"used": 1000, "irrelevant": 200, "rejected": len(self.gaps)},
             member_lines=[],
-            brokers=["1", "2", "3"],
+            lives=self.lives,
             partitions={"static": 1, "dynamic": 1},
             gaps=self.gaps,
         )

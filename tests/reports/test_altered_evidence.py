@@ -217,7 +217,7 @@ def test_a_whole_log_that_is_gone(broker: int, recorded: Path, judge: Judge) -> 
     (recorded / name).unlink()
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
-    assert f"evidence is missing: {name}" in verdict["unknown_because"]
+    assert f"evidence is missing: {name}: the whole log is missing" in verdict["unknown_because"]
 
 
 def test_a_line_that_is_gone(recorded: Path, judge: Judge) -> None:

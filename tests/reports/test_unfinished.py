@@ -66,6 +66,47 @@ def test_a_fault_that_nobody_tried_to_put_right(made: MadeUpRun) -> None:
     assert doubt.endswith(" was not put right")
 
 
+def start_again(made: MadeUpRun, broker: str, *, healed: bool = True) -> None:
+    """Let a fault have the broker stopped and started."""
+    at_ms = made.recovery_ms - 4_000
+    came = {"at_ms": at_ms, "fault_id": "f99"}
+    made.journal[-1:-1] = [
+        {**came, "event": "intent", "fault": "broker.stop", "target": f"broker-{broker}",
+         "kind": "recoverable", "args": {"broker": int(broker)}},
+        {**came, "event": "injected"},
+        {**came, "event": "verified", "verified": True, "witness": "it is gone"},
+        {**came, "event": "healed", "healed": healed, "witness": "it is back"},
+    ]  # fmt: skip
+
+
+def test_a_broker_that_was_started_again_has_two_lives(made: MadeUpRun) -> None:
+    start_again(made, "2")
+    made.lives["2"] = 2
+    assert doubts(made) == []
+
+
+@pytest.mark.parametrize(("broker", "told"), [("2", 1), ("2", 3), ("1", 0), ("1", 2)])
+def test_a_log_that_tells_of_another_number_of_starts(
+    made: MadeUpRun, broker: str, told: int
+) -> None:
+    start_again(made, "2")
+    made.lives |= {"2": 2, broker: told}
+    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-3")
+    (doubt,) = doubts(made)
+    started = {"1": 1, "2": 2}[broker]
+    assert doubt == (
+        f"evidence is missing: brokers/{broker}/group.log: {told} starts of the broker are in the"
+        f" log, {started} in the journal"
+    )
+
+
+def test_a_broker_that_was_not_put_right_may_have_been_started(made: MadeUpRun) -> None:
+    start_again(made, "2", healed=False)
+    made.lives["2"] = 2
+    (doubt,) = doubts(made)
+    assert doubt.endswith(" was not put right")
+
+
 @pytest.mark.parametrize(("kip_848", "verdict"), [([], "fail"), (["dynamic"], "unknown")])
 def test_answers_to_a_group_of_the_other_protocol_prove_nothing(
     made: MadeUpRun, kip_848: list[str], verdict: str
