@@ -289,13 +289,13 @@ TABLE: tuple[tuple[int, Action], ...] = (
     (4, scenes.sync_too_large),
     (4, scenes.commit_just_too_much),
     (2, scenes.start_over),
-    (1, scenes.expire_in_delay),
+    (2, scenes.expire_in_delay),
     (1, scenes.demolish),
     (1, scenes.rise_again),
     (2, scenes.return_while_new),
     (1, scenes.leave_while_pending),
     (2, scenes.sync_again),
-    (1, scenes.beat_at_the_end),
+    (3, scenes.beat_at_the_end),
 )
 
 STRANGERS = (

@@ -106,7 +106,7 @@ def fuzz(
                 outcome = examine(campaign, sequences, profile, pool, folder)
         except WireError as error:
             raise UnreachableError(str(error)) from error
-        covered = coverage(outcome, profile, target.versions, pool, console.progress)
+        covered = coverage(outcome, profile, target, pool, console.progress)
     Console.result(summary(outcome, covered, profile, target, folder))
     return CODES[outcome.worst]
 

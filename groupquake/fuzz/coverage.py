@@ -10,7 +10,7 @@ from typing import Any
 from loadtest.wire import Versions
 from reference_coordinator.errors import Error, name_of
 from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import PROFILES
+from reference_coordinator.releases import PROFILES, number
 
 FIRST_COMMIT_WITH_GROUP_ERRORS, FIRST_JOIN_WITH_REASON = 9, 8
 OUT_OF_REACH: Mapping[str, str] = {
@@ -32,6 +32,7 @@ ALLOWS_MORE: Mapping[str, str] = {
     "answers_wait_for_writes=true": "what was written before may have been confirmed at once",
     "deleted_group_is_dead_first=true": "the tombstone may have been written at once",
     "describes_what_is_confirmed=true": "the first record may have been confirmed at once",
+    "failures_are_told_in_every_version=true": "what was not answered may have been lost",
     "overtaken_expiry_counts=true": "no sign of life need have come in between",
     "store_answers_latest_return=false": "where one broker writes, no return comes in between",
     "oversized_commit=INVALID_COMMIT_OFFSET_SIZE": "where answers wait for the writes before them, "
@@ -40,9 +41,16 @@ ALLOWS_MORE: Mapping[str, str] = {
 """Other values of rules that no answer contradicts, and why."""
 
 
-def moot(profile: Profile, versions: Versions) -> Mapping[str, str]:
-    """List the rules that other rules, or the versions spoken, leave nothing to decide; and why."""
+FIRST_EXACT = number("4.1.0")
+"""From this release on Java's coordinator knows how large a batch is before the log does (tried on
+4.1.1 and 4.3.0; 3.9.1 forgets the batch's header)."""
+
+
+def moot(profile: Profile, versions: Versions, kafka: str) -> Mapping[str, str]:
+    """List the rules that the release, its versions or other rules leave nothing to decide."""
     found: dict[str, str] = {}
+    if number(kafka) >= FIRST_EXACT:
+        found["answers_wait_for_writes"] = "what is too large for the log is a batch of its own"
     if not profile.return_is_stored:
         kept = ("failed_return_restores_protocols", "store_answers_latest_return")
         found |= dict.fromkeys(kept, "no return is stored")

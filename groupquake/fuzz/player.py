@@ -12,6 +12,8 @@ from groupquake.fuzz.stage import Stage
 from loadtest.wire import Exchange, Versions
 
 TOPIC = "orders"
+MAX_SIZE = 4
+"""The `group.max.size` of the broker under test."""
 PATIENCE_MS = (0, 4, 25, 25, 25, 60, 60, 120)
 """How long a process may wait for an answer before the next one speaks; 0 makes them overlap."""
 
@@ -126,11 +128,10 @@ class Player:
             chosen[api] = highest if newest else self.rng.randint(min(first, highest), highest)
         return chosen
 
-    def protocols(self, *, too_large: bool = False) -> tuple[tuple[str, str], ...]:
+    def protocols(self) -> tuple[tuple[str, str], ...]:
         """Draw what a process supports; mostly what others support as well."""
         names = self.rng.choice(6 * (("range",), ("range", "rr"), ("rr", "range")) + (("rr",),))
-        bulk = too_large or self._bulk(0.03)
-        user_data = "a" * self.too_large if bulk else self.rng.choice("   ab").strip()
+        user_data = "a" * self.too_large if self._bulk(0.03) else self.rng.choice("   ab").strip()
         data = subscription(user_data)
         return tuple((name, data) for name in names)
 

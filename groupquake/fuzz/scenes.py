@@ -4,11 +4,12 @@ Each is for a rule that shows in few states alone. Like any action, a scene play
 is, or returns False; what the group makes of it is for the oracle to say.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from groupquake.fuzz.player import Player
+from groupquake.fuzz.player import MAX_SIZE, Player, subscription
 from groupquake.fuzz.process import Phase, Process
-from groupquake.fuzz.script import resolve
+from groupquake.fuzz.script import Ref, resolve
 
 MOST = 6
 """So many processes live at most; `group.max.size` of the fuzzed broker is lower."""
@@ -114,17 +115,25 @@ def return_without_the_protocol(player: Player) -> bool:
 def return_too_large(player: Player) -> bool:
     """A static member returns with more metadata than a record takes, and is silent from then on.
 
-    What the others are told of it shows what the group remembers.
+    A full group would not have it back. What the others are told of it shows what the group
+    remembers.
     """
     if not player.too_large:
         return False
-    able = [p for p in settle(player) if p.instance_id and p.session_ms >= 1_500]
-    if not able or len(player.having(Phase.IN)) < 2:
+    members = settle(player)
+    if len(members) == MAX_SIZE:
+        _remove(player, [(members[0].member_id, members[0].instance_id)], "out")
+        members[0].gone = True
+        rally(player)
+        members = settle(player)
+    able = [p for p in members if p.instance_id and p.session_ms >= 1_500]
+    if not able or len(members) < 2:
         return False
     process = player.rng.choice(able)
     player.die(process)
     process.restart()
-    process.protocols = player.protocols(too_large=True)
+    bulk = subscription("a" * player.too_large)
+    process.protocols = tuple((name, bulk) for name, _ in process.protocols)
     player.join(process, patience_ms=120)
     process.gone = True
     player.describe(player.rng.choice(player.processes))
@@ -153,8 +162,7 @@ def evict(player: Player) -> None:
     for process in known:
         process.forget()
     if who:
-        speaker = max(player.processes, key=lambda p: p.versions["LEAVE_GROUP"])
-        player.leave(speaker, who, own=False, connection=f"{speaker.client_id}.evict")
+        _remove(player, who, "evict")
         player.stage.pump(player.stage.now_ms + 30)
 
 
@@ -183,21 +191,26 @@ def start_over(player: Player) -> bool:
 def expire_in_delay(player: Player) -> bool:
     """A pending member's session ends during the initial delay, which others make long.
 
-    That it ended shows when it asks to join. Some coordinators make the delay long only before the
-    first generation.
+    That it ended shows when it asks to join; that the delay goes on, when others come and go for
+    longer than a timer may be late. Some coordinators make the delay long only before the first
+    generation.
     """
     evict(player)
     if len(player.living) > MOST - 3:
         return False
-    pending = player.newcomer(dynamic=True, session_ms=SHORT_MS)
+    pending, waiting = player.newcomer(dynamic=True, session_ms=SHORT_MS), list[Process]()
     player.join(pending, own=True, patience_ms=10)
-    for _ in range(3):
-        waits = player.newcomer(f"i{len(player.processes) + 1}", rebalance_ms=LONG_MS)
-        player.join(waits, patience_ms=0)
+    for _ in range(9):
+        waiting.append(player.newcomer(f"i{len(player.processes) + 1}", rebalance_ms=LONG_MS))
+        player.join(waiting[-1], patience_ms=0)
         player.stage.pump(player.stage.now_ms + 140)
-    if pending.member_id and not pending.joined:
-        player.join(pending, patience_ms=30)
-        player.describe(pending)
+        if len(waiting) == MAX_SIZE - 1:
+            if pending.member_id and not pending.joined:
+                player.join(pending, patience_ms=30)
+                player.describe(pending)
+            old = waiting.pop(0)
+            old.gone = True
+            _remove(player, [("", old.instance_id)], "out")
     player.stage.pump(player.stage.now_ms + 600, lambda: not any(map(_waits, player.living)))
     return True
 
@@ -333,6 +346,12 @@ def commit_just_too_much(player: Player) -> bool:
         player.heartbeat(process, own=False, patience_ms=2)
     player.stage.pump(player.stage.now_ms + 60)
     return True
+
+
+def _remove(player: Player, who: Sequence[tuple[Ref | str, str | None]], connection: str) -> None:
+    """Remove members on behalf of whoever speaks the newest version."""
+    speaker = max(player.processes, key=lambda p: p.versions["LEAVE_GROUP"])
+    player.leave(speaker, who, own=False, connection=f"{speaker.client_id}.{connection}")
 
 
 def _beat(player: Player, without: Process | None = None) -> None:

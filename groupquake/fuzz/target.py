@@ -9,7 +9,7 @@ from typing import Any
 
 from chaos.clusters.process import ProcessCluster
 from groupquake.fuzz.places import Places
-from groupquake.fuzz.player import TOPIC
+from groupquake.fuzz.player import MAX_SIZE, TOPIC
 from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
 from reference_coordinator.releases import number
 
@@ -17,7 +17,7 @@ CONFIG: Mapping[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 200,
     "group.min.session.timeout.ms": 300,
     "group.max.session.timeout.ms": 60_000,
-    "group.max.size": 4,
+    "group.max.size": MAX_SIZE,
     "message.max.bytes": 8_000,
     "offsets.topic.num.partitions": 12,
     "group.coordinator.append.linger.ms": 5,

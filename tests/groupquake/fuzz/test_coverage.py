@@ -57,9 +57,10 @@ def test_errors_are_found_wherever_an_answer_has_them() -> None:
 
 def test_what_other_rules_or_versions_leave_open_is_not_asked_for() -> None:
     new = {api: known(api) for api in GROUP_APIS}
-    assert not moot(NEWEST, new)
+    assert not moot(NEWEST, new, "4.0.0")
+    assert moot(NEWEST, new, "4.1.0").keys() == {"answers_wait_for_writes"}
     old = new | {"OFFSET_COMMIT": (0, 8), "JOIN_GROUP": (0, 7)}
-    assert moot(NEWEST, old).keys() == {"commit_to_unknown_group_v9", "join_reason_counts"}
-    rules = moot(PROFILES["2.4.1"], new).keys()
+    assert moot(NEWEST, old, "4.0.0").keys() == {"commit_to_unknown_group_v9", "join_reason_counts"}
+    rules = moot(PROFILES["2.4.1"], new, "2.4.1").keys()
     assert "refused_pending_stays" in rules
     assert rules >= {"sync_timer_spares_statics", "store_answers_latest_return"}
