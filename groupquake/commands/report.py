@@ -11,7 +11,10 @@ from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
+from reports import EvidenceError
 from reports.analysis import analyse
+
+WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
 
 @click.command()
@@ -21,8 +24,12 @@ def report(folders_given: tuple[Path, ...], master: str) -> Exit:
     """Judge stored runs again, from their evidence alone."""
     worst = Exit.PASS
     for folder in folders_given:
-        code = judge(folder.resolve() if folder.is_symlink() else folder, master, Console())
-        worst = min(worst, code, key=(Exit.FAIL, Exit.UNKNOWN, Exit.PASS).index)
+        try:
+            code = judge(folder.resolve() if folder.is_symlink() else folder, master, Console())
+        except EvidenceError as error:  # the others are judged all the same
+            Console.complain(str(error))
+            code = Exit.USAGE
+        worst = min(worst, code, key=WORST_FIRST.index)
     return worst
 
 

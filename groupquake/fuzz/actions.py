@@ -290,7 +290,7 @@ TABLE: tuple[tuple[int, Action], ...] = (
     (4, scenes.commit_just_too_much),
     (2, scenes.start_over),
     (2, scenes.expire_in_delay),
-    (1, scenes.demolish),
+    (3, scenes.demolish),
     (1, scenes.rise_again),
     (2, scenes.return_while_new),
     (1, scenes.leave_while_pending),

@@ -168,8 +168,8 @@ def _left_no_trace(world: World, option: Candidate, before: World) -> bool:
     cause = option.cause
     if world.group is not before.group or not isinstance(cause, Observed | Timer):
         return False
-    if isinstance(cause, Observed):  # one that is never told of may be wrong
-        return cause.id not in world.parked
+    if isinstance(cause, Observed):  # one that is never told of may be wrong, or come later
+        return cause.response is not None and cause.id not in world.parked
     return cause not in world.timers
 
 

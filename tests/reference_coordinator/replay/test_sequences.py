@@ -41,6 +41,8 @@ def test_what_a_real_broker_answered_is_explained(name: str) -> None:
     ("name", "rule"),
     [
         ("3.9.1-java-described-before-it-is-confirmed", "describes_what_is_confirmed"),
+        ("4.3.0-java-described-when-it-was-deleted", "describes_what_is_confirmed"),
+        ("2.8.1-scala-a-stale-id-takes-one-along", "stale_sync_id_stops_timer"),
         ("3.9.1-scala-dead-while-it-is-deleted", "deleted_group_is_dead_first"),
         ("3.9.1-scala-a-sign-of-life-overtakes-an-expiry", "overtaken_expiry_counts"),
         ("3.9.1-scala-an-expiry-outlasts-the-wait", "overtaken_expiry_counts"),
