@@ -35,8 +35,8 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
     return requests.sparkSession.sql(EVIDENCE, requests=requests, lines=lines)
 
 
-def run(evidence: DataFrame, judge: Judge, folder: Path, partitions: int = 4) -> None:
-    """Judge every group; write the tables `TABLES` of a folder."""
+def run(evidence: DataFrame, judge: Judge, folder: Path, partitions: int = 4) -> int:
+    """Judge every group; write the tables `TABLES` of a folder; return how many there are."""
     emptied(folder, TABLES)
 
     def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -49,9 +49,9 @@ def run(evidence: DataFrame, judge: Judge, folder: Path, partitions: int = 4) ->
                 count += 1
         yield pa.record_batch([pa.array([count], pa.int64())], names=["groups"])
 
-    (
+    judged_of_each = (
         evidence.repartition(partitions, "group")
         .sortWithinPartitions("group")
         .mapInArrow(judged, "groups LONG")
-        .collect()
     )
+    return sum(row["groups"] for row in judged_of_each.collect())

@@ -14,6 +14,7 @@ from reference_coordinator.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports import group, ingest, offices, oracle, ownership, parts, reading
 from reports.capture import Captured
+from reports.errors import EvidenceError
 from reports.group import Judge
 from reports.parsing import Parser
 from reports.reading import Clocks
@@ -76,6 +77,7 @@ def build(
     read_back = lambda name: spark.read.schema(COLUMNS[name]).parquet(str(folder / name))
     lines = spark.read.schema(ingest.LINES).parquet(str(run.path / LINES))
     lives = ingest.read_logs(lines, captured.brokers, clocks, folder)
+    all_there(folder, "coverage", captured.lines)
     progress("replaying every request through the reference coordinator")
     told = parts.stored(folder / "transitions", reading.TRANSITIONS)
     of_offices = told.to_table(
@@ -91,13 +93,23 @@ def build(
         run.outages,
     )
     evidence = oracle.evidence_rows(read_back("requests"), read_back("transitions"))
-    oracle.run(evidence, judge, folder)
+    all_there(folder, "groups", oracle.run(evidence, judge, folder))
     progress("telling who owned what")
     membership = ownership.membership(spark, run.path / ownership.HISTORY)
     owned = ownership.intervals(membership)
     owned.write.mode("overwrite").parquet(str(folder / "ownership"))
     stops = [row.asDict() for row in ownership.stops(membership).collect()]
     return Tables(folder, lives, stops, judge)
+
+
+def all_there(folder: Path, name: str, count: int) -> None:
+    """Make sure that a table has as many rows as Spark's tasks were given to write."""
+    found = parts.stored(folder / name, COLUMNS[name]).count_rows()
+    if found != count:
+        raise EvidenceError(
+            f"{folder / name}: {found} rows of {count}; Spark's workers write there themselves:"
+            " let them have the run's folder on a disk that they share"
+        )
 
 
 def parser_of(run: RunFolder) -> Parser:

@@ -1,0 +1,19 @@
+"""What Spark's tasks wrote is what is read back."""
+
+from pathlib import Path
+
+import pytest
+
+from reports import EvidenceError
+from reports.group import TABLES
+from reports.parts import emptied, parts
+from reports.tables import all_there
+
+
+def test_rows_that_went_elsewhere_are_missed(tmp_path: Path) -> None:
+    emptied(tmp_path, TABLES)
+    with parts(tmp_path, TABLES) as tables:
+        tables["bound"].add_named({"group": "g", "name": "order", "count": 1})
+    all_there(tmp_path, "bound", 1)
+    with pytest.raises(EvidenceError, match="bound: 1 rows of 2"):
+        all_there(tmp_path, "bound", 2)
