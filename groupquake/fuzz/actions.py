@@ -289,13 +289,13 @@ TABLE: tuple[tuple[int, Action], ...] = (
     (4, scenes.sync_too_large),
     (4, scenes.commit_just_too_much),
     (2, scenes.start_over),
-    (2, scenes.expire_in_delay),
-    (3, scenes.demolish),
+    (5, scenes.expire_in_delay),
+    (4, scenes.demolish),
     (1, scenes.rise_again),
     (2, scenes.return_while_new),
     (1, scenes.leave_while_pending),
     (2, scenes.sync_again),
-    (3, scenes.beat_at_the_end),
+    (5, scenes.beat_at_the_end),
 )
 
 STRANGERS = (
