@@ -10,6 +10,7 @@ from scenarios.members import members_of
 from scenarios.model import GroupMembersProbe, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import number, require_coordinator
+from scenarios.stories import groups_of, story_checks
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
@@ -26,6 +27,7 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _members(experiment)
     yield from _probes(experiment)
     yield from fault_checks(experiment)
+    yield from story_checks(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
 
@@ -155,7 +157,7 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:
-    groups = [group.name for group in experiment.workload.groups]
+    groups = groups_of(experiment)
     for i, expectation in enumerate(experiment.expect):
         path: Path = ("expect", i)
         yield from unknown("group", expectation.group, groups, (*path, "group"))

@@ -15,6 +15,7 @@ from scenarios.faults import (
     Static,
 )
 from scenarios.problems import Path, Problem, unknown
+from scenarios.stories import groups_of
 from scenarios.targets import Brokers, CoordinatorOf, LeaderMemberOf, Names, PartitionLeader
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ def _brokers(experiment: "Experiment", fault: BrokerFault, path: Path) -> Iterat
     path = (*path, "target")
     match fault.target:
         case CoordinatorOf(group=name):
-            groups = [group.name for group in experiment.workload.groups]
-            yield from unknown("group", name, groups, (*path, "coordinator-of"))
+            yield from unknown("group", name, groups_of(experiment), (*path, "coordinator-of"))
         case PartitionLeader(partition=partition):
             topics = {topic.name: topic.partitions for topic in experiment.workload.topics}
             name, _, number = partition.rpartition("/")

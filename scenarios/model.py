@@ -12,6 +12,7 @@ from scenarios.durations import DurationMs, PositiveMs
 from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
 from scenarios.problems import shown
 from scenarios.releases import Coordinator
+from scenarios.stories import Story
 
 Kind = Literal["static", "dynamic"]
 Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
@@ -101,25 +102,6 @@ class Group(Part):
     """Also the rebalance timeout that the member asks for."""
     commit_interval_ms: PositiveMs = 5_000
     members: Annotated[tuple[Members, ...], Field(min_length=1)]
-
-
-Story = Literal[
-    "fencing",
-    "returning",
-    "removal",
-    "sessions",
-    "absent",
-    "leading",
-    "pending",
-    "full",
-    "forming",
-    "silent",
-    "mixed",
-    "elsewhere",
-    "stale_sync",
-    "resubscribed",
-    "retimed",
-]
 
 
 class Workload(Part):

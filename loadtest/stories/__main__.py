@@ -9,23 +9,21 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from loadtest.stories.defects import DEFECTS
+from loadtest.stories.group import Group, make_room
 from loadtest.stories.members import Unexpected
-from loadtest.stories.stories import STORIES, Group
+from loadtest.stories.stories import STORIES
 from loadtest.wire import WireError
 
 TOLD = {story.__name__: story for story in (*STORIES, *DEFECTS)}
 """All of them, by their names."""
-WAITING = 100
-"""So many members may wait for an answer at the same time."""
 
 
 async def tell(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
     """Tell all stories of those names at the same time, each to its end; return what went wrong."""
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WAITING))
+    make_room()
 
     async def one(name: str) -> None:
         group = Group(name, dict(enumerate(ports)), rng=Random(f"{seed}:{name}"))

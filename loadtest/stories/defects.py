@@ -5,21 +5,28 @@ Each restarts a static member (KIP-345) in a way that some release has not thoug
 
 import asyncio
 
+from loadtest.stories.group import Group, follow_into, form
 from loadtest.stories.members import (
     BEAT_S,
+    FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION,
     NONE,
     REBALANCE_IN_PROGRESS,
     UNKNOWN_MEMBER_ID,
+    Member,
+    Unexpected,
     beat,
     begin,
     rejoin,
     share_out,
     subscription,
 )
-from loadtest.stories.stories import Group, form
+from loadtest.wire import WireError
 
 LIVING = (NONE, REBALANCE_IN_PROGRESS)
 """What a heartbeat may be answered."""
+PATIENCE_S = 60
+"""How long a story waits for its coordinator to be killed, and for it to be back."""
 
 
 async def stale_sync(group: Group) -> None:
@@ -76,4 +83,79 @@ async def retimed(group: Group) -> None:
     await b.heartbeat(NONE, UNKNOWN_MEMBER_ID)
 
 
-DEFECTS = (stale_sync, resubscribed, retimed)
+async def missed(group: Group) -> None:
+    """A static member is away for a join phase, and within its session for longer."""
+    group.session_ms, group.rebalance_ms = 20_000, 3_000
+    a, b = group.static("a"), group.static("b")
+    await form(a, b)
+    await beat(1, a, b)
+    b.wire.cut()
+    await a.join()
+    await a.sync()
+    for _ in range(round(1.5 * group.rebalance_ms / 1000 / BEAT_S)):
+        if await a.heartbeat(*LIVING) == REBALANCE_IN_PROGRESS:
+            await rejoin(a)
+        await asyncio.sleep(BEAT_S)
+
+
+async def unstored(group: Group) -> None:
+    """The coordinator dies between JoinGroup and SyncGroup, after a static member's return."""
+    group.session_ms, group.rebalance_ms = 30_000, 60_000
+    a, b, c = (group.static(name) for name in "abc")
+    await form(a, b, c)
+    await beat(1, a, b, c)
+    b.wire.cut()
+    b = group.static("b")
+    await follow_into([await begin(a.join()), await begin(b.join())], c)
+    await until_killed(a, b, c)  # the leader does not say who gets what
+    await group.find(group.coordinator)
+    for member in (a, b, c):
+        member.wire.cut()
+        member.wire.port = group.ports[group.coordinator]
+    if await b.heartbeat(NONE, ILLEGAL_GENERATION, FENCED_INSTANCE_ID) == FENCED_INSTANCE_ID:
+        b = group.static("b")  # that process ends, and another is started
+    await asyncio.gather(*[await begin(member.join()) for member in (a, b, c)])
+    await share_out(a, b, c)
+    await beat(1, a, b, c)
+
+
+async def locked_out(group: Group) -> None:
+    """The only broker is killed; members say that they live as soon as it listens again."""
+    group.session_ms = 6_000
+    a, b = group.static("a"), group.static("b")
+    await form(a, b)
+    await until_killed(a, b)
+    for member in (a, b):
+        member.wire.cut()
+    await until_back(group)
+    told = [await member.heartbeat(NONE, UNKNOWN_MEMBER_ID) for member in (a, b)]
+    if UNKNOWN_MEMBER_ID in told:
+        a, b = group.static("a"), group.static("b")
+        await form(a, b)
+    await beat(1, a, b)
+
+
+async def until_killed(*members: Member) -> None:
+    """Let members live until their broker is gone."""
+    for _ in range(round(PATIENCE_S / BEAT_S)):
+        lives = (member.heartbeat() for member in members)
+        told = await asyncio.gather(*lives, return_exceptions=True)
+        if any(isinstance(one, WireError) for one in told):
+            return
+        if other := [one for one in told if isinstance(one, BaseException)]:
+            raise other[0]
+        await asyncio.sleep(BEAT_S)
+    raise Unexpected(f"{members[0].group}: nobody kills its coordinator")
+
+
+async def until_back(group: Group) -> None:
+    """Wait until a broker coordinates the group and takes requests."""
+    for _ in range(round(PATIENCE_S / BEAT_S)):
+        try:
+            return await group.find()
+        except WireError:
+            await asyncio.sleep(BEAT_S / 5)
+    raise Unexpected(f"{group.name}: its broker does not come back")
+
+
+DEFECTS = (stale_sync, resubscribed, retimed, missed, unstored, locked_out)

@@ -5,10 +5,8 @@ Where a broker answers otherwise than a story says, it shows nothing.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any
 
+from loadtest.stories.group import Group, follow_into, form
 from loadtest.stories.members import (
     FENCED_INSTANCE_ID,
     GROUP_ID_NOT_FOUND,
@@ -22,7 +20,6 @@ from loadtest.stories.members import (
     UNKNOWN_MEMBER_ID,
     Member,
     Unexpected,
-    Wire,
     beat,
     begin,
     follow,
@@ -35,49 +32,6 @@ from loadtest.stories.members import (
 
 MAX_SIZE = 5
 """What the brokers' `group.max.size` is."""
-
-
-@dataclass
-class Group:
-    """A group that a story is about; `ports` are those of the brokers, by their ids."""
-
-    name: str
-    ports: dict[int, int]
-    session_ms: int = 3_000
-    rebalance_ms: int = 3_000
-    rng: Random = field(default_factory=Random)
-    coordinator: int = field(init=False)
-
-    async def find(self) -> None:
-        """Find the broker that coordinates it."""
-        scout = self.static("scout")
-        await scout.find(ready=UNKNOWN_MEMBER_ID)
-        self.coordinator = next(id_ for id_, port in self.ports.items() if port == scout.wire.port)
-
-    def static(self, name: str, **more: int) -> Member:
-        """Start a process with that instance id."""
-        return self._process(name, name, more)
-
-    def dynamic(self, name: str, **more: int) -> Member:
-        """Start a process without an instance id."""
-        return self._process(name, None, more)
-
-    def _process(self, name: str, instance: str | None, more: dict[str, int]) -> Member:
-        given: dict[str, Any] = {
-            "session_ms": self.session_ms,
-            "rebalance_ms": self.rebalance_ms,
-            **more,
-        }
-        port = self.ports[getattr(self, "coordinator", min(self.ports))]
-        wire = Wire(port, f"{self.name}-{name}", rng=self.rng)
-        return Member(group=self.name, name=name, wire=wire, instance=instance, **given)
-
-
-async def form(*members: Member) -> None:
-    """Let members found a group; the first one leads it."""
-    joins = [await begin(member.join()) for member in members]
-    await asyncio.gather(*joins)
-    await share_out(*members)
 
 
 async def fencing(group: Group) -> None:
@@ -129,14 +83,6 @@ async def returning(group: Group) -> None:
     await follow_into(joins, a, c2)
     await share_out(a, b3, c2)
     await beat(1, a, b3, c2)
-
-
-async def follow_into(joins: list[asyncio.Task[None]], *members: Member) -> None:
-    """Let members hear of a rebalance that others wait in, and complete its join phase."""
-    for member in members:
-        await hear(member)
-        joins.append(await begin(member.join()))
-    await asyncio.gather(*joins)
 
 
 async def removal(group: Group) -> None:

@@ -12,7 +12,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +19,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fleet import PARTITIONS, Fleet
 
 from chaos.clusters.process import ProcessCluster
-from loadtest.stories.stories import MAX_SIZE, STORIES, Group, failover
+from loadtest.stories.group import Group, make_room
+from loadtest.stories.stories import MAX_SIZE, STORIES, failover
 
 CONFIG: dict[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 500,
@@ -29,8 +29,6 @@ CONFIG: dict[str, str | int | bool] = {
     "broker.session.timeout.ms": 3000,
     "broker.heartbeat.interval.ms": 500,
 }
-WAITING = 100
-"""So many members may wait for an answer at the same time."""
 EXPERIMENT = """\
 name: recorded
 description: The evidence that the tests of the comparison start from.
@@ -131,8 +129,7 @@ def clients(fleet: Fleet, journal: Journal) -> None:
 
 async def tell(cluster: ProcessCluster, told: threading.Event, kill: Callable[[int], None]) -> None:
     """Tell all stories at the same time, and that of the failover when `told` says so."""
-    waiting = ThreadPoolExecutor(WAITING)
-    asyncio.get_running_loop().set_default_executor(waiting)
+    make_room()
     ports = {broker.id: broker.port for broker in cluster.brokers}
     last = Group("failover", ports)
 

@@ -49,7 +49,7 @@ def test_the_shape_that_all_share(name: str) -> None:
     }
     for group in experiment.workload.groups:
         assert group.assignor == "range"
-        assert group.max_poll_interval_ms == 30_000
+        assert group.max_poll_interval_ms == max(30_000, group.session_timeout_ms)
 
 
 @pytest.mark.parametrize("name", names())
