@@ -159,10 +159,21 @@ class LoadStarted:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The broker finished loading; `record` is the group as last stored, None if it never was."""
+    """The broker finished loading; `record` is the group as last stored, None if it never was.
+
+    `closed` says that the broker, which has just started, takes no requests yet.
+    """
 
     at_ms: float
     record: GroupRecord | None
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The broker, which loaded the group as it started, takes requests from now on."""
+
+    at_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,4 +199,4 @@ Request = (
     | DescribeReceived
     | DeleteReceived
 )
-Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Unloaded | Expired
+Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Opened | Unloaded | Expired

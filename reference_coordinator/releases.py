@@ -141,6 +141,7 @@ PROMISES = {
     "replaced_id_stays_pending_sync": False,
     "sync_timer_spares_statics": True,
     "every_return_is_stored": True,
+    "sessions_wait_for_clients": True,
     "changed_subscription_rebalances": True,
     # what some do not: the table above says which, and why
     "joins_update_timeouts": True,

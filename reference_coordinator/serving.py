@@ -2,9 +2,8 @@
 
 from reference_coordinator.effects import JoinAnswer, Reason, SyncAnswer
 from reference_coordinator.errors import Error
-from reference_coordinator.events import RecordWritten, TimerKind
+from reference_coordinator.events import Loaded, RecordWritten, TimerKind
 from reference_coordinator.rebalance import prepare
-from reference_coordinator.records import GroupRecord
 from reference_coordinator.roster import Members
 from reference_coordinator.state import Group, Service, State
 from reference_coordinator.turn import Turn
@@ -16,14 +15,15 @@ def load_started(turn: Turn) -> None:
     turn.group = Group(turn.group.group_id, service=Service.LOADING)
 
 
-def load(turn: Turn, record: GroupRecord | None) -> None:
+def load(turn: Turn, event: Loaded) -> None:
     """Take the group over as last stored: Stable or Empty, every session begins anew."""
-    group_id = turn.group.group_id
+    group_id, record = turn.group.group_id, event.record
     if record is None:
         turn.group = Group(group_id)
         return
     turn.group = Group(
         group_id,
+        closed=event.closed and turn.profile.sessions_wait_for_clients,
         exists=True,
         state=State.STABLE if record.members else State.EMPTY,
         generation=record.generation,
@@ -38,10 +38,22 @@ def load(turn: Turn, record: GroupRecord | None) -> None:
         },
         stored=record,
     )
-    for member in record.members:
-        turn.keep_alive(member)
+    if not turn.group.closed:
+        _start_sessions(turn)
     if len(record.members) > turn.profile.settings.max_size:
         prepare(turn, Reason.OVER_CAPACITY)
+
+
+def opened(turn: Turn) -> None:
+    """Let sessions begin that waited for the broker to take requests."""
+    if turn.group.closed:
+        turn.change(closed=False)
+        _start_sessions(turn)
+
+
+def _start_sessions(turn: Turn) -> None:
+    for member in turn.group.members.values():
+        turn.keep_alive(member)
 
 
 def unload(turn: Turn) -> None:

@@ -100,6 +100,8 @@ class Group:
 
     group_id: str
     service: Service = Service.ACTIVE
+    closed: bool = False
+    """Whether its sessions wait for the broker to take requests."""
     exists: bool = False
     created_ms: float = field(default=float("-inf"), compare=False)
     """When it was created; unlike deadlines, only for what is on its way to the disk meanwhile."""

@@ -29,6 +29,7 @@ from reference_coordinator.events import (
     LeaveReceived,
     Loaded,
     LoadStarted,
+    Opened,
     RecordWritten,
     SyncReceived,
     TimerFired,
@@ -39,7 +40,7 @@ from reference_coordinator.leave import leave
 from reference_coordinator.members import received_sync
 from reference_coordinator.profiles import Profile
 from reference_coordinator.rebalance import settle_leader, sync_answer
-from reference_coordinator.serving import load, load_started, unload
+from reference_coordinator.serving import load, load_started, opened, unload
 from reference_coordinator.state import Group, State
 from reference_coordinator.timers import timer_fired
 from reference_coordinator.turn import Turn
@@ -166,7 +167,8 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     TimerFired: timer_fired,
     RecordWritten: record_written,
     LoadStarted: lambda turn, _: load_started(turn),
-    Loaded: lambda turn, event: load(turn, event.record),
+    Loaded: load,
+    Opened: lambda turn, _: opened(turn),
     Unloaded: lambda turn, _: unload(turn),
     Expired: lambda turn, _: remove_group(turn),
 }

@@ -43,7 +43,7 @@ class Offices:
 
     partitions: int | None
     everywhere: list[Serving] = field(default_factory=list)
-    """When each broker started, and ended."""
+    """When each broker started, opened, and ended."""
     servings: dict[int, list[Serving]] = field(default_factory=lambda: defaultdict(list))
     loads: dict[int, list[Load]] = field(default_factory=lambda: defaultdict(list))
     repeated: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
@@ -81,13 +81,20 @@ def java_hash(group: str) -> int:
     return min(value, (1 << 32) - value) % (1 << 31)
 
 
-def offices(lines: Iterable[Row], lives: Iterable[Row], partitions: int | None) -> Offices:
+def offices(
+    lines: Iterable[Row],
+    lives: Iterable[Row],
+    partitions: int | None,
+    openings: Iterable[tuple[str, float]] = (),
+) -> Offices:
     """Tell offices from the lines of the templates `LINES`, and from each life's last time.
 
-    A broker ends as it begins to shut down, or with the last of all lines of that life.
+    A broker ends as it begins to shut down, or with the last of all lines of that life. `openings`
+    are the brokers (ids) that were seen to take requests, and when, in ms.
     """
     told = sorted(lines, key=lambda row: (row["broker"], row["line"]))
     found = Offices(partitions)
+    found.everywhere += (Serving(at_ms, broker, "opened") for broker, at_ms in openings)
     ends = {(row["broker"], row["life"]): row["last_ms"] for row in lives}
     for row in told:
         life = row["broker"], row["life"]

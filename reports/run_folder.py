@@ -109,6 +109,23 @@ class RunFolder:
         )
 
     @cached_property
+    def openings(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were seen to take requests, and when: at first, and started anew.
+
+        The load begins when all of them do.
+        """
+        brokers = map(str, range(1, self.experiment.cluster.brokers + 1))
+        began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
+        return (
+            *((broker, at_ms) for broker in brokers for at_ms in began),
+            *(
+                (fault["broker"], fault["healed_at_ms"])
+                for fault in self.faults
+                if fault["broker"] is not None and fault["healed"]
+            ),
+        )
+
+    @cached_property
     def stalls(self) -> tuple[Stall, ...]:
         """When brokers were paused on purpose; one that was not resumed stands still to the end."""
         return tuple(

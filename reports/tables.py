@@ -88,7 +88,9 @@ def build(
         run.grammar,
         profile,
         promised,
-        offices.offices(of_offices.to_pylist(), lives, None if most is None else most + 1),
+        offices.offices(
+            of_offices.to_pylist(), lives, None if most is None else most + 1, run.openings
+        ),
         run.stalls,
         run.outages,
     )

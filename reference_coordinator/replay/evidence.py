@@ -74,13 +74,14 @@ class Hint:
 class Serving:
     """A broker came up, or began to load, loaded, or gave up the partition that holds the group.
 
-    Or it ended: that is the last that is known of it, whatever it was about.
+    Or it opened: whoever started it saw it take requests. Or it ended: that is the last that is
+    known of it, whatever it was about.
     """
 
     at_ms: float
     broker: str
     kind: str
-    """`started`, `loading`, `loaded`, `unloaded` or `ended`."""
+    """`started`, `opened`, `loading`, `loaded`, `unloaded` or `ended`."""
 
 
 @dataclass(frozen=True, slots=True)

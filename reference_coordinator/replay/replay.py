@@ -160,6 +160,7 @@ class Replayer:
             self.term.incarnation,
             self.term.stalls,
             self.everything.outages,
+            loads_closed=self.term.loads_closed,
             step=self.step,
             **state,
         )

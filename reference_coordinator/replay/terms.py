@@ -21,7 +21,7 @@ class Term:
     `incarnation` numbers the loads that were finished, over all brokers and from 1 on, in order of
     time; 0 if the broker did not get so far in this term. `serves` tells whether it coordinates the
     group from the beginning, as is assumed where nothing tells of loads. `ended_ms` is the last
-    that is known of the broker, if that is in this term.
+    that is known of the broker, if that is in this term. It takes requests from `opens_ms` on.
     """
 
     incarnation: int
@@ -32,6 +32,12 @@ class Term:
     stalls: tuple[Stall, ...]
     serves: bool = False
     ended_ms: float = float("-inf")
+    opens_ms: float = float("-inf")
+
+    @property
+    def loads_closed(self) -> bool:
+        """Whether the broker loads the group before it takes requests."""
+        return self.loaded_ms < self.opens_ms
 
     @property
     def takes_over_ms(self) -> float:
@@ -77,20 +83,36 @@ def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[Term]:
     requests = [_once_it_loads(seen, loads) for seen in _of(evidence.requests, broker)]
     starts = [float("-inf"), *cuts]
     for start, end in zip(starts, [*cuts, float("inf")], strict=True):
-        inside = [s for s in servings if start <= s.at_ms < end]
-        loaded = (s.at_ms for s in inside if s.kind == "loaded")
+        inside = [s for s in servings if start <= s.at_ms < end and s.kind != "opened"]
+        loaded_ms = next((s.at_ms for s in inside if s.kind == "loaded"), float("inf"))
+        opens_ms = _opens(servings, requests, end)
+        if loaded_ms < opens_ms < end:
+            inside.append(Serving(opens_ms, broker, "opened"))
         ended = (s.at_ms for s in inside if s.kind == "ended")
         term = Term(
             0,
-            next(loaded, float("inf")),
+            loaded_ms,
             tuple(seen for seen in requests if start <= seen.at_ms < end),
             tuple(h for h in evidence.hints if h.broker in ("", broker) and start <= h.at_ms < end),
             tuple(s for s in inside if s.kind != "ended"),
             tuple(_of(evidence.stalls, broker)),
             ended_ms=max(ended, default=float("-inf")),
+            opens_ms=opens_ms,
         )
         if term.requests or term.servings:
             yield term
+
+
+def _opens(servings: Iterable[Serving], requests: Iterable[Observed], before_ms: float) -> float:
+    """Tell when a broker opened in the life that it is in then; long ago, if nobody saw it open.
+
+    A request shows it, too. Both are in order of time.
+    """
+    starts = [s.at_ms for s in servings if s.kind == "started" and s.at_ms < before_ms]
+    start = max(starts, default=float("inf"))
+    opened = [s.at_ms for s in servings if s.kind == "opened" and s.at_ms >= start]
+    asked = [seen.earliest_ms for seen in requests if seen.at_ms >= start]
+    return min([*opened[:1], *asked[:1]]) if opened else float("-inf")
 
 
 def _once_it_loads(seen: Observed, loads: Iterable[float]) -> Observed:

@@ -28,6 +28,7 @@ from reference_coordinator.events import (
     Event,
     Loaded,
     LoadStarted,
+    Opened,
     RecordWritten,
     Timer,
     TimerFired,
@@ -94,6 +95,7 @@ class World:
     yields: Yields = field(default_factory=Yields)
     odd: int = 0
     loose: bool = False
+    loads_closed: bool = False
     excused: Mismatch | None = None
     step: Step = step
 
@@ -297,7 +299,9 @@ class World:
     def _served(self, serving: Serving) -> Event:
         """Turn a broker's coming and going as the coordinator into an event."""
         if serving.kind == "loaded":
-            return Loaded(self.now_ms, self.finds)
+            return Loaded(self.now_ms, self.finds, closed=self.loads_closed)
+        if serving.kind == "opened":
+            return Opened(self.now_ms)
         self.writes.clear()
         if serving.kind == "loading":
             self.timers.clear()

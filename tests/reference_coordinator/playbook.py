@@ -38,6 +38,7 @@ from reference_coordinator.events import (
     Expired,
     Loaded,
     LoadStarted,
+    Opened,
     RecordWritten,
     Request,
     Timer,
@@ -185,9 +186,13 @@ class Playbook(Requests):
         self.writes.clear()
         self._step(LoadStarted(self.now_ms))
 
-    def load(self, record: GroupRecord | None) -> None:
-        """Let the broker finish loading the group from a record."""
-        self._step(Loaded(self.now_ms, record))
+    def load(self, record: GroupRecord | None, *, closed: bool = False) -> None:
+        """Let the broker finish loading the group from a record, maybe before it takes requests."""
+        self._step(Loaded(self.now_ms, record, closed))
+
+    def open(self) -> None:
+        """Let the broker take requests from now on."""
+        self._step(Opened(self.now_ms))
 
     def expire(self) -> None:
         """Let the broker remove the Empty group, as it does once its offsets have expired."""

@@ -77,6 +77,36 @@ def test_replaced_id_stays_pending_sync(kept):
 
 
 @kept
+def test_sessions_wait_for_clients(kept):
+    """A broker that starts takes up its groups, and who could not reach it yet is no less alive."""
+    play = Playbook()
+    statics(play, "I1", "I2")
+    play.start_loading()
+    play.load(play.records[-1], closed=True)
+    play.after(2 * SESSION_MS)
+    assert play.rebalances[1:] == ([] if kept else [Reason.SESSION_EXPIRED])
+    if kept:
+        play.open()
+        play.after(SESSION_MS - 1)
+        assert play.state is State.STABLE
+        play.after(1)
+        assert play.state is State.EMPTY
+
+
+@kept
+def test_sessions_begin_with_the_load_where_clients_can_tell(kept):
+    """That the broker opens later, or has long done so, changes nothing."""
+    play = Playbook()
+    statics(play, "I1", "I2")
+    play.start_loading()
+    play.load(play.records[-1])
+    play.after(SESSION_MS / 2)
+    play.open()
+    play.after(SESSION_MS / 2)
+    assert play.state is State.EMPTY
+
+
+@kept
 def test_sync_timer_spares_statics(kept):
     """An absent member has the time that its session gives it, and no less."""
     session_ms = 3 * REBALANCE_MS

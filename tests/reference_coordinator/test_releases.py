@@ -197,6 +197,7 @@ def test_what_the_proposals_promise_beyond_the_newest_release():
         "replaced_id_stays_pending_sync",
         "sync_timer_spares_statics",
         "every_return_is_stored",
+        "sessions_wait_for_clients",
         "changed_subscription_rebalances",
     }
     assert changed("4.3", "kip-345") == departures
@@ -218,6 +219,7 @@ def test_what_kip_345_promises_of_an_old_release():
         "replaced_id_stays_pending_sync",
         "sync_timer_spares_statics",
         "every_return_is_stored",
+        "sessions_wait_for_clients",
         "changed_subscription_rebalances",
         "joins_update_timeouts",
         "refused_instance_is_forgotten",

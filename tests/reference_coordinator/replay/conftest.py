@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reference_coordinator.profiles import Settings
-from reference_coordinator.releases import NEWEST
+from reference_coordinator.releases import NEWEST, promised_by
 from reference_coordinator.replay import (
     Evidence,
     Hint,
@@ -157,8 +157,8 @@ class Story:
         seen = self.requests[place]
         self.requests[place] = replace(seen, response={**seen.response, **response})
 
-    def replay(self, tolerance: Tolerance | None = None) -> Replay:
-        """Replay what was written down."""
+    def replay(self, tolerance: Tolerance | None = None, *, promised: bool = False) -> Replay:
+        """Replay what was written down, by the newest rules or by what KIP-345 promises of them."""
         ordered = sorted(self.requests, key=lambda seen: seen.at_ms)
         hints = sorted(self.hints, key=lambda hint: hint.at_ms)
         evidence = Evidence(
@@ -169,7 +169,7 @@ class Story:
             tuple(self.stalls),
             tuple(self.outages),
         )
-        return run_replay(evidence, PROFILE, tolerance)
+        return run_replay(evidence, promised_by(PROFILE) if promised else PROFILE, tolerance)
 
 
 def stable() -> Story:

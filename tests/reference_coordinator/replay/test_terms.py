@@ -221,3 +221,44 @@ def test_a_broker_begins_to_load_somewhere_between_its_two_lines() -> None:
     assert story.replay().violations == ()
     story.change("HEARTBEAT:b:3300", errorCode=16)
     assert wrong(story.replay()) == ["HEARTBEAT:b:3300"]
+
+
+class TestBrokerThatStartsBehindClosedDoors:
+    """It loads the group at 3000 and takes requests from 8000 on; both sessions take 3 s."""
+
+    def restarted(self, **answers: int) -> Story:
+        story = stable()
+        story.servings = [
+            *serving(-300, "1", "started", "opened", "loading", "loaded"),
+            *serving(3_000, "1", "started", "loading", "loaded"),
+            *serving(8_000, "1", "opened"),
+        ]
+        story.heartbeats("a", 1_500, 2_500)
+        story.heartbeats("b", 1_510, 2_510)
+        story.heartbeat("a", 8_100)
+        story.heartbeat("b", 8_110)
+        for who, error in answers.items():
+            story.change(f"HEARTBEAT:{who}:{8_100 if who == 'a' else 8_110}", errorCode=error)
+        return story
+
+    def test_kafka_ends_sessions_meanwhile(self) -> None:
+        outcome = self.restarted(a=25, b=25).replay()
+        assert outcome.violations == ()
+        assert outcome.rows[-1].ended_as == "empty"
+        assert wrong(self.restarted().replay())[0] == "HEARTBEAT:a:8100"
+
+    def test_the_proposal_does_not(self) -> None:
+        assert self.restarted().replay(promised=True).violations == ()
+        outcome = self.restarted(a=25, b=25).replay(promised=True)
+        assert wrong(outcome)[0] == "HEARTBEAT:a:8100"
+
+    def test_a_session_that_outlives_it_is_no_matter(self) -> None:
+        story = self.restarted()
+        story.servings = [s for s in story.servings if s.at_ms < START + 7_000]
+        story.servings += serving(3_500, "1", "opened")
+        story.requests = [seen for seen in story.requests if seen.at_ms < START + 8_000]
+        story.heartbeats("a", 3_600, 9_600)
+        for at in range(6_600, 9_601, 1_000):
+            story.change(f"HEARTBEAT:a:{at}", errorCode=27 if at > 6_600 else 0)
+        outcome = story.replay(promised=True)
+        assert outcome.rows[-1].started_ms == pytest.approx(START + 6_500, abs=100)
