@@ -53,7 +53,7 @@ def by_spark(folder: Path) -> Json:
     with session("local[*]", captured.lines, folder / "spark.log") as spark:
         stages("preparing")
         profile = profile_of(run)  # promised as well: the loop lists no departures from KIP-345
-        built = tables.build(spark, run, captured, clocks, profile, profile, stages)
+        built = tables.build(spark, run, captured, clocks, profile, profile, profile, stages)
         stages("")
         differences = built.stored("comparison").count_rows(filter=ds.field("outcome") != "match")
         found = {

@@ -8,18 +8,22 @@ SHOWN = 5
 
 def summary(verdict: dict[str, Any], folder: Path) -> str:
     """Say verdict, headline, what is behind a fail or unknown, report and repeat command."""
-    foretold = verdict["foretold"]
+    foretold, kafka = verdict["foretold"], f"Kafka {verdict['kafka_version']}"
     if foretold is None:
         told = ""
-    elif foretold == verdict["verdict"]:
-        told = f", as the experiment foretells for Kafka {verdict['kafka_version']}"
+    elif foretold["came_true"]:
+        told = f", as the experiment foretells for {kafka}"
     else:
-        told = f", though the experiment foretells {foretold} for Kafka {verdict['kafka_version']}"
+        told = f", though the experiment foretells {told_of(foretold)} for {kafka}"
     lines = ["", f"verdict: {verdict['verdict']}{told}"]
     lines += [f"  {line}" for line in verdict["headline"]]
     for name, group in verdict["groups"].items():
         explained, checked = group["responses_explained"], group["responses_checked"]
         lines.append(f"  {name}: {explained} of {checked} responses explained")
+    lines += [
+        f"  {name}: departs from KIP-345: {', '.join(promises)}"
+        for name, promises in verdict["broken_promises"].items()
+    ]
     roots = [finding for finding in verdict["findings"] if finding["root"]]
     for finding in roots[:SHOWN]:
         place = f"{finding['log']['file']}:{finding['log']['line']}"
@@ -44,3 +48,10 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
     lines += [f"report: {folder / 'report.html'}", f"repeat: {verdict['repeat_command']}"]
     return "\n".join(lines)
+
+
+def told_of(foretold: dict[str, Any]) -> str:
+    """Say what was foretold."""
+    if foretold["because"] is None:
+        return str(foretold["verdict"])
+    return f"{foretold['verdict']} because of {foretold['because']} in {foretold['group']}"

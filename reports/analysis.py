@@ -37,7 +37,7 @@ def analyse(
     captured = capture(folder, folder / tables.LINES, clocks.look)
     progress(f"starting Spark for {captured.lines} log lines")
     with session(master, captured.lines, folder / "spark.log") as spark:
-        computed = tables.build(spark, run, captured, clocks, profile, promised, progress)
+        computed = tables.build(spark, run, captured, clocks, profile, promised, rules, progress)
         progress("judging")
         data = verdict.collect(computed)
         judged = verdict.judge(

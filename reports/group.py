@@ -14,6 +14,7 @@ from reports import compare, member_lines, members, timeline
 from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
 from reports.members import Request, Told
 from reports.offices import Offices
+from reports.promises import broken
 from reports.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -39,6 +40,8 @@ GROUPS = """
 """One row a group: its readable requests, from the first one's arrival to the last one's answer;
 the longest that one may have waited; the brokers that answered, with commas."""
 BOUND = "group STRING, name STRING, count LONG"
+BROKEN = "group STRING, promise STRING"
+"""The promises of KIP-345 that are broken, by the names of `PROMISES`."""
 TABLES = {
     "replay": REPLAY,
     "observed": OBSERVED,
@@ -49,6 +52,7 @@ TABLES = {
     "violations": VIOLATIONS,
     "departures": VIOLATIONS,
     "bound": BOUND,
+    "broken": BROKEN,
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
@@ -61,6 +65,7 @@ class Judge:
 
     `stalls` are the times in which brokers are known to have stood still, `outages` those in which
     writes may have failed because one was down. `first_alone` replays to the first wrong answer.
+    With the release's own `rules` it is told by name which promises are broken.
     """
 
     grammar: Grammar
@@ -70,6 +75,7 @@ class Judge:
     stalls: tuple[Stall, ...] = ()
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
+    rules: Profile | None = None
 
     def evidence(self, group: str, told: Iterable[Told]) -> Evidence:
         """Put everything that the oracle may see of a group into its form."""
@@ -78,26 +84,30 @@ class Judge:
     def tables(self, group: str, told: Iterable[Told]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`."""
         case = self._case(group, told)
-        result = replay(case.evidence, self.profile, first_alone=self.first_alone)
-        yield from (("replay", row) for row in _replayed(result))
-        yield from (("bound", {"name": n, "count": c}) for n, c in sorted(result.bound.items()))
         observed = timeline.observed(
             group, case.lines, self.grammar, lambda *at: self.offices.incarnation(case.known, *at)
         )
-        expected = [{"group": group} | _expected(row) for row in result.rows]
+        found = case.compared(self.profile, observed, first_alone=self.first_alone)
+        result = found.result
+        yield from (("replay", row) for row in _replayed(result))
+        yield from (("bound", {"name": n, "count": c}) for n, c in sorted(result.bound.items()))
         yield from (("observed", row) for row in observed)
-        yield from (("expected", row) for row in expected)
-        yield from (("comparison", row) for row in compare.compare(observed, expected))
-        lines = member_lines.compare(case.lines, result.said)
+        yield from (("expected", row) for row in found.expected)
+        yield from (("comparison", row) for row in found.comparison)
+        lines = [*found.lines]
         if case.known is not None:
             lines += self.offices.repeated.get(case.known, ())
         yield from (("member_lines", row) for row in lines)
         yield from case.about(result)
+        if not case.has_statics:
+            return
         if self.promised != self.profile:
-            if not case.has_statics:
-                return
-            result = replay(case.evidence, self.promised)
-        yield from (("departures", row) for row in case.violations(result))
+            found = case.compared(self.promised, observed)
+        yield from (("departures", row) for row in case.violations(found.result))
+        if self.rules is not None and not found.explained:
+            explained = lambda rules: case.compared(rules, observed, first_alone=True).explained
+            names = broken(explained, self.rules, self.promised)
+            yield from (("broken", {"promise": name}) for name in names)
 
     def _case(self, group: str, told: Iterable[Told]) -> "_Case":
         rows = list(told)
@@ -123,6 +133,22 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
+class _Compared:
+    """What a group does by some rules, beside what it did."""
+
+    result: Replay
+    expected: Sequence[Json]
+    comparison: Sequence[Json]
+    lines: Sequence[Json]
+
+    @property
+    def explained(self) -> bool:
+        """Whether these rules explain every answer, every rebalance and every line."""
+        matches = all(row["outcome"] == "match" for row in self.comparison)
+        return matches and not self.result.violations and not self.lines
+
+
+@dataclass(frozen=True, slots=True)
 class _Case:
     """What the logs tell of a group; `known` is its partition, if a line of its own tells it."""
 
@@ -137,6 +163,19 @@ class _Case:
     def has_statics(self) -> bool:
         """Whether any member is a static one."""
         return any(one.request.get("groupInstanceId") is not None for one in self.asked)
+
+    def compared(
+        self, profile: Profile, observed: Sequence[Json], *, first_alone: bool = False
+    ) -> _Compared:
+        """Replay the group by some rules, and compare its rebalances and lines with them."""
+        result = replay(self.evidence, profile, first_alone=first_alone)
+        expected = [{"group": self.evidence.group} | _expected(row) for row in result.rows]
+        return _Compared(
+            result,
+            expected,
+            list(compare.compare(observed, expected)),
+            list(member_lines.compare(self.lines, result.said)),
+        )
 
     def violations(self, result: Replay) -> Iterator[Json]:
         """Yield the answers that are not explained, each with its request."""

@@ -69,9 +69,13 @@ def build(
     clocks: Clocks,
     profile: Profile,
     promised: Profile,
+    rules: Profile,
     progress: Progress,
 ) -> Tables:
-    """Compute every table of a run, its lines captured before, and store it in its folder."""
+    """Compute every table of a run, its lines captured before, and store it in its folder.
+
+    It is held to `profile`; KIP-345 has `promised` others where the release has its own `rules`.
+    """
     folder = run.path / "tables"
     progress("reading the lines")
     read_back = lambda name: spark.read.schema(COLUMNS[name]).parquet(str(folder / name))
@@ -93,6 +97,7 @@ def build(
         ),
         run.stalls,
         run.outages,
+        rules=rules,
     )
     evidence = oracle.evidence_rows(read_back("requests"), read_back("transitions"))
     all_there(folder, "groups", oracle.run(evidence, judge, folder))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from reports import findings
+from reports import findings, foretold
 from reports.expectations import unmet
 from reports.findings import Finding
 from reports.gaps import (
@@ -49,6 +49,8 @@ class Collected:
     member_lines: list[Json]
     violations: list[Json]
     departures: list[Json]
+    broken: Mapping[str, Sequence[str]]
+    """The promises of KIP-345 that are broken, by group."""
     places: dict[str, Json]
     bound: dict[str, dict[str, int]]
     checks: dict[str, tuple[int, int]]
@@ -78,6 +80,7 @@ def collect(tables: Tables) -> Collected:
         comparison=[anchored(row, "expected_started_ms") for row in _in_time(tables)],
         member_lines=[anchored(row, "due_ms") for row in tables.rows("member_lines")],
         violations=violations,
+        broken=_broken(tables),
         departures=sorted(tables.rows("departures"), key=itemgetter("at_ms", "group")),
         places={row["request"]: row for row in violations},
         bound=bound,
@@ -95,6 +98,13 @@ def collect(tables: Tables) -> Collected:
             *map(untold, tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS))),
         ],
     )
+
+
+def _broken(tables: Tables) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in tables.rows("broken"):
+        found[row["group"]].append(row["promise"])
+    return {group: sorted(names) for group, names in sorted(found.items())}
 
 
 def _by_start(rows: Iterable[Json]) -> list[Json]:
@@ -152,7 +162,13 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         "profile": profile,
         "seed": environment["seed"],
         "judge": run.experiment.judge,
-        "foretold": run.experiment.foretold,
+        "foretold": foretold.told(
+            run.experiment.foretold,
+            verdict,
+            data.broken,
+            [*(one.group for one in proven), *(item.group for item in counted)],
+        ),
+        "broken_promises": data.broken,
         "evidence_level": "requests",
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],

@@ -33,11 +33,29 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
-    since = [number(told.since) for told in experiment.verdicts]
-    for i, (before, after) in enumerate(pairwise(since), 1):
-        if before >= after:
-            earlier = experiment.verdicts[i - 1].since
-            yield Problem(("verdicts", i, "since"), f"is not after {earlier}; put them in order")
+    for i, (before, after) in enumerate(pairwise(experiment.verdicts), 1):
+        first, second = number(before.since), number(after.since)
+        if first > second or (first == second and before.coordinator == after.coordinator):
+            yield Problem(
+                ("verdicts", i, "since"), f"is not after {before.since}; put them in order"
+            )
+    for i, told in enumerate(experiment.verdicts):
+        path: Path = ("verdicts", i)
+        if told.verdict == "pass":
+            for key in ("because", "group"):
+                if getattr(told, key) is not None:
+                    yield Problem((*path, key), "is about a fail; remove it")
+        elif told.because is None:
+            yield Problem((*path, "because"), "missing; name the promise that a fail must break")
+        elif told.group is None:
+            yield Problem((*path, "group"), "missing; name the group in which it is broken")
+        else:
+            yield from unknown("group", told.group, groups_of(experiment), (*path, "group"))
+            if experiment.judge != "kip-345":
+                yield Problem(
+                    (*path, "because"),
+                    "a release keeps to its own rules; write judge: kip-345, or remove it",
+                )
 
 
 RESERVED = (

@@ -49,10 +49,14 @@ class Experiment(Part):
         return self.cluster.coordinator or default_coordinator(self.cluster.version)
 
     @property
-    def foretold(self) -> str | None:
-        """The verdict that the file foretells for the release that it runs on, if it does."""
+    def foretold(self) -> Foretold | None:
+        """What the file foretells for the release and coordinator that it runs on, if it does."""
         version = number(self.cluster.version)
-        told = [one.verdict for one in self.verdicts if number(one.since) <= version]
+        told = [
+            one
+            for one in self.verdicts
+            if number(one.since) <= version and one.coordinator in (None, self.coordinator)
+        ]
         return told[-1] if told else None
 
     def members(self) -> tuple[MemberSpec, ...]:

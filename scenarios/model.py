@@ -176,19 +176,48 @@ def _as_range(value: object) -> object:
     raise ValueError(f"{shown(value)} will not do; write a number such as 0, or {{min: 1, max: 3}}")
 
 
+Promise = Literal[
+    "describes_latest_client",
+    "instance_keeps_its_place",
+    "replaced_id_stays_pending_sync",
+    "sync_timer_spares_statics",
+    "every_return_is_stored",
+    "sessions_wait_for_clients",
+    "changed_subscription_rebalances",
+    "joins_update_timeouts",
+    "refused_instance_is_forgotten",
+    "return_is_stored",
+    "return_makes_completing_group_rebalance",
+    "return_may_change_protocol",
+    "store_answers_latest_return",
+    "unknown_instance_is_refused",
+]
+"""The rules that KIP-345 promises, as `reference_coordinator` names them (`PROMISES`)."""
+
+
 class Foretold(Part):
-    """The verdict that a release with a known defect will have, told before it is run."""
+    """The verdict that a release with a known defect will have, told before it is run.
+
+    One that is to fail breaks one promise, in one group, and nothing else.
+    """
 
     since: Release
     """From this release on, until another entry says otherwise."""
+    coordinator: Coordinator | None = None
+    """Only for a release with this coordinator; left out, for any."""
     verdict: Literal["pass", "fail"]
+    because: Promise | None = None
+    """The promise of KIP-345 that a `fail` must break."""
+    group: str | None = None
+    """Where it must."""
 
 
 class Expectation(Part):
     """How many rebalances (transitions into PreparingRebalance) a group may have in a phase."""
 
     group: str
-    phase: Phase
+    phase: Phase | None = None
+    """Left out, the whole run."""
     reason: Reason | None = None
     """Count those of one reason class alone."""
     rebalances: Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]

@@ -184,8 +184,8 @@ class Recording:
         ]
         named = (life.partition for _, life in self.lives if life.partition is not None)
         most = max(named, default=None)
-        of_offices = offices(rows, lives, None if most is None else most + 1)
         rules, run = self.profile, self.run
+        of_offices = offices(rows, lives, None if most is None else most + 1, run.openings)
         return Judge(run.grammar, rules, rules, of_offices, run.stalls, run.outages)
 
     @cached_property

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from groupquake.exits import OF_VERDICT, Exit
+from groupquake.summary import told_of
 from reports import EvidenceError
 from reports.run_folder import RunFolder
 
@@ -52,8 +53,9 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Outco
         why = told[0] + more if told else None
         found: Verdict = verdict["verdict"]
         if (foretold := verdict["foretold"]) is not None:
-            why = f"{found}, {'as' if found == foretold else f'though {foretold}'} was foretold"
-            found = "pass" if found == foretold else "unknown" if found == "unknown" else "fail"
+            came_true = foretold["came_true"]
+            why = f"{found}, {'as' if came_true else f'though {told_of(foretold)}'} was foretold"
+            found = "pass" if came_true else "unknown" if found == "unknown" else "fail"
     else:
         verdict, why = None, _last_words(output, code)
         found = "not run" if code in _NEVER_BEGAN else "unknown"

@@ -8,6 +8,7 @@ from groupquake.summary import summary
 VERDICT: dict[str, Any] = {
     "verdict": "fail",
     "foretold": None,
+    "broken_promises": {},
     "kafka_version": "4.3.0",
     "headline": [],
     "groups": {},
@@ -31,7 +32,16 @@ def test_a_counterexample_is_named() -> None:
 
 def test_a_verdict_that_was_foretold_is_told_as_such() -> None:
     assert "verdict: fail" in summary(VERDICT, Path("x")).splitlines()
-    foretold = summary(VERDICT | {"foretold": "fail"}, Path("x")).splitlines()
+    told = {"verdict": "fail", "because": "p", "group": "g", "came_true": True}
+    foretold = summary(VERDICT | {"foretold": told}, Path("x")).splitlines()
     assert "verdict: fail, as the experiment foretells for Kafka 4.3.0" in foretold
-    other = summary(VERDICT | {"foretold": "pass"}, Path("x")).splitlines()
-    assert "verdict: fail, though the experiment foretells pass for Kafka 4.3.0" in other
+    other = summary(VERDICT | {"foretold": told | {"came_true": False}}, Path("x")).splitlines()
+    assert (
+        "verdict: fail, though the experiment foretells fail because of p in g for Kafka 4.3.0"
+        in other
+    )
+
+
+def test_broken_promises_are_named() -> None:
+    lines = summary(VERDICT | {"broken_promises": {"g": ["p", "q"]}}, Path("x")).splitlines()
+    assert "  g: departs from KIP-345: p, q" in lines

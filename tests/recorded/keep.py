@@ -3,7 +3,8 @@
 python -m tests.recorded.keep runs RUNS        run folders, into one archive an experiment
 python -m tests.recorded.keep traces EVENTS…   of event files, the smallest sequence that catches
                                                each mutant which none before it catches
-
+python -m tests.recorded.keep defects RUN…     of runs that a fail was foretold for, the group in
+                                               which a promise of KIP-345 is broken
 """
 
 import argparse
@@ -13,10 +14,12 @@ from pathlib import Path
 
 from groupquake.fuzz.judge import Verdict
 from groupquake.mutants import evidence
+from groupquake.mutants.recording import Recording
 from groupquake.mutants.table import SEEDS
 from groupquake.mutants.traces import BRIEFLY, verdict
 from reference_coordinator.mutants import MUTANTS
 from reference_coordinator.replay.event_file import read
+from reference_coordinator.replay.writing import event_lines
 
 HERE = Path(__file__).parent
 
@@ -53,12 +56,33 @@ def keep_traces(files: list[Path], target: Path) -> None:
     print(f"caught by none: {', '.join(missed) or 'all are'}")
 
 
+def keep_defects(runs: Iterable[Path], target: Path) -> None:
+    """Write down what a group asked and was answered, and what its broker logged besides."""
+    target.mkdir(exist_ok=True)
+    for folder in runs:
+        recording = Recording(folder)
+        foretold, environment = recording.run.experiment.foretold, recording.environment
+        assert foretold is not None
+        assert foretold.group is not None, f"{folder} foretells no fail"
+        header = {
+            "kafka": environment["kafka_version"],
+            "coordinator": environment["coordinator"],
+            "config": environment["broker_config"],
+        }
+        lines = event_lines(header, recording.evidence_with_faults(foretold.group))
+        name = f"{foretold.because}-{header['kafka']}-{header['coordinator']}.jsonl"
+        (target / name).write_text("".join(f"{line}\n" for line in lines))
+        print(name, flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("runs", "traces"))
+    parser.add_argument("what", choices=("runs", "traces", "defects"))
     parser.add_argument("places", type=Path, nargs="+")
     asked = parser.parse_args()
     if asked.what == "runs":
         evidence.keep(asked.places[0], HERE / "seeds", SEEDS)
+    elif asked.what == "defects":
+        keep_defects(asked.places, HERE / "defects")
     else:
         keep_traces(asked.places, HERE / "traces")

@@ -114,6 +114,7 @@ expect:
             comparison=self.comparison,
             violations=self.violations,
             departures=[],
+            broken={},
             places=self.places,
             bound={g: {"member_id": 8, "record_write": 9} for g in ("static", "dynamic")},
             checks={"static": (400, 400), "dynamic": (500, 500 - wrong)},

@@ -2,28 +2,39 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groupquake.nightly.outcome import judged
 
+FAIL = {"verdict": "fail", "because": "p", "group": "g"}
+PASS = {"verdict": "pass", "because": None, "group": None}
+
 
 @pytest.mark.parametrize(
-    ("code", "verdict", "foretold", "outcome", "why"),
+    ("code", "verdict", "foretold", "came_true", "outcome", "why"),
     [
-        (0, "pass", None, "pass", None),
-        (1, "fail", "fail", "pass", "fail, as was foretold"),
-        (0, "pass", "fail", "fail", "pass, though fail was foretold"),
-        (1, "fail", "pass", "fail", "fail, though pass was foretold"),
-        (2, "unknown", "fail", "unknown", "unknown, though fail was foretold"),
+        (0, "pass", None, False, "pass", None),
+        (1, "fail", FAIL, True, "pass", "fail, as was foretold"),
+        (1, "fail", FAIL, False, "fail", "fail, though fail because of p in g was foretold"),
+        (0, "pass", FAIL, False, "fail", "pass, though fail because of p in g was foretold"),
+        (1, "fail", PASS, False, "fail", "fail, though pass was foretold"),
+        (2, "unknown", PASS, False, "unknown", "unknown, though pass was foretold"),
     ],
 )
 def test_a_run_passes_with_the_verdict_that_its_experiment_foretells(
-    code: int, verdict: str, foretold: str | None, outcome: str, why: str | None, tmp_path: Path
+    code: int,
+    verdict: str,
+    foretold: dict[str, Any] | None,
+    came_true: bool,
+    outcome: str,
+    why: str | None,
+    tmp_path: Path,
 ) -> None:
     told = {
         "verdict": verdict,
-        "foretold": foretold,
+        "foretold": foretold and foretold | {"came_true": came_true},
         "findings": [],
         "expectations_unmet": [],
         "unknown_because": [],
