@@ -25,6 +25,7 @@ from groupquake import load_process, story_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.signals import Signals
+from groupquake.story_process import Stories
 from scenarios import Experiment
 
 Load = Callable[[Path, str, Experiment], AbstractContextManager[Members]]
@@ -122,25 +123,39 @@ class Runner:
                 journal,
                 progress=self.progress,
             )
-            with (
-                story_process.telling(
-                    self.folder, cluster.bootstrap, self.experiment, self.plan.seed, journal
-                ),
-                self.signals.ordering(lambda name: self._abort(controller, name)),
-                self.signals.stopping(lambda: self._stop(controller)),
-            ):
-                outcome = controller.run()
+            with story_process.telling(
+                self.folder,
+                cluster.bootstrap,
+                self.experiment,
+                self.plan.seed,
+                journal,
+                self.progress,
+            ) as stories:
+                with (
+                    self.signals.ordering(lambda name: self._abort(controller, stories, name)),
+                    self.signals.stopping(lambda: self._stop(controller, stories)),
+                ):
+                    outcome = controller.run()
+                if stories is not None:
+                    if outcome.error is not None:
+                        stories.stop()
+                    with self.signals.stopping(stories.stop):
+                        stories.finish()
             journal.phase("teardown")
             self.progress("closing the members")
         return outcome
 
-    def _abort(self, controller: Controller, name: str) -> None:
+    def _abort(self, controller: Controller, stories: Stories | None, name: str) -> None:
         self.progress(f"{name}: healing and stopping")
         controller.abort(name)
+        if stories is not None:
+            stories.stop()
 
-    def _stop(self, controller: Controller) -> None:
+    def _stop(self, controller: Controller, stories: Stories | None) -> None:
         self.progress("stop: healing what is open; what happened so far is judged")
         controller.stop()
+        if stories is not None:
+            stories.stop()
 
     def _wait(self, cluster: Cluster) -> None:
         """Leave the cluster up for a look, until a signal ends it."""
