@@ -15,7 +15,7 @@ from loadtest.tether import tethered
 from scenarios import Experiment
 from scenarios.stories import NEEDS, Story
 
-HOLD_S = 60.0
+HOLD_S = 120.0
 """How long stories may take to come to where their coordinator is to be killed."""
 END_S = 180.0
 """How long after the last phase a story may go on."""

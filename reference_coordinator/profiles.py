@@ -223,9 +223,9 @@ class Profile:
 
     sessions_wait_for_clients: bool = False
     """The sessions of a group that a broker loads as it starts begin once it takes requests. In
-    Kafka they begin with the load, which in 3.3 to 3.9 may be many seconds earlier, so that members
-    are removed that could not say that they live: a departure. KIP-345: "the member will only be
-    removed due to session timeout", and that puts "state persistence" over "liveness"."""
+    Kafka they begin with the load, which may be many seconds earlier (seen on 3.9.1), so that
+    members are removed that could not say that they live: a departure. KIP-345: "the member will
+    only be removed due to session timeout", and that puts "state persistence" over "liveness"."""
 
     # LeaveGroup.
 

@@ -112,7 +112,8 @@ class Workload(Part):
     groups: Annotated[tuple[Group, ...], Field(min_length=1)]
     stories: tuple[Story, ...] = ()
     """Groups of these names, whose members say on the wire what a real client hardly ever does, one
-    group after each rule (`loadtest.stories`). They are told from the first fault on."""
+    group after each rule (`loadtest.stories`). They begin as the steady state is met; where one
+    waits for its coordinator to be killed, the plan begins once it does."""
 
 
 def _as_tolerated(value: object) -> object:

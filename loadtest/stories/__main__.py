@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from random import Random
 
 from loadtest.stories.defects import DEFECTS
+from loadtest.stories.duplicates import DUPLICATES
 from loadtest.stories.group import Group, make_room
 from loadtest.stories.members import Unexpected
 from loadtest.stories.stories import STORIES
 from loadtest.wire import WireError
 
-TOLD = {story.__name__: story for story in (*STORIES, *DEFECTS)}
+TOLD = {story.__name__: story for story in (*STORIES, *DUPLICATES, *DEFECTS)}
 """All of them, by their names."""
 
 
@@ -26,7 +27,7 @@ async def tell(names: Sequence[str], ports: Sequence[int], seed: int) -> list[st
     make_room()
 
     async def one(name: str) -> None:
-        group = Group(name, dict(enumerate(ports)), rng=Random(f"{seed}:{name}"))
+        group = Group(name, dict(enumerate(ports, 1)), rng=Random(f"{seed}:{name}"))
         await group.find()
         await TOLD[name](group)
         print(f"{name}: told", flush=True)

@@ -28,11 +28,11 @@ class Group:
     rng: Random = field(default_factory=Random)
     coordinator: int = field(init=False)
 
-    async def find(self, *but: int) -> None:
-        """Find the broker that coordinates it, none of those, and wait until it does."""
-        self.coordinator = next(id_ for id_ in self.ports if id_ not in but)
+    async def find(self) -> None:
+        """Find the broker that coordinates it, and wait until it does."""
+        self.coordinator = min(self.ports)
         scout = self.static("scout")
-        await scout.find(*but, ready=UNKNOWN_MEMBER_ID)
+        await scout.find(ready=UNKNOWN_MEMBER_ID)
         self.coordinator = next(id_ for id_, port in self.ports.items() if port == scout.wire.port)
 
     def static(self, name: str, **more: int) -> Member:
@@ -59,6 +59,11 @@ async def form(*members: Member) -> None:
     joins = [await begin(member.join()) for member in members]
     await asyncio.gather(*joins)
     await share_out(*members)
+
+
+def led(*members: Member) -> list[Member]:
+    """Put the member that leads first: who came first to a slow broker does."""
+    return sorted(members, key=lambda member: member.leader != member.member_id)
 
 
 async def follow_into(joins: list[asyncio.Task[None]], *members: Member) -> None:

@@ -71,7 +71,7 @@ def test_a_long_value_is_cut_and_a_key_stays_on_one_line(small: str, problems: P
     [
         (
             "",
-            "1: empty; start from one in the library: batch-removal, changed-subscription, ",
+            "1: empty; start from one in the library: absent-member, batch-removal, ",
         ),
         ("# nothing yet\n", "1: empty; start from one in the library: "),
         ("- a\n", "1: a list is not a mapping; write keys with values"),

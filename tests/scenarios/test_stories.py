@@ -1,0 +1,69 @@
+"""What stories need is asked for when the experiment is read."""
+
+from collections.abc import Callable
+
+import pytest
+
+from scenarios import Experiment
+
+Problems = Callable[[str], list[str]]
+FITS = "group.initial.rebalance.delay.ms: 500, group.min.session.timeout.ms: 1000"
+
+
+def telling(small: str, stories: str, config: str = FITS, brokers: int = 3) -> str:
+    text = small.replace("replication_factor: 3", "replication_factor: 1")
+    text = text.replace("workload:\n", f"workload:\n  stories: [{stories}]\n")
+    return text.replace(
+        "cluster: {brokers: 3, config: {", f"cluster: {{brokers: {brokers}, config: {{{config}, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("stories", "config", "brokers", "lacks"),
+    [
+        ("fencing, full", FITS, 3, ["'full' needs group.max.size: 5"]),
+        ("fencing", f"{FITS}, group.max.size: 4", 3, ["'fencing' needs group.max.size: 5 or more"]),
+        (
+            "mixed, forming",
+            "group.min.session.timeout.ms: 1000",
+            3,
+            ["'forming' needs group.initial.rebalance.delay.ms: 500"],
+        ),
+        (
+            "mixed",
+            "group.initial.rebalance.delay.ms: 100",
+            3,
+            [
+                "'mixed' needs group.initial.rebalance.delay.ms: 500 or more",
+                "'mixed' needs group.min.session.timeout.ms: 2000 or less",
+            ],
+        ),
+        ("fencing, elsewhere", FITS, 1, ["'elsewhere' needs cluster.brokers: 2 or more"]),
+        (
+            "unstored",
+            FITS,
+            1,
+            ["'unstored' needs a fault broker.kill of {coordinator-of: unstored}"],
+        ),
+    ],
+)
+def test_what_is_missing_is_one_line_each(
+    problems: Problems, small: str, stories: str, config: str, brokers: int, lacks: list[str]
+) -> None:
+    place = f"workload.stories.{stories.count(',')}"
+    told = [line.partition(": ")[2] for line in problems(telling(small, stories, config, brokers))]
+    assert told == [f"{place}: {lack}; add it, or leave the story out" for lack in lacks]
+
+
+def test_an_experiment_may_speak_of_the_groups_of_its_stories(
+    load_text: Callable[[str], Experiment], problems: Problems, small: str
+) -> None:
+    text = telling(small, "unstored, fencing").replace(
+        "faults:\n",
+        "faults:\n"
+        "  - {fault: broker.kill, target: {coordinator-of: unstored}, at: 1s, down_for: 2s}\n",
+    )
+    text += "  - {group: fencing, rebalances: 1}\n"
+    assert load_text(text).expect[-1].phase is None
+    [line] = problems(text.replace("{group: fencing, ", "{group: fencings, "))
+    assert "there is no group 'fencings'; did you mean 'fencing'?" in line
