@@ -206,6 +206,20 @@ def around_kills(
     ]
 
 
+def of_untold_metadata(comparison: Sequence[Row]) -> dict[str, float]:
+    """Give, for each group, when it first rebalanced for metadata that seemed to be as before.
+
+    Where the request log tells the length of metadata alone, they may have changed all the same.
+    """
+    first: dict[str, float] = {}
+    for row in comparison:
+        untold = row["outcome"] == "unexpected" and row["observed_reason"] == "member_metadata"
+        if untold and row["observed_started_ms"] is not None:
+            group, at_ms = row["group"], row["observed_started_ms"]
+            first[group] = min(first.get(group, at_ms), at_ms)
+    return first
+
+
 def without_proof(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:
     """Take back what missing evidence of its group might explain; `gaps` gives the first, in ms."""
     return [

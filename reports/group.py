@@ -4,7 +4,7 @@ Groups do not depend on each other, so each is judged for itself, by plain funct
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -84,11 +84,13 @@ class Judge:
         observed = timeline.observed(
             group, case.lines, self.grammar, lambda *at: self.offices.incarnation(case.known, *at)
         )
-        expected = [{"group": group} | _expected(row) for row in result.rows]
+        expected = [
+            {"group": group} | _expected(row, self.grammar.reasons_instead) for row in result.rows
+        ]
         yield from (("observed", row) for row in observed)
         yield from (("expected", row) for row in expected)
         yield from (("comparison", row) for row in compare.compare(observed, expected))
-        lines = member_lines.compare(case.lines, result.said)
+        lines = member_lines.compare(case.lines, result.said, self.grammar)
         if case.known is not None:
             lines += self.offices.repeated.get(case.known, ())
         yield from (("member_lines", row) for row in lines)
@@ -188,9 +190,10 @@ def _replayed(result: Replay) -> Iterator[Json]:
         yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
 
 
-def _expected(row: Row) -> Json:
+def _expected(row: Row, reasons_instead: Mapping[str, str]) -> Json:
     """Give an expected row the observed timeline's form: None where a thing never came."""
     told = _finite(asdict(row))
+    told["reason"] = reasons_instead.get(row.reason, row.reason)
     for name in ("joined_ms", "generation", "members", "assigned_members", "static_members",
                  "assigned_ms"):  # fmt: skip
         told[name] = told[name] if told[name] >= 0 else None

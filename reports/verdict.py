@@ -120,7 +120,9 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
     found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)
-    found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
+    untold = {} if run.grammar.tells_bytes else findings.of_untold_metadata(data.comparison)
+    found = findings.without_proof(findings.without_proof(found, gaps), untold)
+    found = findings.around_kills(found, run.kills, waits)
     found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
     counts = Counter(
         (row["group"], run.phase_at(row["started_ms"]), row["reason"])
@@ -129,6 +131,10 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     )
     short = unmet(run.experiment, counts)
     doubts = _doubts(run, data, kip_848, profile)
+    doubts += [
+        f"group {group}: whether a member's metadata changed is not in the log, their length is"
+        for group in untold
+    ]
     proven = [finding for finding in found if finding.root is None and finding.proven]
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
@@ -246,7 +252,7 @@ def _group(run: RunFolder, data: Collected, name: str) -> Json:
         "rebalances_expected": _by_phase(
             run, [row for row in data.expected if row["group"] == name]
         ),
-        "generations": sum(1 for row in rows if row["members"]),
+        "generations": sum(row["generation"] is not None and row["members"] != 0 for row in rows),
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
