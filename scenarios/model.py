@@ -119,6 +119,7 @@ Story = Literal[
     "stale_sync",
     "resubscribed",
     "retimed",
+    "replaced",
 ]
 
 

@@ -17,7 +17,8 @@ from scenarios import (
 NAMED = (
     "batch-removal", "changed-subscription", "changed-timeouts", "coordinator-failover", "demo",
     "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static", "leader-restart",
-    "mixed-group", "partition-leader-loss", "protocol-corners", "restart-in-full-group",
+    "mixed-group", "partition-leader-loss", "protocol-corners",
+    "replaced-then-failover", "replaced-while-completing", "restart-in-full-group",
     "rolling-bounce", "session-expiry", "stale-pending-sync",
 )  # fmt: skip
 DELAYS_MS = {"failover-with-losses": 3_000, "protocol-corners": 500}
