@@ -42,12 +42,18 @@ def collect(
     requests: Mapping[str, Row],
     comparison: Sequence[Row],
     member_lines: Sequence[Row],
+    *,
+    tells_bytes: bool = True,
 ) -> list[Finding]:
-    """Put unexplained answers, rebalances and lines that do not match into one list."""
+    """Put unexplained answers, rebalances and lines that do not match into one list.
+
+    Unless the log `tells_bytes`, nothing is proven that untold metadata may explain.
+    """
     found = [_from_violation(row, requests[row["request"]]) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
-    return _rooted(sorted(found, key=_in_log_order))
+    rooted = _rooted(sorted(found, key=_in_log_order))
+    return rooted if tells_bytes else without_proof(rooted, of_untold_metadata(comparison))
 
 
 def anchored(

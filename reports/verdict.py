@@ -119,10 +119,14 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
     gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
-    found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)
-    untold = {} if run.grammar.tells_bytes else findings.of_untold_metadata(data.comparison)
-    found = findings.without_proof(findings.without_proof(found, gaps), untold)
-    found = findings.around_kills(found, run.kills, waits)
+    found = findings.collect(
+        data.violations,
+        data.places,
+        data.comparison,
+        data.member_lines,
+        tells_bytes=run.grammar.tells_bytes,
+    )
+    found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
     found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
     counts = Counter(
         (row["group"], run.phase_at(row["started_ms"]), row["reason"])
@@ -131,10 +135,6 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     )
     short = unmet(run.experiment, counts)
     doubts = _doubts(run, data, kip_848, profile)
-    doubts += [
-        f"group {group}: whether a member's metadata changed is not in the log, their length is"
-        for group in untold
-    ]
     proven = [finding for finding in found if finding.root is None and finding.proven]
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
@@ -211,6 +211,11 @@ def _doubts(
     doubts += [f"evidence is missing: {gap}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    if not run.grammar.tells_bytes:
+        doubts += [
+            f"group {group}: whether a member's metadata changed is not in the log, their length is"
+            for group in findings.of_untold_metadata(data.comparison)
+        ]
     doubts += [
         f"group {group}: lines of {count} offsets partitions"
         for group, count in data.partitions.items()
