@@ -154,6 +154,7 @@ def _told(row: Row, side: str) -> str:
     words = [f"rebalance from generation {row[f'{side}_old_generation']} ({row[f'{side}_reason']})"]
     if row[f"{side}_generation"] is not None:
         words.append(f"to generation {row[f'{side}_generation']}")
+    if row[f"{side}_members"] is not None:
         words.append(f"{row[f'{side}_members']} members")
     if row[f"{side}_ended_as"] != "unsure":
         words.append(f"ended as {row[f'{side}_ended_as']}")
