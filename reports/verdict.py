@@ -58,6 +58,8 @@ class Collected:
     """By broker that has a log: how often that tells of a start."""
     partitions: dict[str, int]
     gaps: list[Gap]
+    tells_bytes: bool = True
+    """Whether the logs tell what metadata and assignments are, or their length alone."""
 
 
 def collect(tables: Tables) -> Collected:
@@ -94,6 +96,7 @@ def collect(tables: Tables) -> Collected:
             *map(missing, lost[:GAPS]),
             *map(untold, tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS))),
         ],
+        tells_bytes=tables.judge.grammar.tells_bytes,
     )
 
 
@@ -124,7 +127,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         data.places,
         data.comparison,
         data.member_lines,
-        tells_bytes=run.grammar.tells_bytes,
+        tells_bytes=data.tells_bytes,
     )
     found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
     found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
@@ -211,7 +214,7 @@ def _doubts(
     doubts += [f"evidence is missing: {gap}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
-    if not run.grammar.tells_bytes:
+    if not data.tells_bytes:
         doubts += [
             f"group {group}: whether a member's metadata changed is not in the log, their length is"
             for group in findings.of_untold_metadata(data.comparison)
