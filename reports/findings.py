@@ -220,7 +220,8 @@ def of_untold_metadata(comparison: Sequence[Row]) -> dict[str, float]:
     """
     first: dict[str, float] = {}
     for row in comparison:
-        untold = row["outcome"] == "unexpected" and row["observed_reason"] == "member_metadata"
+        undue = row["outcome"] in ("unexpected", "wrong_reason")
+        untold = undue and row["observed_reason"] == "member_metadata"
         if untold and row["observed_started_ms"] is not None:
             group, at_ms = row["group"], row["observed_started_ms"]
             first[group] = min(first.get(group, at_ms), at_ms)
