@@ -5,6 +5,7 @@ is one of these (`log_time` tells them apart):
 
     <sn> <epoch ms> <nanos> <thread> DEBUG Completed request:{…} (kafka.request.logger)    4.x
     <date> <time>,<ms> <thread> DEBUG Completed request:{…} (kafka.request.logger)         3.x, UTC
+    <date> <time>,<ms> <thread> DEBUG Completed request:RequestHeader(…) -- {…},…          to 2.7
 
 What counts is when a request *arrived*. A broker answers a JoinGroup that it holds back, and logs
 it, long after the client that sent it is gone; such a line is no sign of life.
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.tail import Tail
+from reports.grammar import request_text
 
 NONE = 0
 """Kafka's error code for no error."""
@@ -212,7 +214,10 @@ def _arrival(request: Request) -> float:
 def _request(broker: int, number: int, text: str) -> Request:
     completed_ms = log_time(text)
     start = text.index(_REQUEST) + len(_REQUEST)
-    content: dict[str, Any] = json.loads(text[start : text.rindex(" (")])
+    told = text[start : text.rindex(" (")]
+    content: dict[str, Any] = (
+        json.loads(told) if told.startswith("{") else request_text.content(told)
+    )
     header, request, response = content["requestHeader"], content["request"], content["response"]
     return Request(
         client=header["clientId"],

@@ -3,7 +3,7 @@
 Rebalances come from the brokers' own lines, in the words that both coordinators share:
 
     Preparing to rebalance group G in state PreparingRebalance with old generation N … (reason: R)
-    Stabilized group G generation N … with K members
+    Stabilized group G generation N … with K members (which are not counted before 2.8)
     Group G with generation N … is now empty
 
 Nothing is judged here, and a line that does not fit is passed over: the analysis looks at them all.
@@ -31,7 +31,8 @@ _PREPARING = re.compile(
     r"(?: \(__consumer_offsets-\d+\))? \(reason: (.*)\)\.? \([\w.$]+\)$"
 )
 _SETTLED = re.compile(
-    r"Stabilized group (\S+) generation (\d+)(?: \(__consumer_offsets-\d+\))? with (\d+) members"
+    r"Stabilized group (\S+) generation (\d+)(?: \(__consumer_offsets-\d+\))?"
+    r"(?: with (\d+) members)?"
     r"|Group (\S+) with generation (\d+)(?: is now empty)"
 )
 _CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
@@ -78,7 +79,8 @@ class Rebalances:
                 self._all.append(begun)
             elif match := _SETTLED.search(line):
                 stable, generation, members, empty, last = match.groups()
-                self._settle(stable or empty, generation or last, members or "0", log_time(line))
+                count = "0" if empty else members or ""
+                self._settle(stable or empty, generation or last, count, log_time(line))
         except ValueError:
             return
 

@@ -21,6 +21,8 @@ OF_ONE_MEMBER = (
     "session_expired",
 )  # fmt: skip
 """Reasons that one member gives, by its id."""
+MEMBERSHIP = ("leader", "members", "assigned_members", "static_members")
+"""What a rebalance leaves that a release may not tell of."""
 PAIR_MS = 1_000.0
 """How far apart left-overs may lie and still be the same rebalance."""
 
@@ -143,8 +145,9 @@ def _outcome(o: Row | None, e: Row | None, off_by_ms: float) -> str:
         None not in assigned and assigned[0] != assigned[1]
     ):
         return "wrong_generation"
-    other_leader = o["leader"] is not None and unlike("leader")  # before 3.0 no line names it
-    if other_leader or unlike("members", "assigned_members", "static_members", "ended_as"):
+    # before 3.0 no line names the leader, before 2.8 none counts
+    told = (name for name in MEMBERSHIP if o[name] is not None)
+    if unlike("ended_as", *told):
         return "wrong_members"
     return "early" if off_by_ms < 0 else "late" if off_by_ms > 0 else "match"
 
@@ -160,7 +163,8 @@ def _place(outcome: str, o: Row, e: Row | None) -> int | None:
         if unlike("old_generation"):
             lines = started, joined
     elif outcome == "wrong_members":
-        lines = (joined,) if unlike("members") else (assigned, joined, started)
+        counted = o["members"] is not None and unlike("members")
+        lines = (joined,) if counted else (assigned, joined, started)
     return next((line for line in lines if line is not None), None)
 
 

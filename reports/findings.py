@@ -42,12 +42,18 @@ def collect(
     requests: Mapping[str, Row],
     comparison: Sequence[Row],
     member_lines: Sequence[Row],
+    *,
+    tells_bytes: bool = True,
 ) -> list[Finding]:
-    """Put unexplained answers, rebalances and lines that do not match into one list."""
+    """Put unexplained answers, rebalances and lines that do not match into one list.
+
+    Unless the log `tells_bytes`, nothing is proven that untold metadata may explain.
+    """
     found = [_from_violation(row, requests[row["request"]]) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
-    return _rooted(sorted(found, key=_in_log_order))
+    rooted = _rooted(sorted(found, key=_in_log_order))
+    return rooted if tells_bytes else without_proof(rooted, of_untold_metadata(comparison))
 
 
 def anchored(
@@ -148,6 +154,7 @@ def _told(row: Row, side: str) -> str:
     words = [f"rebalance from generation {row[f'{side}_old_generation']} ({row[f'{side}_reason']})"]
     if row[f"{side}_generation"] is not None:
         words.append(f"to generation {row[f'{side}_generation']}")
+    if row[f"{side}_members"] is not None:
         words.append(f"{row[f'{side}_members']} members")
     if row[f"{side}_ended_as"] != "unsure":
         words.append(f"ended as {row[f'{side}_ended_as']}")
@@ -204,6 +211,21 @@ def around_kills(
         else finding
         for finding in found
     ]
+
+
+def of_untold_metadata(comparison: Sequence[Row]) -> dict[str, float]:
+    """Give, for each group, when it first rebalanced for metadata that seemed to be as before.
+
+    Where the request log tells the length of metadata alone, they may have changed all the same.
+    """
+    first: dict[str, float] = {}
+    for row in comparison:
+        undue = row["outcome"] in ("unexpected", "wrong_reason")
+        untold = undue and row["observed_reason"] == "member_metadata"
+        if untold and row["observed_started_ms"] is not None:
+            group, at_ms = row["group"], row["observed_started_ms"]
+            first[group] = min(first.get(group, at_ms), at_ms)
+    return first
 
 
 def without_proof(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:

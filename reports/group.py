@@ -4,7 +4,7 @@ Groups do not depend on each other, so each is judged for itself, by plain funct
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -129,7 +129,7 @@ class Judge:
             self.stalls,
             self.outages,
         )
-        return _Case(requests, lines, known, len(named), asked, evidence)
+        return _Case(self.grammar, requests, lines, known, len(named), asked, evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,7 @@ class _Compared:
 class _Case:
     """What the logs tell of a group; `known` is its partition, if a line of its own tells it."""
 
+    grammar: Grammar
     requests: Sequence[Told]
     lines: Sequence[Told]
     known: int | None
@@ -169,12 +170,13 @@ class _Case:
     ) -> _Compared:
         """Replay the group by some rules, and compare its rebalances and lines with them."""
         result = replay(self.evidence, profile, first_alone=first_alone)
-        expected = [{"group": self.evidence.group} | _expected(row) for row in result.rows]
+        group, instead = self.evidence.group, self.grammar.reasons_instead
+        expected = [{"group": group} | _expected(row, instead) for row in result.rows]
         return _Compared(
             result,
             expected,
             list(compare.compare(observed, expected)),
-            list(member_lines.compare(self.lines, result.said)),
+            list(member_lines.compare(self.lines, result.said, self.grammar)),
         )
 
     def violations(self, result: Replay) -> Iterator[Json]:
@@ -227,9 +229,10 @@ def _replayed(result: Replay) -> Iterator[Json]:
         yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
 
 
-def _expected(row: Row) -> Json:
+def _expected(row: Row, reasons_instead: Mapping[str, str]) -> Json:
     """Give an expected row the observed timeline's form: None where a thing never came."""
     told = _finite(asdict(row))
+    told["reason"] = reasons_instead.get(row.reason, row.reason)
     for name in ("joined_ms", "generation", "members", "assigned_members", "static_members",
                  "assigned_ms"):  # fmt: skip
         told[name] = told[name] if told[name] >= 0 else None

@@ -6,10 +6,12 @@ The nth line of a kind about a subject is compared with the nth that the oracle 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from reference_coordinator.replay import Said
 from reports.compare import EARLY_MS
+from reports.grammar import Grammar
 from reports.timeline import Line, subject
 
 T = TypeVar("T")
@@ -21,15 +23,20 @@ MEMBER_LINES = """
     broker STRING, line LONG
 """
 KINDS = (
-    "static_added", "static_replaced", "dynamic_given_id", "dynamic_added", "pending_joins",
-    "left", "pending_left", "session_expired", "pending_expired",
+    "static_added", "static_replaced", "dynamic_given_id", "dynamic_added", "member_added",
+    "pending_joins", "left", "pending_left", "session_expired", "pending_expired",
 )  # fmt: skip
 UNNAMED = re.compile(r"-\?[^-]*$")
 """Ids that no answer told are not known to the oracle: their lines cannot be paired by name."""
 
 
-def compare(lines: Iterable[Line], said: Sequence[Said]) -> list[Json]:
+def compare(lines: Iterable[Line], said: Sequence[Said], grammar: Grammar) -> list[Json]:
     """Give the lines that are missing, unexpected, early or late; none if all is well."""
+    said = [
+        replace(due, line=name)
+        for due in said
+        if (name := grammar.lines_instead.get(due.line, due.line)) is not None
+    ]
     seen = sorted((line for line in lines if line["template"] in KINDS), key=_place)
     observed = _numbered(seen, lambda line: (line["template"], subject(line)))
     named = sorted((due for due in said if not UNNAMED.search(due.subject)), key=_due)

@@ -128,14 +128,16 @@ def _serve(found: Offices, told: Iterable[Row]) -> None:
 def _number(found: Offices, loaded: list[Row]) -> None:
     """Number the loads of each partition over all brokers, and find those nobody asked for.
 
-    A leader epoch (KIP-101) is one broker's, and that loads once. Whether one that was restarted
-    may have kept its epoch is left open.
+    A leader epoch (KIP-101) is one broker's, and that loads once; before 2.8 no line tells it.
+    Whether one that was restarted may have kept its epoch is left open.
     """
-    first: dict[tuple[int, int | None], tuple[Row, int]] = {}
+    first: dict[tuple[int, int], tuple[Row, int]] = {}
     for row in sorted(loaded, key=itemgetter("at_ms", "broker")):
         partition, epoch = row["partition"], row["epoch"]
         loads = found.loads[partition]
         loads.append(Load(row["broker"], row["at_ms"], len(loads) + 1))
+        if epoch is None:
+            continue
         before, count = first.get((partition, epoch), (row, 0))
         first[partition, epoch] = before, count + 1
         restarted = before["broker"] == row["broker"] and before["life"] != row["life"]

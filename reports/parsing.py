@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from reference_coordinator.replay.forms import FORMS, problems
-from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
+from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar, request_text
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
 """Thread, level, message, logger: what every line of the observation log ends with. log4j encodes
@@ -183,9 +183,10 @@ class Parser:
 
 
 def asked(body: str) -> Asked:
-    """Parse the body of a request's line."""
+    """Parse the body of a request's line: JSON, or the text that it was before 2.8."""
+    told = body[len(COMPLETED) :]
     try:
-        content = json.loads(body[len(COMPLETED) :])
+        content = json.loads(told) if told.startswith("{") else request_text.content(told)
         if "\\u" in body:
             WHOLE_TEXT(content).encode()  # half of a character has no bytes
     except (ValueError, RecursionError):

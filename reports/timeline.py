@@ -33,6 +33,7 @@ HINTS = {
     "static_added": "joined",
     "dynamic_given_id": "joined",
     "dynamic_added": "joined",
+    "member_added": "joined",
     "pending_joins": "pending_joined",
     "static_replaced": "replaced",
     "left": "left",

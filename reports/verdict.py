@@ -60,6 +60,8 @@ class Collected:
     """By broker that has a log: how often that tells of a start."""
     partitions: dict[str, int]
     gaps: list[Gap]
+    tells_bytes: bool = True
+    """Whether the logs tell what metadata and assignments are, or their length alone."""
 
 
 def collect(tables: Tables) -> Collected:
@@ -97,6 +99,7 @@ def collect(tables: Tables) -> Collected:
             *map(missing, lost[:GAPS]),
             *map(untold, tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS))),
         ],
+        tells_bytes=tables.judge.grammar.tells_bytes,
     )
 
 
@@ -129,7 +132,13 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
     gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
-    found = findings.collect(data.violations, data.places, data.comparison, data.member_lines)
+    found = findings.collect(
+        data.violations,
+        data.places,
+        data.comparison,
+        data.member_lines,
+        tells_bytes=data.tells_bytes,
+    )
     found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
     found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
     counts = Counter(
@@ -221,6 +230,11 @@ def _doubts(
     doubts += [f"evidence is missing: {gap}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    if not data.tells_bytes:
+        doubts += [
+            f"group {group}: whether a member's metadata changed is not in the log, their length is"
+            for group in findings.of_untold_metadata(data.comparison)
+        ]
     doubts += [
         f"group {group}: lines of {count} offsets partitions"
         for group, count in data.partitions.items()
@@ -262,7 +276,7 @@ def _group(run: RunFolder, data: Collected, name: str) -> Json:
         "rebalances_expected": _by_phase(
             run, [row for row in data.expected if row["group"] == name]
         ),
-        "generations": sum(1 for row in rows if row["members"]),
+        "generations": sum(row["generation"] is not None and row["members"] != 0 for row in rows),
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),

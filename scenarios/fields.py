@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from scenarios.problems import shown
-from scenarios.releases import VERSION, require_judged
+from scenarios.releases import VERSION, line_of
 
 
 def _matching(pattern: str, advice: str) -> AfterValidator:
@@ -24,8 +24,8 @@ def _matching(pattern: str, advice: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _judged(version: str) -> str:
-    require_judged(version)
+def _supported(version: str) -> str:
+    line_of(version)
     return version
 
 
@@ -43,7 +43,7 @@ InstanceId = Annotated[
 ]
 Version = Annotated[
     str,
-    AfterValidator(_judged),
+    AfterValidator(_supported),
     Field(json_schema_extra={"pattern": f"^{VERSION}$"}),
 ]
 Release = Annotated[

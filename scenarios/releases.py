@@ -1,4 +1,4 @@
-"""Which Kafka releases can be run, with which of their group coordinators, and judged or not.
+"""Which Kafka releases can be run and judged, and with which of their group coordinators.
 
 A Kafka up to 3.6 has a Scala coordinator. 3.7 to 3.9 hold two: the Java one (KIP-848) takes the
 place of the Scala one with `group.coordinator.new.enable`, or as soon as
@@ -7,7 +7,6 @@ default; 4.1 has no Scala one (KAFKA-18329).
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,26 +23,24 @@ class Line:
     """Releases that are run alike: those from `first` on, before `end`.
 
     `coordinators` are those that they can be run with, first the one that runs unless told
-    otherwise. `judged` says whether the logs of their brokers can be read back and judged, as
-    every experiment needs; brokers of the others serve whoever judges by what members saw.
+    otherwise.
     """
 
     name: str
     first: tuple[int, int]
     end: tuple[int, int]
     coordinators: tuple[Coordinator, ...]
-    judged: bool
 
 
 LINES = (
-    Line("2.4-2.7", (2, 4), (2, 8), ("scala",), judged=False),
-    Line("2.8-3.2", (2, 8), (3, 3), ("scala",), judged=True),
+    Line("2.4-2.7", (2, 4), (2, 8), ("scala",)),
+    Line("2.8-3.2", (2, 8), (3, 3), ("scala",)),
     # 3.7 has the Java coordinator too, but an early one that never unloads a group.
-    Line("3.3-3.7", (3, 3), (3, 8), ("scala",), judged=True),
-    Line("3.8", (3, 8), (3, 9), ("scala", "java"), judged=True),
-    Line("3.9", (3, 9), (3, 10), ("scala", "java"), judged=True),
+    Line("3.3-3.7", (3, 3), (3, 8), ("scala",)),
+    Line("3.8", (3, 8), (3, 9), ("scala", "java")),
+    Line("3.9", (3, 9), (3, 10), ("scala", "java")),
     # 4.0 has the Scala coordinator still, but its lines are not collected under log4j2.
-    Line("4.x", (4, 0), (5, 0), ("java",), judged=True),
+    Line("4.x", (4, 0), (5, 0), ("java",)),
 )
 """All that can be run; how is told by the row of the same name in `chaos.clusters.releases`."""
 
@@ -55,31 +52,15 @@ def number(version: str) -> tuple[int, ...]:
 
 def line_of(version: str) -> Line:
     """Return the line of a release such as `3.9.1`. Raises ValueError if it cannot be run."""
-    line = _line_of(version)
-    if line is None:
-        raise ValueError(f"Kafka {version} is not supported; use {_any_of(LINES)}")
-    return line
-
-
-def require_judged(version: str) -> None:
-    """Raise ValueError unless a release can be run and its logs can be judged."""
-    line = _line_of(version)
-    if line is None or not line.judged:
-        why = "is not supported" if line is None else "writes logs that cannot be judged"
-        judged = (line for line in LINES if line.judged)
-        raise ValueError(f"Kafka {version} {why}; use {_any_of(judged)}")
-
-
-def _line_of(version: str) -> Line | None:
     if not re.fullmatch(VERSION, version):
         raise ValueError(f"{shown(version)} is not allowed; write a whole release, such as 4.3.0")
     minor = number(version)[:2]
-    return next((line for line in LINES if line.first <= minor < line.end), None)
-
-
-def _any_of(lines: Iterable[Line]) -> str:
-    *others, last = (line.name for line in lines)
-    return f"{', '.join(others)} or {last}"
+    line = next((line for line in LINES if line.first <= minor < line.end), None)
+    if line is None:
+        *others, last = (line.name for line in LINES)
+        known = f"{', '.join(others)} or {last}"
+        raise ValueError(f"Kafka {version} is not supported; use {known}")
+    return line
 
 
 def default_coordinator(version: str) -> Coordinator:

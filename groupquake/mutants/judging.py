@@ -59,6 +59,7 @@ def _differences(recording: Recording, group: str, tables: Tables) -> list[Findi
         {row["request"]: row for row in tables["violations"]},
         anchored("comparison", "expected_started_ms"),
         anchored("member_lines", "due_ms"),
+        tells_bytes=recording.run.grammar.tells_bytes,
     )
     spans = {row["group"]: row for row in tables["groups"] if row["requests"]}
     waits = {name: span["wait_ms"] or 0.0 for name, span in spans.items()}

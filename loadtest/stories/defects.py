@@ -163,4 +163,23 @@ async def until_back(group: Group) -> None:
     raise Unexpected(f"{group.name}: its broker does not come back")
 
 
-DEFECTS = (stale_sync, resubscribed, retimed, missed, unstored, locked_out)
+async def replaced(group: Group) -> None:
+    """A follower is replaced while the group waits for its leader's assignment."""
+    group.session_ms = 10_000
+    a, b = group.static("a"), group.static("b")
+    await asyncio.gather(await begin(a.join()), await begin(b.join()))
+    leader, follower = (a, b) if a.leader == a.member_id else (b, a)
+    follower.wire.cut()
+    back = group.static(follower.name)
+    joining = await begin(back.join(), 1)
+    if joining.done():  # no rebalance: the leader knows the old id alone
+        await joining
+        await leader.sync()
+        await back.sync()
+    else:
+        await asyncio.gather(leader.join(), joining)
+        await share_out(leader, back)
+    await beat(2, leader, back)
+
+
+DEFECTS = (stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out)

@@ -1,7 +1,8 @@
 """Kafka's JSON request bodies to the oracle's events and answers.
 
 Bodies are those of the request log from 2.8 on (KAFKA-10525): camelCase schema names, bytes as
-base64, error codes as numbers, only the fields of the request's version.
+base64 (or their length alone: `forms`), error codes as numbers, only the fields of the request's
+version.
 """
 
 from collections import Counter

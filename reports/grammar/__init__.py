@@ -8,6 +8,7 @@ from reports.grammar.form import Grammar, Template
 from reports.grammar.java import JAVA
 from reports.grammar.scala import SCALA
 from reports.grammar.scala_2 import SCALA_2
+from reports.grammar.scala_2_7 import SCALA_2_4, SCALA_2_5, SCALA_2_7
 
 GROUP_APIS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
 """The requests that go through the oracle."""
@@ -18,11 +19,20 @@ GRAMMARS = {grammar.coordinator: grammar for grammar in (JAVA, SCALA)}
 """The grammars by coordinator, as `environment.json` names it."""
 
 
+_SCALA_BEFORE_3 = {
+    "2.4.": SCALA_2_4, "2.5.": SCALA_2_5, "2.6.0": SCALA_2_5, "2.6.": SCALA_2_7, "2.7.": SCALA_2_7,
+    "2.": SCALA_2,
+}  # fmt: skip
+"""By how a release begins; the first counts."""
+
+
 def grammar_of(version: str, coordinator: str) -> Grammar:
     """Return the grammar of a release such as `3.9.1`; KeyError without such a coordinator."""
-    if coordinator == SCALA_2.coordinator and version.startswith("2."):
-        return SCALA_2
-    return GRAMMARS[coordinator]
+    newest = GRAMMARS[coordinator]
+    if newest is not SCALA:
+        return newest
+    of = (grammar for begin, grammar in _SCALA_BEFORE_3.items() if version.startswith(begin))
+    return next(of, SCALA)
 
 
 __all__ = ["GRAMMARS", "GROUP_APIS", "KIP_848_APIS", "Grammar", "Template", "grammar_of"]

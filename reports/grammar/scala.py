@@ -16,9 +16,9 @@ MANAGER = "kafka.coordinator.group.GroupMetadataManager"
 GROUP = "kafka.coordinator.group.GroupMetadata"
 LOADED = "kafka.coordinator.group.GroupMetadata$"
 
-_PARTITION = r"\(__consumer_offsets-(\d+)\)"
+PARTITION = r"\(__consumer_offsets-(\d+)\)"
 _MEMBER = r"MemberMetadata\(memberId=(.+?), groupInstanceId=.*\)"
-_OFFSETS = r"__consumer_offsets-(\d+)"
+OFFSETS = r"__consumer_offsets-(\d+)"
 
 
 def coordinator_line(name: str, regex: str, *fields: str) -> Template:
@@ -26,7 +26,8 @@ def coordinator_line(name: str, regex: str, *fields: str) -> Template:
     return Template(name, (COORDINATOR,), f"^{regex}$", fields)
 
 
-def _manager(name: str, regex: str, *fields: str) -> Template:
+def manager_line(name: str, regex: str, *fields: str) -> Template:
+    """Make the template of a line of the logger of its storage."""
     return Template(name, (MANAGER,), f"^{regex}$", fields)
 
 
@@ -35,7 +36,7 @@ TEMPLATES: tuple[Template, ...] = (
     coordinator_line(
         "preparing",
         r"Preparing to rebalance group (.+) in state PreparingRebalance "
-        rf"with old generation (-?\d+) {_PARTITION} \(reason: (.*)\)",
+        rf"with old generation (-?\d+) {PARTITION} \(reason: (.*)\)",
         "group",
         "generation",
         "partition",
@@ -43,7 +44,7 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     coordinator_line(
         "stabilized",
-        rf"Stabilized group (.+) generation (\d+) {_PARTITION} with (\d+) members",
+        rf"Stabilized group (.+) generation (\d+) {PARTITION} with (\d+) members",
         "group",
         "generation",
         "partition",
@@ -61,7 +62,7 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     coordinator_line(
         "empty",
-        rf"Group (.+) with generation (\d+) is now empty {_PARTITION}",
+        rf"Group (.+) with generation (\d+) is now empty {PARTITION}",
         "group",
         "generation",
         "partition",
@@ -112,7 +113,7 @@ TEMPLATES: tuple[Template, ...] = (
     # writes that fail: while a replica is down they time out
     coordinator_line("persist_failed", r"Failed to persist metadata for group (.+): .*", "group"),
     coordinator_line("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
-    _manager(
+    manager_line(
         "commit_failed",
         r"Offset commit Map\(.*\) from group (.+), consumer (.*) with generation (-?\d+) "
         r"failed when appending to log due to .*",
@@ -120,7 +121,7 @@ TEMPLATES: tuple[Template, ...] = (
         "member",
         "generation",
     ),
-    _manager(
+    manager_line(
         "metadata_failed",
         r"(?:Metadata from|Appending metadata message for) group (.+?) (?:with )?generation (\d+) "
         r"failed .*",
@@ -240,7 +241,7 @@ TEMPLATES: tuple[Template, ...] = (
         rf"^Loaded member {_MEMBER} in group (.+) with generation (-?\d+)\.$",
         ("member", "group", "generation"),
     ),
-    _manager("record_loaded", r"Loaded group metadata GroupMetadata\(.*"),
+    manager_line("record_loaded", r"Loaded group metadata GroupMetadata\(.*"),
     coordinator_line(
         "group_unloaded",
         r"Unloading group metadata for (.+) with generation (-?\d+)",
@@ -248,8 +249,8 @@ TEMPLATES: tuple[Template, ...] = (
         "generation",
     ),
     coordinator_line("groups_deleted", r"The following groups were deleted: .*"),
-    _manager("group_expired", r"Group (.+) transitioned to Dead in generation \d+", "group"),
-    _manager("offsets_expired", r"Removed \d+ expired offsets in \d+ milliseconds\."),
+    manager_line("group_expired", r"Group (.+) transitioned to Dead in generation \d+", "group"),
+    manager_line("offsets_expired", r"Removed \d+ expired offsets in \d+ milliseconds\."),
     coordinator_line(
         "offsets_removed", r"Removed \d+ offsets associated with deleted partitions: .*\."
     ),
@@ -257,45 +258,45 @@ TEMPLATES: tuple[Template, ...] = (
     coordinator_line(
         "resigned", r"Resigned as the group coordinator for partition \d+ in epoch .*"
     ),
-    _manager(
+    manager_line(
         "load_scheduled",
-        rf"Scheduling loading of offsets and group metadata from {_OFFSETS} for epoch \d+",
+        rf"Scheduling loading of offsets and group metadata from {OFFSETS} for epoch \d+",
         "partition",
     ),
-    _manager(
+    manager_line(
         "loading",
-        rf"Started loading offsets and group metadata from {_OFFSETS} for epoch \d+",
+        rf"Started loading offsets and group metadata from {OFFSETS} for epoch \d+",
         "partition",
     ),
-    _manager(
+    manager_line(
         "loaded",
-        rf"Finished loading offsets and group metadata from {_OFFSETS} in .* for epoch (\d+), .*",
+        rf"Finished loading offsets and group metadata from {OFFSETS} in .* for epoch (\d+), .*",
         "partition",
         "epoch",
     ),
-    _manager(
+    manager_line(
         "load_ignored",
-        rf"(?:Not loading|Already loading) offsets and group metadata (?:for|from) {_OFFSETS}.*",
+        rf"(?:Not loading|Already loading) offsets and group metadata (?:for|from) {OFFSETS}.*",
         "partition",
     ),
-    _manager(
+    manager_line(
         "unload_scheduled",
-        rf"Scheduling unloading of offsets and group metadata from {_OFFSETS}",
+        rf"Scheduling unloading of offsets and group metadata from {OFFSETS}",
         "partition",
     ),
-    _manager(
+    manager_line(
         "unload_started",
-        rf"Started unloading offsets and group metadata for {_OFFSETS} for coordinator epoch .*",
+        rf"Started unloading offsets and group metadata for {OFFSETS} for coordinator epoch .*",
         "partition",
     ),
-    _manager(
+    manager_line(
         "unloaded",
-        rf"Finished unloading {_OFFSETS} for coordinator epoch .*",
+        rf"Finished unloading {OFFSETS} for coordinator epoch .*",
         "partition",
     ),
-    _manager(
+    manager_line(
         "unload_ignored",
-        rf"Not removing offsets and group metadata for {_OFFSETS} in epoch .*",
+        rf"Not removing offsets and group metadata for {OFFSETS} in epoch .*",
         "partition",
     ),
     coordinator_line("starting", r"Starting up\."),

@@ -3,9 +3,10 @@
 3.0 worded anew what happens to members, and names the leader; the rest has stayed.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reports.grammar.form import Template
+from reports.grammar.form import Grammar, Template
 from reports.grammar.scala import GROUP, SCALA, coordinator_line
 
 _REWORDED: tuple[Template, ...] = (
@@ -79,15 +80,19 @@ _REASONS = {
     "assignment_error": r"^error when storing group assignment during SyncGroup \(member: (.+)\)",
 }
 
-_ANEW = {template.name for template in _REWORDED}
 
-SCALA_2 = replace(
-    SCALA,
-    templates=(
-        *(template for template in SCALA.templates if template.name not in _ANEW),
-        *_REWORDED,
-        *_GONE,
-    ),
-    reasons=tuple((name, _REASONS.get(name, regex)) for name, regex in SCALA.reasons),
-)
+def reworded(
+    grammar: Grammar, templates: Sequence[Template], reasons: Mapping[str, str]
+) -> Grammar:
+    """Put other words for lines and reasons into a grammar; templates that it lacks are added."""
+    anew = {template.name for template in templates}
+    kept = (template for template in grammar.templates if template.name not in anew)
+    return replace(
+        grammar,
+        templates=(*kept, *templates),
+        reasons=tuple((name, reasons.get(name, regex)) for name, regex in grammar.reasons),
+    )
+
+
+SCALA_2 = reworded(SCALA, (*_REWORDED, *_GONE), _REASONS)
 """The Scala coordinator of Kafka 2.8."""

@@ -77,7 +77,10 @@ def test_a_steady_state_follows_the_number_of_members(experiment_file):
         ({"kafka": "4.3"}, "cluster.version: '4.3' is not allowed; write a whole release"),
         (
             {"kafka": "9.9.9"},
-            "cluster.version: Kafka 9.9.9 is not supported; use 2.8-3.2, 3.3-3.7, 3.8, 3.9 or 4.x",
+            (
+                "cluster.version: Kafka 9.9.9 is not supported; use 2.4-2.7, 2.8-3.2, 3.3-3.7, 3.8,"
+                " 3.9 or 4.x"
+            ),
         ),
         ({"coordinator": "scala"}, "Kafka 4.3.0 cannot be run with the scala group coordinator"),
         ({"seed": "-1"}, "seed: '-1' is no whole number from 0 to 2147483648"),

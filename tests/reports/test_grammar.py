@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from reports import timeline
 from reports.grammar import GRAMMARS, Grammar, grammar_of
 from reports.grammar.scala import SCALA
 
@@ -133,6 +134,189 @@ def test_the_scala_coordinator_before_3_0(
 ) -> None:
     assert told_by(grammar_of("2.8.1", "scala"), logger, message) == [(name, fields)]
     assert told_by(grammar_of("3.0.0", "scala"), logger, message) == []
+
+
+BEFORE_2_8 = [
+    # seen on 2.4.1
+    (
+        "2.4.1",
+        SERVICE,
+        "Stabilized group g generation 7 (__consumer_offsets-3)",
+        "stabilized",
+        ("g", "7", "3"),
+    ),
+    (
+        "2.4.1",
+        SERVICE,
+        "Assignment received from leader for group g for generation 7",
+        "assignment",
+        ("g", "7"),
+    ),
+    (
+        "2.4.1",
+        SERVICE,
+        (
+            "Dynamic member with unknown member id rejoins group g in Empty state. Created a new"
+            f" member id {NEW} and request the member to rejoin with this id."
+        ),
+        "dynamic_given_id",
+        ("g", NEW),
+    ),
+    (
+        "2.4.1",
+        SERVICE,
+        (
+            "Dynamic member with unknown member id rejoins group g in PreparingRebalance state."
+            f" Created a new member id {NEW} for this member and add to the group."
+        ),
+        "member_added",
+        ("g", NEW),
+    ),
+    (
+        "2.4.1",
+        SERVICE,
+        (
+            "Static member Some(static-6) with unknown member id rejoins, assigning new member id"
+            f" {NEW}, while old member {OLD} will be removed."
+        ),
+        "static_replaced",
+        ("static-6", OLD),
+    ),
+    (
+        "2.4.1",
+        SERVICE,
+        "Static member joins during Stable stage will not trigger rebalance.",
+        "static_no_rebalance",
+        (),
+    ),
+    (
+        "2.4.1",
+        GROUP,
+        (
+            f"given member.id {OLD} is identified as a known static member"
+            f" static-6,but not matching"
+            f" the expected member.id {NEW}"
+        ),
+        "fenced",
+        (OLD, "static-6"),
+    ),
+    (
+        "2.4.1",
+        MANAGER,
+        "Scheduling loading of offsets and group metadata from __consumer_offsets-3",
+        "loading",
+        ("3",),
+    ),
+    (
+        "2.4.1",
+        MANAGER,
+        "Finished loading offsets and group metadata from __consumer_offsets-3 in 12 milliseconds.",
+        "loaded",
+        ("3",),
+    ),
+    (
+        "2.4.1",
+        MANAGER,
+        "Scheduling unloading of offsets and group metadata from __consumer_offsets-3",
+        "unload_started",
+        ("3",),
+    ),
+    (
+        "2.4.1",
+        MANAGER,
+        "Finished unloading __consumer_offsets-3. Removed 0 cached offsets and 1 cached groups.",
+        "unloaded",
+        ("3",),
+    ),
+    # as Kafka's source has them
+    (
+        "2.4.1",
+        SERVICE,
+        f"Member id {OLD} was not found in g during heartbeat expiration.",
+        "heartbeat_of_nobody",
+        (OLD, "g"),
+    ),
+    (
+        "2.5.1",
+        f"{GROUP}$",
+        (
+            f"Static member MemberMetadata(memberId={NEW}, groupInstanceId=Some(static-6))"
+            f".groupInstanceId of group g loaded with member id {NEW} at generation 7."
+        ),
+        "member_loaded",
+        ("g", NEW, "7"),
+    ),
+    (
+        "2.6.0",
+        SERVICE,
+        "Static member joins during Stable stage will not trigger rebalance.",
+        "static_no_rebalance",
+        (),
+    ),
+    (
+        "2.6.1",
+        SERVICE,
+        (
+            "Static member which joins during Stable stage and doesn't affect"
+            " selectProtocol will not"
+            " trigger rebalance."
+        ),
+        "static_no_rebalance",
+        (),
+    ),
+    (
+        "2.6.1",
+        MANAGER,
+        (
+            "Finished loading offsets and group metadata from __consumer_offsets-3"
+            " in 12 milliseconds,"
+            " of which 1 milliseconds was spent in the scheduler."
+        ),
+        "loaded",
+        ("3",),
+    ),
+    (
+        "2.7.2",
+        SERVICE,
+        f"Group g remove dynamic members who haven't joined: Set({OLD})",
+        "absent_dynamic_removed",
+        ("g",),
+    ),
+]
+
+
+@pytest.mark.parametrize(("version", "logger", "message", "name", "fields"), BEFORE_2_8)
+def test_the_scala_coordinator_before_2_8(
+    version: str, logger: str, message: str, name: str, fields: tuple[str, ...]
+) -> None:
+    assert told_by(grammar_of(version, "scala"), logger, message) == [(name, fields)]
+
+
+REASONS_BEFORE_2_8 = [
+    ("2.4.1", f"Adding new member {NEW} with group instanceid Some(static-6)", "new_member"),
+    ("2.5.1", f"Adding new member {NEW} with group instance id Some(static-6)", "new_member"),
+    (
+        "2.5.1",
+        f"Updating metadata for static member {NEW} with instance id Some(static-6)",
+        "static_replaced",
+    ),
+    ("2.6.0", f"Updating metadata for member {NEW}", "member_metadata"),
+    ("2.6.1", f"Updating metadata for member {NEW} during Stable", "member_metadata"),
+    ("2.6.1", f"leader {NEW} re-joining group during Stable", "leader_rejoin"),
+    ("2.7.2", f"removing member {NEW} on LeaveGroup", "leave"),
+]
+
+
+@pytest.mark.parametrize(("version", "text", "name"), REASONS_BEFORE_2_8)
+def test_why_it_rebalanced_before_2_8(version: str, text: str, name: str) -> None:
+    grammar = grammar_of(version, "scala")
+    assert timeline.reason({"reason": text}, grammar) == (name, NEW)
+
+
+def test_a_leader_that_rejoins_has_no_reason_of_its_own_until_2_6_1() -> None:
+    instead = {v: grammar_of(v, "scala").reasons_instead for v in ("2.4.1", "2.6.0", "2.6.1")}
+    assert instead["2.4.1"] == instead["2.6.0"] == {"leader_rejoin": "member_metadata"}
+    assert instead["2.6.1"] == {}
 
 
 def test_what_is_left_of_leaving_before_client_reasons() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from reference_coordinator.replay import Said
 from reports import member_lines
+from reports.grammar import JAVA
 
 KIND = "dynamic_given_id"
 
@@ -13,7 +14,7 @@ def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     said = [Said(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
     line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1"}
     seen = [line | {"member": member, "line": n} for n, member in enumerate(observed, 1)]
-    return {(row["outcome"], row["subject"]) for row in member_lines.compare(seen, said)}
+    return {(row["outcome"], row["subject"]) for row in member_lines.compare(seen, said, JAVA)}
 
 
 @pytest.mark.parametrize(

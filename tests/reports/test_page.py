@@ -82,6 +82,16 @@ def test_comparison_stands_observed_beside_expected(passed, failed):
     assert [words.split()[1] for words in wrong] == ["members"] * 2 + ["started"] * 2
 
 
+def test_what_a_release_does_not_tell_is_no_difference(tmp_path):
+    """Before 3.0 no line names the leader, before 2.8 none counts members."""
+    made = made_up(tmp_path)
+    told = ("members", "assigned_members", "static_members", "leader")
+    for row in made.comparison:
+        row.update({f"observed_{name}": None for name in told})
+    shown = Page(page.render(*made.finish()))
+    assert [a for tag, a in shown.elements if tag == "td" and "wrong " in str(a)] == []
+
+
 def test_a_fail_leads_to_its_findings(failed):
     assert "✗ FAIL made-up-bounce What the brokers did is not what had to happen." in failed.text
     assert "5 findings" in failed.text

@@ -18,7 +18,8 @@ NAMED = (
     "absent-member", "batch-removal", "changed-subscription", "changed-timeouts", "closed-doors",
     "coordinator-failover", "crash-before-sync", "demo", "duplicate-in-every-state",
     "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static", "leader-restart",
-    "mixed-group", "partition-leader-loss", "protocol-corners", "restart-in-full-group",
+    "mixed-group", "partition-leader-loss", "protocol-corners",
+    "replaced-then-failover", "replaced-while-completing", "restart-in-full-group",
     "rolling-bounce", "session-expiry", "stale-pending-sync",
 )  # fmt: skip
 DELAYS_MS = {

@@ -114,9 +114,9 @@ def test_a_mistake_is_named_with_its_line_and_the_way_out(
         ),
         (
             "[demo]",
-            "{kafka: 2.7.2}",
+            "{kafka: 2.3.1}",
             (
-                "4: on.0.kafka: Kafka 2.7.2 writes logs that cannot be judged; use 2.8-3.2,"
+                "4: on.0.kafka: Kafka 2.3.1 is not supported; use 2.4-2.7, 2.8-3.2,"
                 " 3.3-3.7, 3.8, 3.9 or 4.x"
             ),
         ),

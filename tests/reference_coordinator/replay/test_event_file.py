@@ -137,6 +137,8 @@ def put(value: Any, *keys: Any, at: int = FIRST) -> Change:
         (put(7, "request", "protocols", 0), 2, "protocols[0] is not an object"),
         (put("é", "request", "protocols", 0, "metadata"), 2, "protocols[0].metadata is not base64"),
         (put("?", "request", "protocols", 0, "metadata"), 2, "protocols[0].metadata is not base64"),
+        (put("(39 bytes)", "request", "protocols", 0, "metadata"), 0, ""),
+        (put("(x bytes)", "request", "protocols", 0, "metadata"), 2, "metadata is not base64"),
         (drop("response", "generationId"), 2, "response of JOIN_GROUP: generationId is missing"),
         (put("0", "response", "errorCode"), 2, "errorCode is not a whole number"),
         (drop("response", "members", 1, "memberId"), 2, "members[1].memberId is missing"),

@@ -1,0 +1,120 @@
+"""Runs on Kafka 2.4 to 2.7, whose brokers log requests as text: recorded, and judged."""
+
+import re
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from groupquake.mutants.judging import found, proven
+from groupquake.mutants.recording import Recording
+from reference_coordinator.releases import promised_by
+from reports.findings import Finding
+from reports.group import Judge
+from tests.reports import conftest
+
+RECORDED = Path(__file__).parents[1] / "recorded" / "before-2.8"
+RUNS = sorted(folder.name for folder in RECORDED.iterdir())
+
+
+class Promised(Recording):
+    """A recorded run, judged by what KIP-345 promises."""
+
+    @cached_property
+    def judge(self) -> Judge:
+        judge = super().judge
+        promised = promised_by(judge.profile)
+        return replace(judge, profile=promised, promised=promised)
+
+
+def unpacked(name: str, tmp_path: Path) -> Path:
+    return conftest.unpacked(Recording(RECORDED / name), tmp_path / "run")
+
+
+def differences(run: Recording) -> list[Finding]:
+    return [one for group in run.groups for one in found(run, group)]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_line_is_understood_and_explained_by_the_rules_of_the_release(
+    name: str, tmp_path: Path
+) -> None:
+    run = Recording(unpacked(name, tmp_path))
+    assert run.gaps == []
+    assert differences(run) == []
+    asked = [line for line in run.lines if "Completed request:" in line.text]
+    assert asked
+    assert all(line.row["readable"] for line in asked)
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("replaced")])
+def test_a_known_defect_fails_where_its_experiment_foretells_it(name: str, tmp_path: Path) -> None:
+    run = Promised(unpacked(name, tmp_path))
+    experiment = run.run.experiment
+    assert experiment.judge == "kip-345"
+    fails = bool(proven(differences(run)))
+    assert ("fail" if fails else "pass") == experiment.foretold
+
+
+def test_both_sides_of_each_defect_are_there() -> None:
+    told = [Recording(RECORDED / name).run.experiment for name in RUNS]
+    assert {(one.name, one.foretold) for one in told if one.foretold} == {
+        ("replaced-then-failover", "fail"),
+        ("replaced-then-failover", "pass"),
+        ("replaced-while-completing", "fail"),
+        ("replaced-while-completing", "pass"),
+    }
+
+
+def altered(name: str, tmp_path: Path, line: str, old: str, new: str) -> Path:
+    """Copy a run with other words in the first line that is found."""
+    run = unpacked(name, tmp_path)
+    for log in run.glob("brokers/*/group.log"):
+        told = log.read_text()
+        if match := re.search(line, told):
+            assert match[0].count(old) == 1, match[0]
+            log.write_text(told.replace(match[0], match[0].replace(old, new)))
+            return run
+    raise AssertionError(f"no line {line}")
+
+
+def test_an_empty_assignment_is_seen_by_its_length(tmp_path: Path) -> None:
+    """KAFKA-9801: the rules of 2.4.1 have the member that is back given nothing."""
+    given = r"apiKey=SYNC_GROUP.*clientId=replaced-b,.*"
+    answer = "response:{throttle_time_ms=0,error_code=0,assignment=java.nio.HeapByteBuffer[pos=0 "
+    run = altered(
+        "replaced-while-completing-2.4.1", tmp_path, given, f"{answer}lim=0", f"{answer}lim=7"
+    )
+    [root] = proven(differences(Recording(run)))
+    assert root.kind == "wrong_answer"
+    assert root.expected.startswith("SYNC_GROUP of replaced-b: assignment=")
+    assert root.observed == "SYNC_GROUP of replaced-b: assignment=(7 bytes)"
+
+
+def test_a_line_that_may_mean_two_things_is_a_gap(tmp_path: Path) -> None:
+    run = altered(
+        "replaced-while-completing-2.5.1",
+        tmp_path,
+        r"apiKey=HEARTBEAT.*",
+        "{group_id=static,",
+        "{group_id=sta},tic,",
+    )
+    [gap] = Recording(run).gaps
+    assert gap.what.startswith("line not understood")
+
+
+@pytest.mark.spark
+def test_metadata_of_one_length_may_differ(tmp_path: Path, judge: conftest.Judge) -> None:
+    """A follower rejoins with others, and the group rebalances: whether that is due is not told."""
+    run = unpacked("protocol-corners-2.4.1", tmp_path)
+    for log in run.glob("brokers/*/group.log"):
+        log.write_text(log.read_text().replace("lim=22 cap=22", "lim=18 cap=18"))
+    verdict = judge(run)
+    assert verdict["verdict"] == "unknown"
+    assert {finding["group"] for finding in verdict["findings"]} == {"leading"}
+    assert {finding["proven"] for finding in verdict["findings"]} == {False}
+    assert (
+        "group leading: whether a member's metadata changed is not in the log, their length is"
+        in verdict["unknown_because"]
+    )
