@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from groupquake.load_process import environment
 from loadtest.tether import tethered
 from scenarios import Experiment
 
+START_S = 60.0
+POLL_S = 0.05
 END_S = 180.0
 """How long after the last phase a story may go on."""
 
@@ -22,6 +25,7 @@ def telling(
 ) -> Iterator[None]:
     """Tell the experiment's stories beside the block, and wait for their end after it.
 
+    They begin no later than the block does: faults may be about them.
     The journal gets a failure if one does not go as it should: then it shows nothing.
     """
     names = experiment.workload.stories
@@ -44,6 +48,9 @@ def telling(
             start_new_session=True,  # Ctrl-C is the runner's to handle
         )
     try:
+        deadline = time.monotonic() + START_S
+        while not log.stat().st_size and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
         yield
         try:
             wrong = process.wait(END_S) != 0

@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from loadtest.stories.defects import DEFECTS
+from loadtest.stories.leaders import LEADERS
 from loadtest.stories.members import Unexpected
 from loadtest.stories.stories import STORIES, Group
 from loadtest.wire import WireError
 
-TOLD = {story.__name__: story for story in (*STORIES, *DEFECTS)}
+TOLD = {story.__name__: story for story in (*STORIES, *DEFECTS, *LEADERS)}
 """All of them, by their names."""
 WAITING = 100
 """So many members may wait for an answer at the same time."""
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("names", nargs="+", choices=TOLD)
     given = parser.parse_args()
+    print("telling", *given.names, flush=True)  # from here on, nothing keeps it waiting
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
     if wrong := asyncio.run(tell(given.names, ports, given.seed)):
         print("groupquake:", "; ".join(wrong), flush=True)

@@ -5,12 +5,13 @@ import sys
 from typing import get_args
 
 from loadtest.stories.defects import DEFECTS
+from loadtest.stories.leaders import LEADERS
 from loadtest.stories.stories import STORIES
 from scenarios.model import Story
 
 
 def test_an_experiment_may_name_every_story() -> None:
-    assert get_args(Story) == tuple(story.__name__ for story in (*STORIES, *DEFECTS))
+    assert get_args(Story) == tuple(story.__name__ for story in (*STORIES, *DEFECTS, *LEADERS))
 
 
 def test_a_story_that_cannot_be_told_is_said_so() -> None:
