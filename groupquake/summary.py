@@ -37,7 +37,7 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
             f" of {shown['group']}), and as a test: {shown['files'][-1]}"
         )
     lines += [
-        f"  expected {item['expected']} rebalances of {item['group']} in {item['phase']}, "
+        f"  expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
         f"observed {item['observed']}"
         for item in verdict["expectations_unmet"]
     ]

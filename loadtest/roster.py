@@ -20,6 +20,7 @@ class MemberConfig:
     heartbeat_interval_ms: int
     max_poll_interval_ms: int
     commit_interval_ms: int
+    metadata_max_age_ms: int = 300_000
 
     def under(self, instance_id: str | None) -> "MemberConfig":
         """Return the same member, static under this instance id, or dynamic if it is None."""

@@ -16,6 +16,7 @@ def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
         "session.timeout.ms": config.session_timeout_ms,
         "heartbeat.interval.ms": config.heartbeat_interval_ms,
         "max.poll.interval.ms": config.max_poll_interval_ms,
+        "topic.metadata.refresh.interval.ms": config.metadata_max_age_ms,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
     }

@@ -234,7 +234,7 @@ class _Page:
 
     def _allowed(self, group: str) -> str | None:
         """Say how many rebalances the experiment itself allows a group in the impact phase."""
-        for wanted in self.run.experiment.expect:
+        for wanted in self.run.experiment.bounds:
             if (wanted.group, wanted.phase, wanted.reason) == (group, "impact", None):
                 low, high = wanted.rebalances.min, wanted.rebalances.max
                 if high is None:

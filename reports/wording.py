@@ -110,6 +110,9 @@ UNNUMBERED = (
 )
 """One limit more, of runs whose brokers do not number their lines."""
 
+UNOWNED = "partitions without owner"
+"""What is counted where an experiment asks for owners."""
+
 EVIDENCE: Mapping[str, str] = {
     "requests": "every group request with its answer, and the coordinator's own lines",
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scenarios.durations import format_ms
 from scenarios.fault_checks import fault_checks
 from scenarios.members import members_of
-from scenarios.model import GroupMembersProbe, StaticMembers
+from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import number, require_coordinator
 
@@ -155,17 +155,20 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:
-    groups = [group.name for group in experiment.workload.groups]
-    for i, expectation in enumerate(experiment.expect):
-        path: Path = ("expect", i)
-        yield from unknown("group", expectation.group, groups, (*path, "group"))
-        least, most = expectation.rebalances.min, expectation.rebalances.max
+    workload = experiment.workload
+    groups = [*(group.name for group in workload.groups), *workload.stories]
+    for i, expected in enumerate(experiment.expect):
+        yield from unknown("group", expected.group, groups, ("expect", i, "group"))
+        match expected:
+            case Expectation(rebalances=number):
+                path: Path = ("expect", i, "rebalances")
+            case Ownership(unowned=number):
+                path = ("expect", i, "unowned")
+        least, most = number.min, number.max
         if most is not None and least > most:
-            yield Problem(
-                (*path, "rebalances"), f"no number is from {least} to {most}; swap min and max"
-            )
+            yield Problem(path, f"no number is from {least} to {most}; swap min and max")
         if least == 0 and most is None:
-            yield Problem((*path, "rebalances"), "any number would do; give min, max or both")
+            yield Problem(path, "any number would do; give min, max or both")
 
 
 def _repeated(names: Sequence[str], path: Path) -> Iterator[Problem]:

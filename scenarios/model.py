@@ -6,7 +6,7 @@ What a part alone can tell is checked here; what takes two parts is checked in `
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.durations import DurationMs, PositiveMs
 from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
@@ -100,6 +100,8 @@ class Group(Part):
     max_poll_interval_ms: PositiveMs = 300_000
     """Also the rebalance timeout that the member asks for."""
     commit_interval_ms: PositiveMs = 5_000
+    metadata_max_age_ms: PositiveMs = 300_000
+    """How old what a member knows of its topics may be before it asks the brokers again."""
     members: Annotated[tuple[Members, ...], Field(min_length=1)]
 
 
@@ -119,6 +121,9 @@ Story = Literal[
     "stale_sync",
     "resubscribed",
     "retimed",
+    "leader_returns",
+    "leader_misses",
+    "old_leader_returns",
 ]
 
 
@@ -194,6 +199,9 @@ def _as_range(value: object) -> object:
     raise ValueError(f"{shown(value)} will not do; write a number such as 0, or {{min: 1, max: 3}}")
 
 
+Number = Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]
+
+
 class Foretold(Part):
     """The verdict that a release with a known defect will have, told before it is run."""
 
@@ -209,4 +217,26 @@ class Expectation(Part):
     phase: Phase
     reason: Reason | None = None
     """Count those of one reason class alone."""
-    rebalances: Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]
+    rebalances: Number
+
+
+class Ownership(Part):
+    """How many partitions of a group's topics may belong to nobody when the run ends.
+
+    A partition belongs to whom the group's last assignment gives it.
+    """
+
+    group: str
+    unowned: Number
+
+
+def _what(value: object) -> str:
+    """Return what tells a tag: the name of the class."""
+    about_owners = "unowned" in value if isinstance(value, dict) else isinstance(value, Ownership)
+    return "Ownership" if about_owners else "Expectation"
+
+
+Expected = Annotated[
+    Annotated[Expectation, Tag("Expectation")] | Annotated[Ownership, Tag("Ownership")],
+    Discriminator(_what),
+]

@@ -47,6 +47,8 @@ class MadeUpRun:
     handovers: list[Handover] = field(default_factory=list)
     holdings: list[Holding] = field(default_factory=list)
     expulsions: list[Expulsion] = field(default_factory=list)
+    assigned: list[Json] = field(default_factory=list)
+    owners: str = ""
 
     @property
     def costs(self) -> Costs:
@@ -92,7 +94,7 @@ phases: {{impact: 20s, recovery: 5s}}
 expect:
   - {{group: static, phase: impact, rebalances: 0}}
   - {{group: dynamic, phase: impact, rebalances: {{min: {max(0, low)}, max: {high}}}}}
-"""
+{self.owners}"""
 
     def _collected(self) -> Collected:
         sides: dict[str, list[Json]] = {"observed": [], "expected": []}
@@ -122,6 +124,7 @@ expect:
             member_lines=[],
             lives=self.lives,
             partitions={"static": 1, "dynamic": 1},
+            assigned=self.assigned,
             gaps=self.gaps,
         )
 

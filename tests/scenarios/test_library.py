@@ -16,9 +16,10 @@ from scenarios import (
 
 NAMED = (
     "batch-removal", "changed-subscription", "changed-timeouts", "coordinator-failover", "demo",
-    "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static", "leader-restart",
-    "mixed-group", "partition-leader-loss", "protocol-corners", "restart-in-full-group",
-    "rolling-bounce", "session-expiry", "stale-pending-sync",
+    "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static",
+    "leader-misses-partition", "leader-restart", "mixed-group", "partition-leader-loss",
+    "protocol-corners", "restart-in-full-group", "rolling-bounce", "session-expiry",
+    "skip-assignment", "stale-pending-sync",
 )  # fmt: skip
 DELAYS_MS = {"failover-with-losses": 3_000, "protocol-corners": 500}
 """Initial delays that are not a second: Kafka's own, and that of the stories on the wire."""
@@ -55,7 +56,7 @@ def test_the_shape_that_all_share(name: str) -> None:
 @pytest.mark.parametrize("name", names())
 def test_every_group_has_a_bound_on_its_rebalances(name: str) -> None:
     experiment = named(name)
-    bounded = {e.group for e in experiment.expect if e.rebalances.max is not None}
+    bounded = {e.group for e in experiment.bounds if e.rebalances.max is not None}
     assert bounded == {group.name for group in experiment.workload.groups}
 
 
@@ -94,7 +95,7 @@ def members_of(experiment: Experiment) -> dict[str, int]:
 
 
 def expectations_of(experiment: Experiment) -> list[tuple[str, str, int, int | None]]:
-    return [(e.group, e.phase, e.rebalances.min, e.rebalances.max) for e in experiment.expect]
+    return [(e.group, e.phase, e.rebalances.min, e.rebalances.max) for e in experiment.bounds]
 
 
 def test_rolling_bounce() -> None:
