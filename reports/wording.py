@@ -48,6 +48,10 @@ COSTS: Mapping[str, str] = {
         "rebalance went on, and while the owner of a partition was down. This is what a static "
         "member's absence costs."
     ),
+    "growth": (
+        "the first rebalance that a client began because its metadata had changed, as it says "
+        "(KIP-800), or that the leader began without a reason"
+    ),
     "evictions": "members that the coordinator removed because their session ran out",
     "fences": "answers FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
     "two owners": (

@@ -49,6 +49,8 @@ class MadeUpRun:
     expulsions: list[Expulsion] = field(default_factory=list)
     assigned: list[Json] = field(default_factory=list)
     owners: str = ""
+    said: dict[float, str] = field(default_factory=dict)
+    """What clients gave as their reasons, by when rebalances began."""
 
     @property
     def costs(self) -> Costs:
@@ -102,7 +104,14 @@ expect:
             for side, rows in sides.items():
                 if row[f"{side}_started_ms"] is not None:
                     part = {name: row[f"{side}_{name}"] for name in BOTH}
-                    rows.append(part | {"group": row["group"], "duration_ms": REBALANCE_MS})
+                    rows.append(
+                        part
+                        | {
+                            "group": row["group"],
+                            "duration_ms": REBALANCE_MS,
+                            "client_reason": self.said.get(row[f"{side}_started_ms"]),
+                        }
+                    )
         span = {
             "first_ms": ZERO_MS + 3_000,
             "last_ms": self.recovery_ms + 5_000,
