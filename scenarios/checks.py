@@ -118,6 +118,12 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
         for j, entry in enumerate(group.members):
             path: Path = ("workload", "groups", i, "members", j)
             own = [spec.name for spec in islice(specs, entry.count)]
+            if entry.client == "java" and len(group.topics) > 1:
+                yield Problem(
+                    (*path, "client"),
+                    f"java reads one topic, and group '{group.name}' has {len(group.topics)}; give "
+                    "it one, or leave out client",
+                )
             clash = next((name for name in own if name in owners), None)
             if isinstance(entry, StaticMembers):
                 path = (*path, "instance_id")

@@ -14,6 +14,7 @@ from scenarios.problems import shown
 from scenarios.releases import Coordinator
 
 Kind = Literal["static", "dynamic"]
+Client = Literal["librdkafka", "java"]
 Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
 GroupStateName = Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"]
 Phase = Literal["formation", "impact", "recovery", "teardown"]
@@ -70,7 +71,15 @@ class Producer(Part):
     """Records a second."""
 
 
-class StaticMembers(Part):
+class _Members(Part):
+    """What members of both kinds have."""
+
+    client: Client = "librdkafka"
+    """Whose consumer they are. `java` is Kafka's own, of the brokers' release: a process each,
+    the VerifiableConsumer of Kafka's tools, which reads the group's first topic."""
+
+
+class StaticMembers(_Members):
     """Members with a group.instance.id (KIP-345), which is also their name."""
 
     kind: Literal["static"]
@@ -79,7 +88,7 @@ class StaticMembers(Part):
     """`{n}` stands for the number of the member, from 0."""
 
 
-class DynamicMembers(Part):
+class DynamicMembers(_Members):
     """Members without an instance id, named `<group>-dynamic-<n>`."""
 
     kind: Literal["dynamic"]

@@ -15,6 +15,7 @@ from chaos.clusters.interface import ClusterError
 from chaos.clusters.releases import release_of
 
 KAFKA = "org.apache.kafka:kafka_2.13"
+TOOLS = "org.apache.kafka:kafka-tools"
 
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[\w.+-]*)\.jar")
 
@@ -45,6 +46,16 @@ def from_maven(version: str) -> Distribution:
     there = {_artifact(jar) for jar in jars}
     jars += [jar for jar in _build(binding) if _artifact(jar) not in there]
     return _checked(version, jars, f"{KAFKA}:{version} and {binding}")
+
+
+def tools(version: str, kafka_home: Path | None = None) -> Distribution:
+    """Return the jars of a release's command line tools, or those of an unpacked Kafka.
+
+    Raises ClusterError if the release cannot be resolved.
+    """
+    if kafka_home is not None:
+        return from_home(kafka_home)
+    return Distribution(version, tuple(_build(f"{TOOLS}:{version}")))
 
 
 def from_home(kafka_home: Path) -> Distribution:

@@ -78,8 +78,8 @@ def test_the_documented_keys() -> None:
         "Producer": "topic rate",
         "Group": "name topics assignor session_timeout heartbeat_interval max_poll_interval "
         "commit_interval metadata_max_age members",
-        "StaticMembers": "kind count instance_id",
-        "DynamicMembers": "kind count",
+        "StaticMembers": "client kind count instance_id",
+        "DynamicMembers": "client kind count",
         "SteadyState": "within probes",
         "GroupMembersProbe": "name probe group tolerance",
         "MemberRestart": "fault at target group allow_empty down_for becomes",
