@@ -49,13 +49,15 @@ def from_maven(version: str) -> Distribution:
 
 
 def tools(version: str, kafka_home: Path | None = None) -> Distribution:
-    """Return the jars of a release's command line tools, or those of an unpacked Kafka.
+    """Return what a release's command line tools run on: their jar and the broker's.
 
-    Raises ClusterError if the release cannot be resolved.
+    Their own dependencies would bring Kafka Connect and its web server along. Raises ClusterError
+    as `from_maven` and `from_home` do.
     """
     if kafka_home is not None:
         return from_home(kafka_home)
-    return Distribution(version, tuple(_build(f"{TOOLS}:{version}")))
+    jars = _build(f"{TOOLS}:{version}", alone=True)
+    return Distribution(version, (*jars, *from_maven(version).jars))
 
 
 def from_home(kafka_home: Path) -> Distribution:
@@ -73,13 +75,16 @@ def from_home(kafka_home: Path) -> Distribution:
     return _checked(versions[0], jars, str(kafka_home / "libs"))
 
 
-def _build(coordinate: str) -> list[Path]:
-    """Return the jars in the local Maven repository, where they stay: `jgo.build` would link them
-    to a folder that it may make anew at each call, under the eyes of brokers that start from it.
-    """  # noqa: D205
+def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
+    """Return the jars, or that of the artifact `alone`, in the local Maven repository.
+
+    They stay there: `jgo.build` would link them to a folder that it may make anew at each call,
+    under the eyes of brokers that start from it.
+    """
     try:
         with _alone():
-            return [artifact.resolve() for artifact in jgo.resolve(coordinate)]
+            found = jgo.resolve(coordinate)  # what was asked for comes first
+            return [artifact.resolve() for artifact in (found[:1] if alone else found)]
     except OSError as error:  # requests' errors are OSErrors too
         raise ClusterError(
             f"{coordinate}: Maven Central cannot be reached, or the cache cannot be written"
