@@ -25,7 +25,7 @@ from reference_coordinator import assignors
 from reference_coordinator.assignors import ASSIGNORS, Assignment, Subscription
 
 TOPIC = "orders"
-GROWS_WITHIN_S = 60
+GROWS_WITHIN_S = 120
 NOTICED_S = 6.0
 """How long members live on with a topic that has grown: a leader that watches has seen it."""
 CHANGED = "cached metadata has changed"
@@ -98,7 +98,7 @@ async def old_leader_returns(group: Group) -> None:
 
 
 async def _restart(group: Group, *, version: int, grows_before: bool) -> None:
-    group.session_ms, group.rebalance_ms = 45_000, 10_000
+    group.session_ms, group.rebalance_ms = 120_000, 10_000
 
     def client(name: str) -> Client:
         port = group.ports[group.coordinator]
