@@ -17,6 +17,7 @@ from reports.members import Request
 
 FOLDER = Path(__file__).parents[1] / "recorded" / "leaders"
 ADDED = ["orders-4", "orders-5"]
+SKIPS = "skip-assignment-4.3.0"
 MISSES = "leader-misses-partition-4.3.0"
 
 
@@ -42,6 +43,8 @@ def last_return(name: str, group: str) -> Request:
 @pytest.mark.parametrize(
     ("name", "group", "left"),
     [
+        (SKIPS, "leader_returns", []),
+        (SKIPS, "leader_misses", ADDED),
         (MISSES, "old_leader_returns", ADDED),
         (MISSES, "static", []),
     ],
@@ -55,6 +58,8 @@ def test_who_has_the_partitions_that_were_added(name: str, group: str, left: lis
 @pytest.mark.parametrize(
     ("name", "group", "version", "skips"),
     [
+        (SKIPS, "leader_returns", 9, True),
+        (SKIPS, "leader_misses", 9, True),
         (MISSES, "old_leader_returns", 5, None),
         (MISSES, "static", 5, None),
     ],
@@ -73,6 +78,8 @@ def test_what_a_leader_is_told_that_is_back(
 @pytest.mark.parametrize(
     ("name", "group", "said"),
     [
+        (SKIPS, "leader_returns", ("leader_rejoin", "cached metadata has changed")),
+        (SKIPS, "leader_misses", None),
         (MISSES, "old_leader_returns", None),
         (MISSES, "static", ("leader_rejoin", None)),
     ],
