@@ -171,7 +171,7 @@ class _Page:
         seen = [holding.member for holding in mine.holdings] + [stop.member for stop in mine.stops]
         return Owned(
             group=group,
-            total=sum(topic.partitions for topic in workload.topics if topic.name in topics),
+            total=sum(count for name, count in self.run.partitions.items() if name in topics),
             members=list(dict.fromkeys([*named, *map(identity, seen)])),
             holdings=mine.holdings,
             observed=periods(self._compared(group), "observed", self.span.end_ms),

@@ -43,6 +43,7 @@ def last_return(name: str, group: str) -> Request:
 @pytest.mark.parametrize(
     ("name", "group", "left"),
     [
+        (SKIPS, "java", []),
         (SKIPS, "leader_returns", []),
         (SKIPS, "leader_misses", ADDED),
         (MISSES, "old_leader_returns", ADDED),
@@ -58,6 +59,7 @@ def test_who_has_the_partitions_that_were_added(name: str, group: str, left: lis
 @pytest.mark.parametrize(
     ("name", "group", "version", "skips"),
     [
+        (SKIPS, "java", 9, True),
         (SKIPS, "leader_returns", 9, True),
         (SKIPS, "leader_misses", 9, True),
         (MISSES, "old_leader_returns", 5, None),
@@ -78,6 +80,7 @@ def test_what_a_leader_is_told_that_is_back(
 @pytest.mark.parametrize(
     ("name", "group", "said"),
     [
+        (SKIPS, "java", ("leader_rejoin", "cached metadata has changed")),
         (SKIPS, "leader_returns", ("leader_rejoin", "cached metadata has changed")),
         (SKIPS, "leader_misses", None),
         (MISSES, "old_leader_returns", None),
