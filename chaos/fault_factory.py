@@ -55,6 +55,8 @@ class FaultFactory:
         is up or `stop` is set.
         """
         match step.target:
+            case None if step.fault == "topic.add-partitions":
+                return (self._partitions(step, stop),)
             case None:
                 return (self._removal(step, stop),)
             case "controller" | CoordinatorOf() | PartitionLeader() | Brokers() as target:
@@ -77,6 +79,14 @@ class FaultFactory:
             return _unless_ended(ask, stop)
 
         return faults.RemoveMembers(group, instances, client_id, remove, self._witness)
+
+    def _partitions(self, step: Step, stop: threading.Event) -> Fault:
+        topic, to = step.args["topic"], step.args["to"]
+
+        def add() -> None:
+            _unless_ended(partial(self._view.add_partitions, topic, to), stop)
+
+        return faults.AddPartitions(topic, to, add, self._cluster.brokers, self._view)
 
     def _of_brokers(
         self, step: Step, target: BrokerTarget, stop: threading.Event

@@ -12,6 +12,7 @@ from typing import Any
 
 from chaos import targets
 from scenarios import (
+    AddPartitions,
     BrokerFault,
     BrokerPause,
     BrokerRestart,
@@ -60,6 +61,8 @@ class Step:
         """Whom it hits, as people read it."""
         if self.target is not None:
             return targets.in_words(self.target, self.group)
+        if (topic := self.args.get("topic")) is not None:
+            return f"{topic}, to {self.args['to']}"
         instances = self.args["instances"]
         listed = "all static members" if instances == "all" else ", ".join(instances)
         return f"{listed} of {self.group}"
@@ -127,8 +130,8 @@ def _steps(
         at_ms=fault.at_ms,
         fault=fault.fault,
         cause=None,
-        group=None if isinstance(fault, BrokerFault) else fault.group,
-        target=None if isinstance(fault, RemoveMembers) else fault.target,
+        group=None if isinstance(fault, BrokerFault | AddPartitions) else fault.group,
+        target=None if isinstance(fault, RemoveMembers | AddPartitions) else fault.target,
         allow_empty=isinstance(fault, MemberFault) and fault.allow_empty,
         args=_args(fault),
         undo=_undo(fault),
@@ -156,6 +159,8 @@ def _args(fault: Fault) -> dict[str, Any]:
     match fault:
         case RemoveMembers(instances=instances):
             return {"instances": instances if isinstance(instances, str) else list(instances)}
+        case AddPartitions(topic=topic, to=to):
+            return {"topic": topic, "to": to}
         case DuplicateInstance(lasts_ms=lasts_ms):
             return {"lasts_ms": lasts_ms}
         case BrokerRestart():
@@ -169,7 +174,7 @@ def _args(fault: Fault) -> dict[str, Any]:
 
 def _undo(fault: Fault) -> str:
     match fault:
-        case RemoveMembers():
+        case RemoveMembers() | AddPartitions():
             return "none"
         case DuplicateInstance(lasts_ms=lasts_ms):
             return f"end the duplicate after {_seconds(lasts_ms)}, start the member afresh"

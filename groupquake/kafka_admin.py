@@ -101,6 +101,21 @@ class KafkaAdmin:
             raise ChaosError("there is no active controller")
         return int(quorum["leader_id"])
 
+    def add_partitions(self, topic: str, to: int) -> None:
+        """Give a topic more partitions, so that it has this many. Raises ChaosError if refused."""
+        matter = f"topic {topic} could not be given {to} partitions"
+        with _kafka_python(self._bootstrap, matter, CREATE_S) as client:
+            client.create_partitions({topic: to})
+
+    def partitions(self, port: int, topic: str) -> int:
+        """Return of how many partitions of a topic one broker knows a leader.
+
+        Raises ChaosError if nobody answers at the port.
+        """
+        metadata = _metadata(f"127.0.0.1:{port}")
+        known = metadata.topics.get(topic)
+        return sum(p.leader in metadata.brokers for p in known.partitions.values()) if known else 0
+
     def in_sync(self, port: int) -> frozenset[int]:
         """Return who lives and is in every ISR of its replicas, as one broker knows it.
 

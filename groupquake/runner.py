@@ -21,7 +21,7 @@ from chaos.members import Members
 from chaos.patience import patiently
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import load_process, story_process
+from groupquake import java_members, load_process, story_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.signals import Signals
@@ -53,6 +53,9 @@ class Runner:
         """
         with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
+                java_members.prepare(
+                    self.folder, self.experiment, self.place.kafka_home, self.progress
+                )
                 with self._running_cluster(journal) as cluster:
                     outcome = self._load(cluster, journal)
                     if self.keep and outcome.aborted is None and outcome.error is None:

@@ -17,6 +17,8 @@ from scenarios.stories import NEEDS, Story
 
 HOLD_S = 120.0
 """How long stories may take to come to where their coordinator is to be killed."""
+START_S = 60.0
+"""How long their program may take to begin."""
 END_S = 180.0
 """How long after the last phase a story may go on."""
 _PROGRESS_EVERY_S = 5.0
@@ -39,7 +41,8 @@ class Stories:
     stopped: bool = False
 
     def await_held(self) -> None:
-        """Wait until a kill of the coordinator comes at the right time for all that need one."""
+        """Wait until they begin, and a kill comes at the right time for all that need one."""
+        self._wait(lambda: [] if self._said() else ["their begin"], START_S)
         held = [name for name in self.names if NEEDS[name].killed]
         self._wait(lambda: self._without("holds", held), HOLD_S)
 
@@ -94,7 +97,10 @@ def telling(
     journal: Journal,
     progress: Progress,
 ) -> Iterator[Stories | None]:
-    """Tell the experiment's stories beside the block; None if it has none."""
+    """Tell the experiment's stories beside the block; None if it has none.
+
+    They begin no later than the block does: faults may be about them.
+    """
     names = experiment.workload.stories
     if not names:
         yield None

@@ -41,7 +41,7 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
             f" of {shown['group']}), and as a test: {shown['files'][-1]}"
         )
     lines += [
-        f"  expected {item['expected']} rebalances of {item['group']} in {item['phase']}, "
+        f"  expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
         f"observed {item['observed']}"
         for item in verdict["expectations_unmet"]
     ]
@@ -54,4 +54,5 @@ def told_of(foretold: dict[str, Any]) -> str:
     """Say what was foretold."""
     if foretold["because"] is None:
         return str(foretold["verdict"])
-    return f"{foretold['verdict']} because of {foretold['because']} in {foretold['group']}"
+    where = f" in {foretold['group']}" if foretold["group"] else ""
+    return f"{foretold['verdict']} because of {foretold['because']}{where}"

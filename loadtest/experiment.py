@@ -31,6 +31,8 @@ def roster_in(experiment: scenarios.Experiment) -> Roster:
             heartbeat_interval_ms=groups[member.group].heartbeat_interval_ms,
             max_poll_interval_ms=groups[member.group].max_poll_interval_ms,
             commit_interval_ms=groups[member.group].commit_interval_ms,
+            client=member.client,
+            metadata_max_age_ms=groups[member.group].metadata_max_age_ms,
         )
         for member in experiment.members()
     ]

@@ -7,6 +7,7 @@ from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.identity import LeasePool
+from loadtest.java_member import JavaMember
 from loadtest.member import Member
 from loadtest.off_hub import Threads
 from loadtest.producer import PacedProducer
@@ -23,7 +24,9 @@ class Fleet:
         report_as = partial(to_locust, events)
         self._members = {
             config.name: MemberSeat(
-                Member(config, bootstrap, history, report_as, off_hub),
+                JavaMember(config, bootstrap, history, report_as)
+                if config.client == "java"
+                else Member(config, bootstrap, history, report_as, off_hub),
                 DuplicateProcess(bootstrap, history),
             )
             for config in roster.members

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["static", "dynamic"]
+Client = Literal["librdkafka", "java"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class MemberConfig:
     heartbeat_interval_ms: int
     max_poll_interval_ms: int
     commit_interval_ms: int
+    metadata_max_age_ms: int = 300_000
+    client: Client = "librdkafka"
 
     def under(self, instance_id: str | None) -> "MemberConfig":
         """Return the same member, static under this instance id, or dynamic if it is None."""

@@ -8,6 +8,7 @@ from gevent.lock import BoundedSemaphore
 
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
+from loadtest.java_member import JavaMember
 from loadtest.member import Member
 
 
@@ -68,7 +69,7 @@ class MemberSeat(Seat):
     Every order raises LoadtestError if it makes no sense now.
     """
 
-    def __init__(self, member: Member, duplicate: DuplicateProcess) -> None:
+    def __init__(self, member: Member | JavaMember, duplicate: DuplicateProcess) -> None:
         super().__init__(member.config.name, member)
         self._member = member
         self._duplicate = duplicate

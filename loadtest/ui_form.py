@@ -12,6 +12,7 @@ from loadtest.options import AS_IT_SAYS, count, read
 from loadtest.roster import Kind
 from scenarios import Experiment
 from scenarios.fields import BIG_SEED
+from scenarios.model import Ownership
 
 _SET = "--set="
 _BLAMED = re.compile(r"^--set .*: (?=[a-z_]+(?:\.\w+)*: )")
@@ -110,7 +111,9 @@ def _expectations(experiment: Experiment, resized: set[str]) -> Iterator[str]:
     kept = [
         expectation
         for expectation in experiment.expect
-        if expectation.group not in resized or expectation.rebalances.max == 0
+        if expectation.group not in resized
+        or isinstance(expectation, Ownership)
+        or expectation.rebalances.max == 0
     ]
     if len(kept) < len(experiment.expect):
         texts = [item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in kept]

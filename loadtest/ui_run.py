@@ -93,7 +93,7 @@ class Run:
             if item["root"]
         ]
         unmet = [
-            f"{item['group']}, {item['phase']}: expected {item['expected']} rebalances,"
+            f"{item['group']}, {item['phase']}: expected {item['expected']} {item['what']},"
             f" observed {item['observed']}"
             for item in self.verdict["expectations_unmet"]
         ]

@@ -18,6 +18,7 @@ from reference_coordinator.rebalance import (
     rebalance_or_complete,
 )
 from reference_coordinator.state import Member, State, Write
+from reference_coordinator.subscriptions import ask_for_the_same
 from reference_coordinator.turn import Turn
 
 FIRST_SKIP_ASSIGNMENT_VERSION = 9
@@ -60,8 +61,9 @@ def reason_to_rebalance(turn: Turn, event: JoinReceived, old: Member, new_id: st
     if profile.return_may_change_protocol and not protocol_stays(turn, event):
         return Reason.PROTOCOL_CHANGE
     member = group.members[new_id]
-    changed = member.metadata(group.protocol) != old.metadata(group.protocol)
-    if profile.changed_subscription_rebalances and changed:
+    if profile.changed_subscription_rebalances and not ask_for_the_same(
+        member.metadata(group.protocol), old.metadata(group.protocol)
+    ):
         return Reason.MEMBER_METADATA
     if wants_rebalance(turn, event, leads=group.leader == new_id):
         return Reason.JOIN_REASON

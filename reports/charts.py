@@ -40,6 +40,8 @@ class Block:
     faults: Sequence[Fault]
     findings: Sequence[Mapping[str, Any]]
     clients: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[float, str] = field(default_factory=dict)
+    """What else there is to say of observed rebalances, by when they began."""
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -173,10 +175,12 @@ def _told(block: Block, side: str, period: Period, span: Span) -> str:
     reason = str(row[f"{side}_reason"] or "no reason logged")
     member = str(row[f"{side}_member_id"] or "")
     cause = f" · {escape(block.clients.get(member, member))}" if member else ""
+    remark = block.remarks.get(row["observed_started_ms"], "") if side == "observed" else ""
     to = "none" if period.generation is None else period.generation
     return (
         f"<b>rebalance</b> ({side}) from generation {row[f'{side}_old_generation']} to {to}<br>"
         f"{escape(reason)}: {escape(REASONS.get(reason, 'as the broker put it'))}{cause}<br>"
+        f"{escape(remark)}{'<br>' if remark else ''}"
         f"from {span.when(period.start_ms)}<br>took {lasted} s, {row['outcome']}"
     )
 

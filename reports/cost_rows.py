@@ -14,6 +14,7 @@ from typing import Any
 
 from reports import faults
 from reports.costs import Costs, Stop, impact, summary
+from reports.growth import Noticed
 from reports.run_folder import PHASES, RunFolder
 from reports.scenes import Scenes, identity
 from reports.wording import REASONS, counted, offset, seconds
@@ -168,6 +169,7 @@ class CostRows:
                 "at": offset(row["started_ms"], zero_ms),
                 "phase": self.run.phase_at(row["started_ms"]),
                 "cause": row["reason"] or "-",
+                "said": row["client_reason"] or "",
                 "member": clients.get(member, member),
                 "generation": row["generation"],
                 **_stopped(stops[at] if told else None),
@@ -176,8 +178,27 @@ class CostRows:
         if lost := stops[None]:
             yield {
                 "group": group, "at": "", "phase": "", "cause": "outside of any rebalance",
-                "member": "", "generation": None, **_stopped(lost), "moved": "",
+                "said": "", "member": "", "generation": None, **_stopped(lost), "moved": "",
             }  # fmt: skip
+
+    def growth(self, found: Sequence[Noticed], zero_ms: float) -> list[Json]:
+        """Say when each group shared out the partitions that were added to its topics."""
+        clients = self.scenes.clients()
+        rows = []
+        for one in found:
+            row = one.rebalance or {}
+            member = row.get("member_id") or ""
+            rows.append({
+                "group": one.group,
+                "topic": one.topic,
+                "at": offset(one.at_ms, zero_ms),
+                "rebalance": offset(row.get("started_ms"), zero_ms),
+                "delay": seconds(one.delay_ms, 3),
+                "member": clients.get(member, member),
+                "said": row.get("client_reason") or "",
+                "noticed": one.rebalance is not None,
+            })  # fmt: skip
+        return rows
 
     def overlaps(self, groups: Sequence[str], zero_ms: float) -> list[Json]:
         """List when partitions had two owners, all of one handover in one row, longest first."""

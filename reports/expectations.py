@@ -1,9 +1,12 @@
-"""What the experiment itself asks for: rebalances per group, phase and reason, min..max."""
+"""What the experiment itself asks for: rebalances by group, phase and reason; owners in the end."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.wording import UNOWNED
 from scenarios import Experiment
+from scenarios.model import Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +15,22 @@ class Shortfall:
 
     group: str
     phase: str
+    what: str
     expected: str
     observed: int
 
 
-def unmet(experiment: Experiment, counts: Counter[tuple[str, str, str]]) -> tuple[Shortfall, ...]:
-    """Compare the observed counts, by (group, phase, reason), with `expect`."""
+def unmet(
+    experiment: Experiment,
+    counts: Counter[tuple[str, str, str]],
+    unowned: Mapping[str, Sequence[str]],
+) -> tuple[Shortfall, ...]:
+    """Compare with `expect` what was observed.
+
+    That is rebalances, by (group, phase, reason), and the partitions without owner, by group.
+    """
     short = []
-    for wanted in experiment.expect:
+    for wanted in experiment.bounds:
         observed = sum(
             count
             for (group, phase, reason), count in counts.items()
@@ -27,11 +38,24 @@ def unmet(experiment: Experiment, counts: Counter[tuple[str, str, str]]) -> tupl
             and wanted.phase in (None, phase)
             and wanted.reason in (None, reason)
         )
-        low, high = wanted.rebalances.min, wanted.rebalances.max
-        if observed < low or (high is not None and observed > high):
-            span = f"{low}" if low == high else f"{low}..{'' if high is None else high}"
+        if _misses(observed, wanted.rebalances):
             because = f" with reason {wanted.reason}" if wanted.reason else ""
+            expected = f"{_span(wanted.rebalances)}{because}"
             short.append(
-                Shortfall(wanted.group, wanted.phase or "total", f"{span}{because}", observed)
+                Shortfall(wanted.group, wanted.phase or "total", "rebalances", expected, observed)
             )
+    for owners in experiment.owners:
+        observed = len(unowned[owners.group])
+        if _misses(observed, owners.unowned):
+            expected = _span(owners.unowned)
+            short.append(Shortfall(owners.group, "the end", UNOWNED, expected, observed))
     return tuple(short)
+
+
+def _misses(observed: int, wanted: Range) -> bool:
+    return observed < wanted.min or (wanted.max is not None and observed > wanted.max)
+
+
+def _span(wanted: Range) -> str:
+    low, high = wanted.min, wanted.max
+    return f"{low}" if low == high else f"{low}..{'' if high is None else high}"

@@ -15,6 +15,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
         "a second process came with its instance id, and was ended before it was started afresh",
     ),
     "group.remove-members": ("removal", "one LeaveGroup request that names members by instance id"),
+    "topic.add-partitions": ("growth", "a topic was given more partitions"),
     "broker.kill": ("broker kill", "ended with SIGKILL, then started again"),
     "broker.stop": ("broker stop", "shut down cleanly, then started again"),
     "broker.restart": ("broker restart", "shut down cleanly and started again at once"),
@@ -29,13 +30,13 @@ def hits_broker(fault: Fault) -> bool:
 
 
 def hits_group(fault: Fault) -> bool:
-    """Tell a fault of a group as a whole: it names no member of the experiment."""
-    return bool(fault["name"].startswith("group."))
+    """Tell a fault of a group as a whole, or of its topics: it names no member."""
+    return bool(fault["name"].startswith(("group.", "topic.")))
 
 
 def one_shot(fault: Fault) -> bool:
     """Tell a fault that is one request, with nothing to heal, from one that lasts."""
-    return bool(fault["name"] == "group.remove-members")
+    return bool(fault["name"] in ("group.remove-members", "topic.add-partitions"))
 
 
 def concerning(group: str, faults: Iterable[Fault]) -> list[Fault]:

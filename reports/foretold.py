@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from reports.expectations import Shortfall
+from reports.wording import UNOWNED
 from scenarios.model import Foretold
 
 Json = dict[str, Any]
@@ -12,20 +14,27 @@ def told(
     foretold: Foretold | None,
     verdict: str,
     broken: Mapping[str, Sequence[str]],
-    wrong: Collection[str],
+    proven: Collection[str],
+    unmet: Sequence[Shortfall],
 ) -> Json | None:
     """Say what was foretold, and whether it came true; None if nothing was.
 
-    `broken` are the promises that are broken, by group; in the groups `wrong` something is proven
-    to be wrong. A fail counts if it breaks the promise that is named, in the group that is named,
-    and all that is wrong is wrong there.
+    `broken` are the promises that are broken, by group; in the groups `proven` something is proven
+    to be wrong, `unmet` are the counts that prove something. A fail counts if it breaks the promise
+    that is named, in the group that is named, and all that is wrong is wrong there; or if all that
+    is wrong is that partitions have no owner, where that is foretold.
     """
     if foretold is None:
         return None
     came_true = verdict == foretold.verdict
     if foretold.verdict == "fail":
-        named = broken.get(foretold.group or "", ()) == [foretold.because]
-        came_true = came_true and named and set(wrong) == {foretold.group}
+        short = {item.group for item in unmet}
+        if foretold.because == "unowned":
+            alone = not proven and all(item.what == UNOWNED for item in unmet)
+            came_true = came_true and alone and foretold.group in (None, *short)
+        else:
+            named = broken.get(foretold.group or "", ()) == [foretold.because]
+            came_true = came_true and named and {*proven, *short} == {foretold.group}
     return {
         "verdict": foretold.verdict,
         "because": foretold.because,

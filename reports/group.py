@@ -10,7 +10,7 @@ from typing import Any
 
 from reference_coordinator.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Replay, Row, Stall, replay
-from reports import compare, member_lines, members, timeline
+from reports import assigned, compare, member_lines, members, timeline
 from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
 from reports.members import Request, Told
 from reports.offices import Offices
@@ -53,6 +53,7 @@ TABLES = {
     "departures": VIOLATIONS,
     "bound": BOUND,
     "broken": BROKEN,
+    "assigned": assigned.ASSIGNED,
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
@@ -189,6 +190,7 @@ class _Case:
         """Yield what else is told of the group and its members."""
         yield "groups", self._summary(result)
         yield from (("violations", row) for row in self.violations(result))
+        yield from (("assigned", row) for row in assigned.assigned(self.asked))
         yield from (("joins", row) for row in members.joins(self.asked))
         yield from (("heard", row) for row in members.heard(self.asked))
         yield from (("expulsions", row) for row in members.expulsions(self.requests, self.lines))

@@ -26,7 +26,7 @@ def render(verdict: Json) -> str:
             _case(suite, f"expectations {group}"),
             "failure" if verdict["verdict"] == "fail" else "error",
             (
-                f"{item['phase']}: expected {item['expected']} rebalances, "
+                f"{item['phase']}: expected {item['expected']} {item['what']}, "
                 f"observed {item['observed']}"
                 for item in unmet
             ),

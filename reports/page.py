@@ -20,6 +20,7 @@ from reports.cost_charts import Owned
 from reports.cost_rows import ROWS_SHOWN, CostRows
 from reports.costs import Costs, impact
 from reports.drawing import Span
+from reports.growth import Noticed, noticed
 from reports.rows import comparison_table
 from reports.run_folder import PHASES, RunFolder
 from reports.scenes import GROUPS_DRAWN, Scenes, collect, identity, periods, stretches
@@ -152,6 +153,7 @@ class _Page:
             "causes": rows.causes(self.groups),
             "members": rows.members(self.groups),
             "rebalances": rows.rebalances(self.groups, zero_ms),
+            "growth": rows.growth(self.growth, zero_ms),
             "overlaps": rows.overlaps(self.groups, zero_ms),
             "evictions": rows.evictions(self.groups, zero_ms),
             "fences": rows.fences(self.groups, zero_ms),
@@ -169,7 +171,7 @@ class _Page:
         seen = [holding.member for holding in mine.holdings] + [stop.member for stop in mine.stops]
         return Owned(
             group=group,
-            total=sum(topic.partitions for topic in workload.topics if topic.name in topics),
+            total=sum(count for name, count in self.run.partitions.items() if name in topics),
             members=list(dict.fromkeys([*named, *map(identity, seen)])),
             holdings=mine.holdings,
             observed=periods(self._compared(group), "observed", self.span.end_ms),
@@ -196,10 +198,34 @@ class _Page:
             stretches=[stretch for stretch in present if stretch.client in lanes],
             observed=periods(rows, "observed", self.span.end_ms),
             expected=periods(rows, "expected", self.span.end_ms),
+            remarks=self.remarks(group),
             faults=[fault for fault in hits if lane(fault) in lanes],
             findings=[f for f in self.verdict["findings"] if f["group"] == group],
             clients=self.scenes.clients(),
         )
+
+    def remarks(self, group: str) -> dict[float, str]:
+        """Say why clients began rebalances, by when these began, and how soon after a growth."""
+        told = {
+            row["started_ms"]: f"client: {row['client_reason']}"
+            for row in self.data.observed
+            if row["group"] == group and row["client_reason"] is not None
+        }
+        for one in self.growth:
+            if one.group == group and one.rebalance is not None:
+                started_ms = one.rebalance["started_ms"]
+                delay = f"{wording.seconds(one.delay_ms, 3)} s after {one.topic} had grown"
+                told[started_ms] = ", ".join(filter(None, (told.get(started_ms), delay)))
+        return told
+
+    @cached_property
+    def growth(self) -> list[Noticed]:
+        """When groups noticed that their topics had grown."""
+        workload = self.run.experiment.workload
+        every = tuple(topic.name for topic in workload.topics)
+        reads = {group.name: group.topics for group in workload.groups}
+        topics = {group: reads.get(group, every) for group in self.groups}
+        return noticed(self.verdict["faults"], self.data.observed, topics)
 
     def card(self, group: str) -> Json:
         """Measure KIP-345's promise for a group: what restarts cost it in the impact phase."""
@@ -234,7 +260,7 @@ class _Page:
 
     def _allowed(self, group: str) -> str | None:
         """Say how many rebalances the experiment itself allows a group in the impact phase."""
-        for wanted in self.run.experiment.expect:
+        for wanted in self.run.experiment.bounds:
             if (wanted.group, wanted.phase, wanted.reason) == (group, "impact", None):
                 low, high = wanted.rebalances.min, wanted.rebalances.max
                 if high is None:

@@ -15,6 +15,7 @@ from reports.json_form import Form, lacks, parse
 from scenarios import Experiment, ScenarioError, load
 
 JOURNAL = "journal.jsonl"
+GROWTH = "topic.add-partitions"
 ENVIRONMENT: Form = {
     "kafka_version": str,
     "coordinator": str,
@@ -206,6 +207,20 @@ class RunFolder:
                 fault["healed"], fault["healed_at_ms"] = entry["healed"], entry["at_ms"]
                 fault["open"] = not entry["healed"]
         return tuple(faults.values())
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the experiment had in the end."""
+        had = {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+        grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
+        for entry in self.journal:
+            intent = grows.get(entry.get("fault_id") or "")
+            if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
+                args = intent["args"]
+                if wrong := lacks(args, {"topic": str, "to": int}):
+                    raise EvidenceError(f"{self.path}/{JOURNAL}: {GROWTH}: {wrong}; it was altered")
+                had[args["topic"]] = args["to"]
+        return had
 
     @cached_property
     def never_began(self) -> tuple[str, ...]:

@@ -18,10 +18,10 @@ Row = dict[str, Any]
 
 OBSERVED = """
     group STRING, incarnation INT, old_generation INT, row LONG, started_ms DOUBLE, reason STRING,
-    member_id STRING, joined_ms DOUBLE, generation INT, members INT, assigned_members INT,
-    static_members INT, leader STRING, assigned_generation INT, assignments LONG,
-    assigned_ms DOUBLE, ended_as STRING, duration_ms DOUBLE, broker STRING, started_line LONG,
-    joined_line LONG, assigned_line LONG
+    client_reason STRING, member_id STRING, joined_ms DOUBLE, generation INT, members INT,
+    assigned_members INT, static_members INT, leader STRING, assigned_generation INT,
+    assignments LONG, assigned_ms DOUBLE, ended_as STRING, duration_ms DOUBLE, broker STRING,
+    started_line LONG, joined_line LONG, assigned_line LONG
 """
 STEPS = ("preparing", "stabilized", "assignment", "empty")
 """Templates of the lines that a rebalance writes."""
@@ -74,6 +74,15 @@ def reason(line: Line, grammar: Grammar) -> tuple[str | None, str]:
         if match := re.search(regex, text, re.ASCII):
             return name, match[1]
     return text, ""
+
+
+def client_reason(line: Line) -> str | None:
+    """Return what the client itself gave as its reason (KIP-800, from 3.2 on).
+
+    The coordinator writes `not provided` if it gave none.
+    """
+    _, _, said = (line["reason"] or "").partition("; client reason: ")
+    return said if said not in ("", "not provided") else None
 
 
 def observed(
@@ -132,6 +141,7 @@ def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
         "old_generation": began,
         "started_ms": least("preparing", "at_ms"),
         "reason": min((name for name, _ in reasons if name is not None), default=None),
+        "client_reason": next(filter(None, map(client_reason, of["preparing"])), None),
         "member_id": min((member for _, member in reasons), default=None),
         "joined_ms": least(joined, "at_ms"),
         "generation": generation,

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from math import inf
 from operator import itemgetter
 from typing import Any
 
 import pyarrow.dataset as ds
 
 from reports import findings, foretold
+from reports.assigned import unowned
 from reports.expectations import unmet
 from reports.findings import Finding
 from reports.gaps import (
@@ -59,6 +61,7 @@ class Collected:
     lives: Mapping[str, int]
     """By broker that has a log: how often that tells of a start."""
     partitions: dict[str, int]
+    assigned: list[Json]
     gaps: list[Gap]
     tells_bytes: bool = True
     """Whether the logs tell what metadata and assignments are, or their length alone."""
@@ -94,6 +97,7 @@ def collect(tables: Tables) -> Collected:
             for broker, lives in groupby(by_broker, key=itemgetter("broker"))
         },
         partitions={row["group"]: row["partitions"] for row in groups},
+        assigned=tables.rows("assigned"),
         gaps=[
             *map(unreadable, unread.to_pylist()),
             *map(missing, lost[:GAPS]),
@@ -146,7 +150,8 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         for row in data.observed
         if row["started_ms"] is not None
     )
-    short = unmet(run.experiment, counts)
+    left = _unowned(run, data)
+    short = unmet(run.experiment, counts, left)
     doubts = _doubts(run, data, kip_848, profile)
     proven = [finding for finding in found if finding.root is None and finding.proven]
     if run.stopped and (doubts or short):
@@ -161,7 +166,10 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     else:
         verdict = "pass"
     environment = run.environment
-    groups = {name: _group(run, data, name) for name in _group_names(run, data)}
+    groups = {
+        name: _group(run, data, name) | {"unowned": left.get(name)}
+        for name in _group_names(run, data)
+    }
     return {
         "verdict": verdict,
         "experiment": run.experiment.name,
@@ -175,7 +183,8 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
             run.experiment.foretold,
             verdict,
             data.broken,
-            [*(one.group for one in proven), *(item.group for item in counted)],
+            [one.group for one in proven],
+            counted,
         ),
         "broken_promises": data.broken,
         "evidence_level": "requests",
@@ -187,6 +196,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
             {
                 "group": item.group,
                 "phase": item.phase,
+                "what": item.what,
                 "expected": item.expected,
                 "observed": item.observed,
             }
@@ -280,6 +290,27 @@ def _group(run: RunFolder, data: Collected, name: str) -> Json:
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
+    }
+
+
+def _unowned(run: RunFolder, data: Collected) -> dict[str, list[str]]:
+    """List the partitions that nobody has when the members are closed, by group.
+
+    Of groups that ever had an assignment, and of those that were to have one.
+    """
+    workload = run.experiment.workload
+    every = tuple(topic.name for topic in workload.topics)
+    topics = {group.name: group.topics for group in workload.groups}
+    had = [row["group"] for row in data.assigned]
+    return {
+        name: unowned(
+            [row for row in data.assigned if row["group"] == name],
+            [row for row in data.observed if row["group"] == name],
+            dict(run.phases).get("teardown", inf),
+            topics.get(name, every),
+            run.partitions,
+        )
+        for name in dict.fromkeys([*had, *(wanted.group for wanted in run.experiment.owners)])
     }
 
 

@@ -48,6 +48,10 @@ COSTS: Mapping[str, str] = {
         "rebalance went on, and while the owner of a partition was down. This is what a static "
         "member's absence costs."
     ),
+    "growth": (
+        "the first rebalance that a client began because its metadata had changed, as it says "
+        "(KIP-800), or that the leader began without a reason"
+    ),
     "evictions": "members that the coordinator removed because their session ran out",
     "fences": "answers FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
     "two owners": (
@@ -109,6 +113,9 @@ UNNUMBERED = (
     "what it breaks."
 )
 """One limit more, of runs whose brokers do not number their lines."""
+
+UNOWNED = "partitions without owner"
+"""What is counted where an experiment asks for owners."""
 
 EVIDENCE: Mapping[str, str] = {
     "requests": "every group request with its answer, and the coordinator's own lines",

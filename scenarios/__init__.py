@@ -7,6 +7,7 @@ It may import nothing of ours; reading one touches neither a cluster nor the net
 
 from scenarios.experiment import Experiment
 from scenarios.faults import (
+    AddPartitions,
     BrokerFault,
     BrokerKill,
     BrokerPause,
@@ -36,6 +37,7 @@ from scenarios.targets import (
 )
 
 __all__ = [
+    "AddPartitions",
     "BrokerFault",
     "BrokerKill",
     "BrokerPause",

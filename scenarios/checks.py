@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scenarios.durations import format_ms
 from scenarios.fault_checks import fault_checks
 from scenarios.members import members_of
-from scenarios.model import GroupMembersProbe, StaticMembers
+from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import number, require_coordinator
 from scenarios.stories import groups_of, story_checks
@@ -47,11 +47,12 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
                     yield Problem((*path, key), "is about a fail; remove it")
         elif told.because is None:
             yield Problem((*path, "because"), "missing; name the promise that a fail must break")
-        elif told.group is None:
+        elif told.group is None and told.because != "unowned":
             yield Problem((*path, "group"), "missing; name the group in which it is broken")
         else:
-            yield from unknown("group", told.group, groups_of(experiment), (*path, "group"))
-            if experiment.judge != "kip-345":
+            if told.group is not None:
+                yield from unknown("group", told.group, groups_of(experiment), (*path, "group"))
+            if told.because != "unowned" and experiment.judge != "kip-345":
                 yield Problem(
                     (*path, "because"),
                     "a release keeps to its own rules; write judge: kip-345, or remove it",
@@ -138,6 +139,12 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
         for j, entry in enumerate(group.members):
             path: Path = ("workload", "groups", i, "members", j)
             own = [spec.name for spec in islice(specs, entry.count)]
+            if entry.client == "java" and len(group.topics) > 1:
+                yield Problem(
+                    (*path, "client"),
+                    f"java reads one topic, and group '{group.name}' has {len(group.topics)}; give "
+                    "it one, or leave out client",
+                )
             clash = next((name for name in own if name in owners), None)
             if isinstance(entry, StaticMembers):
                 path = (*path, "instance_id")
@@ -176,16 +183,18 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:
     groups = groups_of(experiment)
-    for i, expectation in enumerate(experiment.expect):
-        path: Path = ("expect", i)
-        yield from unknown("group", expectation.group, groups, (*path, "group"))
-        least, most = expectation.rebalances.min, expectation.rebalances.max
+    for i, expected in enumerate(experiment.expect):
+        yield from unknown("group", expected.group, groups, ("expect", i, "group"))
+        match expected:
+            case Expectation(rebalances=number):
+                path: Path = ("expect", i, "rebalances")
+            case Ownership(unowned=number):
+                path = ("expect", i, "unowned")
+        least, most = number.min, number.max
         if most is not None and least > most:
-            yield Problem(
-                (*path, "rebalances"), f"no number is from {least} to {most}; swap min and max"
-            )
+            yield Problem(path, f"no number is from {least} to {most}; swap min and max")
         if least == 0 and most is None:
-            yield Problem((*path, "rebalances"), "any number would do; give min, max or both")
+            yield Problem(path, "any number would do; give min, max or both")
 
 
 def _repeated(names: Sequence[str], path: Path) -> Iterator[Problem]:

@@ -12,7 +12,16 @@ from scenarios.checks import cross_checks
 from scenarios.faults import Fault
 from scenarios.fields import Name, Part
 from scenarios.members import MemberSpec, members_of
-from scenarios.model import Cluster, Expectation, Foretold, Phases, SteadyState, Workload
+from scenarios.model import (
+    Cluster,
+    Expectation,
+    Expected,
+    Foretold,
+    Ownership,
+    Phases,
+    SteadyState,
+    Workload,
+)
 from scenarios.releases import Coordinator, default_coordinator, number
 
 
@@ -29,7 +38,7 @@ class Experiment(Part):
     steady_state: SteadyState = SteadyState()
     faults: tuple[Fault, ...] = ()
     phases: Phases
-    expect: tuple[Expectation, ...] = ()
+    expect: tuple[Expected, ...] = ()
     verdicts: tuple[Foretold, ...] = ()
     """What the verdict will be, by release, where a known defect is to show; in order of time."""
 
@@ -58,6 +67,16 @@ class Experiment(Part):
             if number(one.since) <= version and one.coordinator in (None, self.coordinator)
         ]
         return told[-1] if told else None
+
+    @property
+    def bounds(self) -> tuple[Expectation, ...]:
+        """What is expected of rebalances."""
+        return tuple(one for one in self.expect if isinstance(one, Expectation))
+
+    @property
+    def owners(self) -> tuple[Ownership, ...]:
+        """What is expected of the owners of partitions."""
+        return tuple(one for one in self.expect if isinstance(one, Ownership))
 
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every member, in the file's order."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from scenarios.durations import format_ms
 from scenarios.faults import (
+    AddPartitions,
     BrokerFault,
     DuplicateInstance,
     GroupBounce,
@@ -35,6 +36,8 @@ def fault_checks(experiment: "Experiment") -> Iterator[Problem]:
                 yield from _brokers(experiment, fault, path)
             case RemoveMembers(group=name):
                 yield from unknown("group", name, groups, (*path, "group"))
+            case AddPartitions():
+                yield from _partitions(experiment, fault, path)
         if isinstance(fault, MemberAway):
             yield from _too_short(experiment, fault, path)
 
@@ -128,6 +131,24 @@ def _brokers(experiment: "Experiment", fault: BrokerFault, path: Path) -> Iterat
                         (*path, "brokers", j),
                         f"there is no broker {node}; choose from 1 to {experiment.cluster.brokers}",
                     )
+
+
+def _partitions(experiment: "Experiment", fault: AddPartitions, path: Path) -> Iterator[Problem]:
+    """Check that a topic grows: Kafka takes no partition away."""
+    there = {topic.name: topic.partitions for topic in experiment.workload.topics}
+    yield from unknown("topic", fault.topic, there, (*path, "topic"))
+    before = [
+        other.to
+        for other in experiment.faults
+        if isinstance(other, AddPartitions) and other.topic == fault.topic
+        if other.at_ms < fault.at_ms
+    ]
+    most = max([there.get(fault.topic, 0), *before])
+    if fault.to <= most:
+        yield Problem(
+            (*path, "to"),
+            f"topic '{fault.topic}' has {most} partitions by then; write {most + 1} or more",
+        )
 
 
 def _too_short(experiment: "Experiment", fault: MemberAway, path: Path) -> Iterator[Problem]:

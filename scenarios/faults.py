@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from scenarios.durations import DurationMs, PositiveMs
-from scenarios.fields import Flag, InstanceId, Name, Part
+from scenarios.fields import Flag, InstanceId, Name, Part, PositiveCount
 from scenarios.problems import shown
 from scenarios.targets import BrokerTarget, MemberTarget
 
@@ -112,6 +112,15 @@ class RemoveMembers(Timed):
     """Instance ids, known to the group or not; `all` are those that it has when the fault fires."""
 
 
+class AddPartitions(Timed):
+    """Gives a topic more partitions; whoever leads a group has to see it and to share them out."""
+
+    fault: Literal["topic.add-partitions"]
+    topic: str
+    to: PositiveCount
+    """How many it has then."""
+
+
 class BrokerFault(Timed):
     """What the faults that hit brokers have in common."""
 
@@ -156,6 +165,7 @@ Fault = Annotated[
     | MemberKill
     | DuplicateInstance
     | RemoveMembers
+    | AddPartitions
     | BrokerKill
     | BrokerStop
     | BrokerPause

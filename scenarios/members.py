@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from scenarios.model import Group, Kind, StaticMembers
+from scenarios.model import Client, Group, Kind, StaticMembers
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class MemberSpec:
     group: str
     kind: Kind
     instance_id: str | None
+    client: Client = "librdkafka"
 
 
 def members_of(group: Group) -> Iterator[MemberSpec]:
@@ -30,7 +31,7 @@ def members_of(group: Group) -> Iterator[MemberSpec]:
         for n in range(entry.count):
             if isinstance(entry, StaticMembers):
                 instance_id = entry.instance_id.replace("{n}", str(n))
-                yield MemberSpec(instance_id, group.name, "static", instance_id)
+                yield MemberSpec(instance_id, group.name, "static", instance_id, entry.client)
             else:
                 name = f"{group.name}-dynamic-{next(numbers)}"
-                yield MemberSpec(name, group.name, "dynamic", None)
+                yield MemberSpec(name, group.name, "dynamic", None, entry.client)

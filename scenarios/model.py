@@ -6,7 +6,7 @@ What a part alone can tell is checked here; what takes two parts is checked in `
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.durations import DurationMs, PositiveMs
 from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
@@ -15,6 +15,7 @@ from scenarios.releases import Coordinator
 from scenarios.stories import Story
 
 Kind = Literal["static", "dynamic"]
+Client = Literal["librdkafka", "java"]
 Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
 GroupStateName = Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"]
 Phase = Literal["formation", "impact", "recovery", "teardown"]
@@ -71,7 +72,15 @@ class Producer(Part):
     """Records a second."""
 
 
-class StaticMembers(Part):
+class _Members(Part):
+    """What members of both kinds have."""
+
+    client: Client = "librdkafka"
+    """Whose consumer they are. `java` is Kafka's own, of the brokers' release: a process each,
+    the VerifiableConsumer of Kafka's tools, which reads the group's first topic."""
+
+
+class StaticMembers(_Members):
     """Members with a group.instance.id (KIP-345), which is also their name."""
 
     kind: Literal["static"]
@@ -80,7 +89,7 @@ class StaticMembers(Part):
     """`{n}` stands for the number of the member, from 0."""
 
 
-class DynamicMembers(Part):
+class DynamicMembers(_Members):
     """Members without an instance id, named `<group>-dynamic-<n>`."""
 
     kind: Literal["dynamic"]
@@ -101,6 +110,8 @@ class Group(Part):
     max_poll_interval_ms: PositiveMs = 300_000
     """Also the rebalance timeout that the member asks for."""
     commit_interval_ms: PositiveMs = 5_000
+    metadata_max_age_ms: PositiveMs = 300_000
+    """How old what a member knows of its topics may be before it asks the brokers again."""
     members: Annotated[tuple[Members, ...], Field(min_length=1)]
 
 
@@ -194,12 +205,16 @@ Promise = Literal[
     "unknown_instance_is_refused",
 ]
 """The rules that KIP-345 promises, as `reference_coordinator` names them (`PROMISES`)."""
+Because = Literal[Promise, "unowned"]
+
+Number = Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]
 
 
 class Foretold(Part):
     """The verdict that a release with a known defect will have, told before it is run.
 
-    One that is to fail breaks one promise, in one group, and nothing else.
+    One that is to fail breaks one promise, in one group, and nothing else; or nothing is amiss but
+    that partitions belong to nobody (`unowned`).
     """
 
     since: Release
@@ -207,10 +222,10 @@ class Foretold(Part):
     coordinator: Coordinator | None = None
     """Only for a release with this coordinator; left out, for any."""
     verdict: Literal["pass", "fail"]
-    because: Promise | None = None
-    """The promise of KIP-345 that a `fail` must break."""
+    because: Because | None = None
+    """The promise of KIP-345 that a `fail` must break, or that partitions have no owner."""
     group: str | None = None
-    """Where it must."""
+    """Where it must. Left out with `unowned`, in any groups."""
 
 
 class Expectation(Part):
@@ -221,4 +236,26 @@ class Expectation(Part):
     """Left out, the whole run."""
     reason: Reason | None = None
     """Count those of one reason class alone."""
-    rebalances: Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]
+    rebalances: Number
+
+
+class Ownership(Part):
+    """How many partitions of a group's topics may belong to nobody when the run ends.
+
+    A partition belongs to whom the group's last assignment gives it.
+    """
+
+    group: str
+    unowned: Number
+
+
+def _what(value: object) -> str:
+    """Return what tells a tag: the name of the class."""
+    about_owners = "unowned" in value if isinstance(value, dict) else isinstance(value, Ownership)
+    return "Ownership" if about_owners else "Expectation"
+
+
+Expected = Annotated[
+    Annotated[Expectation, Tag("Expectation")] | Annotated[Ownership, Tag("Ownership")],
+    Discriminator(_what),
+]

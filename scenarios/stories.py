@@ -39,6 +39,9 @@ Story = Literal[
     "missed",
     "unstored",
     "locked_out",
+    "leader_returns",
+    "leader_misses",
+    "old_leader_returns",
 ]
 
 DELAY, SIZE = "group.initial.rebalance.delay.ms", "group.max.size"
@@ -88,6 +91,9 @@ NEEDS: Mapping[Story, Needs] = {
     "missed": Needs(session_ms=20_000),
     "unstored": Needs(session_ms=60_000, killed=True),
     "locked_out": Needs(session_ms=6_000, killed=True),
+    "leader_returns": Needs(session_ms=120_000),
+    "leader_misses": Needs(session_ms=120_000),
+    "old_leader_returns": Needs(session_ms=120_000),
 }
 
 

@@ -15,6 +15,7 @@ from chaos.clusters.interface import ClusterError
 from chaos.clusters.releases import release_of
 
 KAFKA = "org.apache.kafka:kafka_2.13"
+TOOLS = "org.apache.kafka:kafka-tools"
 
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[\w.+-]*)\.jar")
 
@@ -47,6 +48,18 @@ def from_maven(version: str) -> Distribution:
     return _checked(version, jars, f"{KAFKA}:{version} and {binding}")
 
 
+def tools(version: str, kafka_home: Path | None = None) -> Distribution:
+    """Return what a release's command line tools run on: their jar and the broker's.
+
+    Their own dependencies would bring Kafka Connect and its web server along. Raises ClusterError
+    as `from_maven` and `from_home` do.
+    """
+    if kafka_home is not None:
+        return from_home(kafka_home)
+    jars = _build(f"{TOOLS}:{version}", alone=True)
+    return Distribution(version, (*jars, *from_maven(version).jars))
+
+
 def from_home(kafka_home: Path) -> Distribution:
     """Return the jars of an unpacked Kafka (`kafka_home/libs`).
 
@@ -62,13 +75,16 @@ def from_home(kafka_home: Path) -> Distribution:
     return _checked(versions[0], jars, str(kafka_home / "libs"))
 
 
-def _build(coordinate: str) -> list[Path]:
-    """Return the jars in the local Maven repository, where they stay: `jgo.build` would link them
-    to a folder that it may make anew at each call, under the eyes of brokers that start from it.
-    """  # noqa: D205
+def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
+    """Return the jars, or that of the artifact `alone`, in the local Maven repository.
+
+    They stay there: `jgo.build` would link them to a folder that it may make anew at each call,
+    under the eyes of brokers that start from it.
+    """
     try:
         with _alone():
-            return [artifact.resolve() for artifact in jgo.resolve(coordinate)]
+            found = jgo.resolve(coordinate)  # what was asked for comes first
+            return [artifact.resolve() for artifact in (found[:1] if alone else found)]
     except OSError as error:  # requests' errors are OSErrors too
         raise ClusterError(
             f"{coordinate}: Maven Central cannot be reached, or the cache cannot be written"

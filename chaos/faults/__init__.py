@@ -6,6 +6,7 @@ It may import the control channel's client, the cluster's interface and releases
 the removal of members, and knows neither plan nor journal file.
 """
 
+from chaos.faults.add_partitions import AddPartitions
 from chaos.faults.broker_down import BrokerDown
 from chaos.faults.broker_pause import BrokerPause
 from chaos.faults.broker_probe import BrokerProbe
@@ -17,6 +18,7 @@ from chaos.faults.presence import Presence
 from chaos.faults.remove_members import RemoveMembers
 
 __all__ = [
+    "AddPartitions",
     "BrokerDown",
     "BrokerPause",
     "BrokerProbe",

@@ -91,7 +91,7 @@ def _reasons(verdict: Json) -> Iterator[str]:
             )
     for item in verdict["expectations_unmet"]:
         yield (
-            f"expected {item['expected']} rebalances of {item['group']} in {item['phase']}, "
+            f"expected {item['expected']} {item['what']} of {item['group']} in {item['phase']}, "
             f"observed {item['observed']}"
         )
     yield from verdict["unknown_because"]

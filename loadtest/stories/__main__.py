@@ -14,11 +14,12 @@ from random import Random
 from loadtest.stories.defects import DEFECTS
 from loadtest.stories.duplicates import DUPLICATES
 from loadtest.stories.group import Group, make_room
+from loadtest.stories.leaders import LEADERS
 from loadtest.stories.members import Unexpected
 from loadtest.stories.stories import STORIES
 from loadtest.wire import WireError
 
-TOLD = {story.__name__: story for story in (*STORIES, *DUPLICATES, *DEFECTS)}
+TOLD = {story.__name__: story for story in (*STORIES, *DUPLICATES, *DEFECTS, *LEADERS)}
 """All of them, by their names."""
 
 
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("names", nargs="+", choices=TOLD)
     given = parser.parse_args()
+    print("telling", *given.names, flush=True)  # from here on, nothing keeps it waiting
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
     if wrong := asyncio.run(tell(given.names, ports, given.seed)):
         print("groupquake:", "; ".join(wrong), flush=True)

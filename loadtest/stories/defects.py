@@ -55,7 +55,7 @@ async def resubscribed(group: Group) -> None:
     await beat(1, a, b)
     b.wire.cut()
     b = group.static("b")
-    b.metadata = subscription(b"more")
+    b.metadata = subscription(topics=("orders", "payments"))
     back = await begin(b.join(), 1)
     for _ in range(4):
         if await a.heartbeat(*LIVING) == REBALANCE_IN_PROGRESS:

@@ -5,16 +5,17 @@ A real client would not send most of it: requests of members that are fenced, go
 
 import asyncio
 import base64
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from loadtest.wire import Connection, Versions, negotiate
 from loadtest.wire.schemas import GROUP_APIS
+from reference_coordinator.assignors import Subscription
 
 HOST = "127.0.0.1"
-APIS = (*GROUP_APIS, "FIND_COORDINATOR")
+APIS = (*GROUP_APIS, "FIND_COORDINATOR", "METADATA")
 NONE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 16, 22, 25
 INVALID_SESSION_TIMEOUT, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND = 26, 27, 69
 MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
@@ -27,10 +28,9 @@ DAWDLE_S = 0.8
 """How long members that hear of a rebalance go on: longer than a timer of a broker may be late."""
 
 
-def subscription(user_data: bytes = b"") -> str:
+def subscription(user_data: bytes = b"", topics: tuple[str, ...] = ("orders",)) -> str:
     """Write a consumer's metadata; the Java coordinator chokes on what is none (seen on 4.3.0)."""
-    topics = b"\0\0\0\1\0\6orders"
-    return in_base64(b"\0\0" + topics + len(user_data).to_bytes(4, "big") + user_data)
+    return in_base64(Subscription(topics, user_data).encode(0))
 
 
 def in_base64(data: bytes) -> str:
@@ -83,11 +83,22 @@ class Member:
     rebalance_ms: int
     join_version: int = 9
     metadata: str = subscription()
+    reason: str | None = None
     member_id: str = ""
     generation: int = -1
     leader: str = ""
-    told: tuple[str, ...] = ()
+    members: tuple[Mapping[str, Any], ...] = ()
     skip_assignment: bool = False
+
+    @property
+    def leads(self) -> bool:
+        """Whether it was told that it leads the group."""
+        return bool(self.leader) and self.leader == self.member_id
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The ids of the members that it was told of."""
+        return tuple(member["memberId"] for member in self.members)
 
     async def join(self, *expect: int) -> None:
         """Join with the id it has; a member without any is given one, and joins again with it."""
@@ -101,6 +112,7 @@ class Member:
             groupInstanceId=self.instance,
             protocolType="consumer",
             protocols=[{"name": "range", "metadata": self.metadata}],
+            reason=self.reason,
         )
         error = answer["errorCode"]
         if error == MEMBER_ID_REQUIRED:
@@ -113,11 +125,11 @@ class Member:
             self.member_id, self.generation = answer["memberId"], answer["generationId"]
             self.leader = answer["leader"]
             self.skip_assignment = answer.get("skipAssignment", False)
-            self.told = tuple(member["memberId"] for member in answer["members"])
+            self.members = tuple(answer["members"])
 
     async def sync(self, expect: int = NONE, *, generation: int | None = None) -> str:
-        """Fetch the assignment; the leader gives everyone it was told of a share before."""
-        leads = self.leader == self.member_id and not self.skip_assignment
+        """Fetch the assignment (base64); the leader hands in everyone's before."""
+        assigns = self.leads and not self.skip_assignment
         answer = await self.wire.ask(
             "SYNC_GROUP",
             5,
@@ -125,12 +137,16 @@ class Member:
             protocolType="consumer",
             protocolName="range",
             assignments=[
-                {"memberId": member_id, "assignment": in_base64(f"share {number}".encode())}
-                for number, member_id in enumerate(self.told if leads else ())
+                {"memberId": member_id, "assignment": in_base64(share)}
+                for member_id, share in (self.shares() if assigns else {}).items()
             ],
         )
         self._check("sync", answer["errorCode"], expect)
-        return base64.b64decode(answer["assignment"]).decode()
+        return str(answer["assignment"])
+
+    def shares(self) -> dict[str, bytes]:
+        """Make up a share for everyone it was told of."""
+        return {member: f"share {number}".encode() for number, member in enumerate(self.told)}
 
     def _who(self, generation: int | None) -> dict[str, Any]:
         generation = self.generation if generation is None else generation
@@ -228,7 +244,7 @@ async def rejoin(*members: Member) -> None:
 
 async def share_out(*members: Member) -> None:
     """Let members sync, the leader last."""
-    followers = [member for member in members if member.leader != member.member_id]
+    followers = [member for member in members if not member.leads]
     waiting = [await begin(member.sync()) for member in followers]
     for member in members:
         if member not in followers:

@@ -67,7 +67,7 @@ class FakeCluster:
 
     Brokers in `immortal` survive whatever ends a broker, those in `lost` do not come back. Those in
     `lagging` are never in sync again, or not as the broker in `seen_lagging` knows it, and those in
-    `mute` know nothing.
+    `mute` know nothing. Those in `behind` know so few partitions of any topic.
     """
 
     def __init__(self, *logs: Path) -> None:
@@ -79,6 +79,8 @@ class FakeCluster:
         self.lost: set[int] = set()
         self.coordinates: dict[str, int] = {}
         self.leads: dict[tuple[str, int], int] = {}
+        self.topics: dict[str, int] = {"orders": 4}
+        self.behind: dict[int, int] = {}
         self.controls = 1
         self.answers_from_call = 1
         self.calls: list[tuple[str, int]] = []
@@ -145,6 +147,15 @@ class FakeCluster:
         if self.answers_from_call > 0:
             raise ChaosError("there is no active controller")
         return self.controls
+
+    def add_partitions(self, topic: str, to: int) -> None:
+        self.topics[topic] = to
+
+    def partitions(self, port: int, topic: str) -> int:
+        up = {broker.port: number for number, broker in self._by_id.items() if broker.is_up}
+        if up.get(port) in self.mute | {None}:
+            raise ChaosError(f"no broker answers at 127.0.0.1:{port}")
+        return self.behind.get(up[port], self.topics[topic])
 
     def in_sync(self, port: int) -> frozenset[int]:
         up = {number for number, broker in self._by_id.items() if broker.is_up}

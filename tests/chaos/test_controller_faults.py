@@ -14,6 +14,7 @@ from tests.chaos.run import GOOD
 KILL = "{fault: broker.kill, target: {coordinator-of: static}, at: 0s, down_for: 100ms}"
 LONG_STOP = "{fault: broker.stop, target: {brokers: [1, 3]}, at: 0s, down_for: 1m}"
 LONG_PAUSE = "{fault: broker.pause, target: controller, at: 0s, down_for: 1m}"
+GROW = "{fault: topic.add-partitions, topic: orders, to: 9, at: 0s}"
 REMOVE = "{fault: group.remove-members, group: static, instances: %s, at: 0s}"
 
 
@@ -31,6 +32,16 @@ def test_a_broker_fault_is_written_down_with_the_broker_that_had_the_role(run, e
     assert run.events("f1.1") == ["intent", "injected", "healed", "verified"]
     assert run.entries("verified")[0]["verified"] is True
     assert run.cluster.calls == [("kill", 3), ("start", 3)]
+
+
+def test_a_topic_that_grows_is_written_down_and_belongs_to_no_group(run, experiment):
+    assert run.of(experiment(GROW)) == GOOD
+    [intent] = run.entries("intent")
+    assert (intent["target"], intent["group"], intent["kind"]) == ("orders", None, "one-shot")
+    assert intent["args"] == {"topic": "orders", "to": 9}
+    assert run.events("f1.1") == ["intent", "injected", "verified"]
+    assert run.entries("verified")[0]["verified"] is True
+    assert run.cluster.topics == {"orders": 9}
 
 
 def test_a_broker_without_a_role_belongs_to_no_group(run, experiment):

@@ -44,6 +44,7 @@ def test_a_bounce_becomes_restarts_and_a_role_stays_a_role(experiment):
 RESTART = "{fault: member.restart, target: all, group: mixed, at: 1s, down_for: 2s, becomes: %s}"
 KILL = "{fault: member.kill, target: {names: [lone]}, at: 1s, down_for: 2s}"
 DUPLICATE = "{fault: member.duplicate-instance, target: {names: [lone]}, at: 1s, lasts: 1500ms}"
+GROW = "{fault: topic.add-partitions, topic: orders, to: 18, at: 1s}"
 REMOVE = "{fault: group.remove-members, group: static, instances: %s, at: 1s}"
 COORDINATOR = "{fault: broker.%s, target: {coordinator-of: mixed}, at: 1s, down_for: 5s}"
 PARTITION = "{fault: broker.restart, target: {partition-leader: orders/0}, at: 1s}"
@@ -86,6 +87,7 @@ CONTROLLER = "{fault: broker.pause, target: controller, at: 1s, down_for: 5s}"
             "coordinator-of: mixed",
             "start again after 5 s",
         ),
+        (GROW, {"topic": "orders", "to": 18}, "orders, to 18", "none"),
         (PARTITION, {}, "partition-leader: orders/0", "start again at once"),
         (NAMED, {"down_for_ms": 5000}, "broker-1, broker-3", "start again after 5 s"),
         (CONTROLLER, {"down_for_ms": 5000}, "controller", "resume after 5 s"),

@@ -6,12 +6,13 @@ from typing import get_args
 
 from loadtest.stories.defects import DEFECTS
 from loadtest.stories.duplicates import DUPLICATES
+from loadtest.stories.leaders import LEADERS
 from loadtest.stories.stories import STORIES
 from scenarios.stories import NEEDS, Story
 
 
 def test_an_experiment_may_name_every_story() -> None:
-    told = tuple(story.__name__ for story in (*STORIES, *DUPLICATES, *DEFECTS))
+    told = tuple(story.__name__ for story in (*STORIES, *DUPLICATES, *DEFECTS, *LEADERS))
     assert get_args(Story) == told == tuple(NEEDS)
 
 

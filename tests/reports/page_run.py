@@ -47,6 +47,10 @@ class MadeUpRun:
     handovers: list[Handover] = field(default_factory=list)
     holdings: list[Holding] = field(default_factory=list)
     expulsions: list[Expulsion] = field(default_factory=list)
+    assigned: list[Json] = field(default_factory=list)
+    owners: str = ""
+    said: dict[float, str] = field(default_factory=dict)
+    """What clients gave as their reasons, by when rebalances began."""
 
     @property
     def costs(self) -> Costs:
@@ -92,7 +96,7 @@ phases: {{impact: 20s, recovery: 5s}}
 expect:
   - {{group: static, phase: impact, rebalances: 0}}
   - {{group: dynamic, phase: impact, rebalances: {{min: {max(0, low)}, max: {high}}}}}
-"""
+{self.owners}"""
 
     def _collected(self) -> Collected:
         sides: dict[str, list[Json]] = {"observed": [], "expected": []}
@@ -100,7 +104,14 @@ expect:
             for side, rows in sides.items():
                 if row[f"{side}_started_ms"] is not None:
                     part = {name: row[f"{side}_{name}"] for name in BOTH}
-                    rows.append(part | {"group": row["group"], "duration_ms": REBALANCE_MS})
+                    rows.append(
+                        part
+                        | {
+                            "group": row["group"],
+                            "duration_ms": REBALANCE_MS,
+                            "client_reason": self.said.get(row[f"{side}_started_ms"]),
+                        }
+                    )
         span = {
             "first_ms": ZERO_MS + 3_000,
             "last_ms": self.recovery_ms + 5_000,
@@ -123,6 +134,7 @@ expect:
             member_lines=[],
             lives=self.lives,
             partitions={"static": 1, "dynamic": 1},
+            assigned=self.assigned,
             gaps=self.gaps,
         )
 

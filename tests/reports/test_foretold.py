@@ -2,7 +2,9 @@
 
 import pytest
 
+from reports.expectations import Shortfall
 from reports.foretold import told
+from reports.wording import UNOWNED
 from scenarios.model import Foretold
 
 FAIL = Foretold(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
@@ -10,14 +12,24 @@ PASS = Foretold(since="2.8.0", verdict="pass")
 BROKEN = {"g": ["return_is_stored"]}
 
 
-def came_true(foretold: Foretold, verdict: str, broken: dict[str, list[str]], *wrong: str) -> bool:
-    found = told(foretold, verdict, broken, wrong)
+def short(group: str, what: str = "rebalances") -> Shortfall:
+    return Shortfall(group, "the end", what, "0", 2)
+
+
+def came_true(
+    foretold: Foretold,
+    verdict: str,
+    broken: dict[str, list[str]],
+    *proven: str,
+    unmet: tuple[Shortfall, ...] = (),
+) -> bool:
+    found = told(foretold, verdict, broken, proven, unmet)
     assert found is not None
     return bool(found["came_true"])
 
 
 def test_nothing_was_foretold() -> None:
-    assert told(None, "fail", BROKEN, ["g"]) is None
+    assert told(None, "fail", BROKEN, ["g"], ()) is None
 
 
 def test_a_pass_is_a_pass() -> None:
@@ -28,6 +40,26 @@ def test_a_pass_is_a_pass() -> None:
 
 def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
     assert came_true(FAIL, "fail", BROKEN, "g", "g")
+    assert came_true(FAIL, "fail", BROKEN, unmet=(short("g"),))
+    assert not came_true(FAIL, "fail", BROKEN, "g", unmet=(short("other"),))
+
+
+@pytest.mark.parametrize(
+    ("proven", "unmet", "somewhere", "there"),
+    [
+        ((), (short("g", UNOWNED),), True, True),
+        ((), (short("other", UNOWNED),), True, False),
+        ((), (short("g", UNOWNED), short("g")), False, False),
+        (("g",), (short("g", UNOWNED),), False, False),
+    ],
+)
+def test_a_fail_for_partitions_without_owner(
+    proven: tuple[str, ...], unmet: tuple[Shortfall, ...], somewhere: bool, there: bool
+) -> None:
+    foretold = Foretold(since="2.8.0", verdict="fail", because="unowned")
+    assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is somewhere
+    foretold = foretold.model_copy(update={"group": "g"})
+    assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is there
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_an_unmet_expectation_alone_is_told_apart_from_wrong_brokers(tmp_path):
 
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
-    data = Collected([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [])
+    data = Collected([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [], [])
     judged = judge(run, data, [], None)
     costs.add(judged, Costs(), run, [])
     empty = Page(page.render(run, judged, data, Scenes((), (), {}), Costs()))

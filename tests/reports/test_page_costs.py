@@ -184,7 +184,8 @@ def mixed(tmp_path):
     )
     rows = [
         {"group": "mixed", "started_ms": IMPACT_MS + 1000 * at, "reason": "leave",
-         "member_id": cause, "generation": at, "duration_ms": 500.0}
+         "member_id": cause, "generation": at, "duration_ms": 500.0,
+         "client_reason": None}
         for at, cause in ((1, "d-1"), (2, "s-1"), (3, "d-1, s-1"), (4, ", "))
     ]  # fmt: skip
     fault = {"name": "member.restart", "injected_at_ms": IMPACT_MS, "group": "mixed"}

@@ -130,3 +130,13 @@ def test_anchors_and_merges_are_fine_and_found_again(
     assert problems(text.replace("phases:", again.replace("30s", "30"))) == [
         "22: faults.2.at: 30 has no unit; write 30s for seconds or 30ms"
     ]
+
+
+def test_java_members_read_one_topic(small: str, problems: Problems) -> None:
+    text = small.replace("{kind: static", "{client: java, kind: static")
+    more = text.replace("  producers:", "    - {name: more}\n  producers:")
+    (line,) = problems(more.replace("topics: [orders]", "topics: [orders, more]"))
+    assert line == (
+        "16: workload.groups.0.members.0.client: java reads one topic, and group 'payments' has 2; "
+        "give it one, or leave out client"
+    )

@@ -128,6 +128,8 @@ FAULTS = """\
   - {fault: broker.stop, target: {partition-leader: orders/0}, at: 1s, down_for: 2s}
   - {fault: broker.pause, target: controller, at: 1s, down_for: 2s}
   - {fault: broker.restart, target: {brokers: [1, 2]}, at: 1s}
+  - {fault: topic.add-partitions, topic: orders, to: 6, at: 1s}
+  - {fault: topic.add-partitions, topic: orders, to: 7, at: 2s}
 phases:"""
 
 
@@ -135,5 +137,5 @@ def test_every_fault_is_dumped_and_loaded_again(
     small: str, load_text: Callable[[str], Experiment]
 ) -> None:
     experiment = load_text(small.replace("phases:", FAULTS))
-    assert len(experiment.faults) == 12
+    assert len(experiment.faults) == 14
     assert load_text(experiment.dump()) == experiment

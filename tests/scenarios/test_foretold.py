@@ -85,4 +85,6 @@ def test_entries_are_in_order(problems: Callable[[str], list[str]], small: str) 
 @pytest.mark.parametrize("name", names())
 def test_whatever_is_held_to_the_proposal_foretells_what_comes_of_it(name: str) -> None:
     experiment = named(name)
-    assert bool(experiment.verdicts) == (experiment.judge == "kip-345")
+    broken = {told.because for told in experiment.verdicts} - {None, "unowned"}
+    assert experiment.verdicts or experiment.judge == "release"
+    assert experiment.judge == "kip-345" or not broken

@@ -77,9 +77,9 @@ def test_the_documented_keys() -> None:
         "Topic": "name partitions replication_factor",
         "Producer": "topic rate",
         "Group": "name topics assignor session_timeout heartbeat_interval max_poll_interval "
-        "commit_interval members",
-        "StaticMembers": "kind count instance_id",
-        "DynamicMembers": "kind count",
+        "commit_interval metadata_max_age members",
+        "StaticMembers": "client kind count instance_id",
+        "DynamicMembers": "client kind count",
         "SteadyState": "within probes",
         "GroupMembersProbe": "name probe group tolerance",
         "MemberRestart": "fault at target group allow_empty down_for becomes",
@@ -87,6 +87,7 @@ def test_the_documented_keys() -> None:
         "MemberKill": "fault at target group allow_empty down_for",
         "DuplicateInstance": "fault at target group allow_empty lasts",
         "RemoveMembers": "fault at group instances",
+        "AddPartitions": "fault at topic to",
         "BrokerKill": "fault at target down_for",
         "BrokerStop": "fault at target down_for",
         "BrokerPause": "fault at target down_for",
@@ -99,6 +100,7 @@ def test_the_documented_keys() -> None:
         "Brokers": "brokers",
         "Phases": "impact recovery",
         "Expectation": "group phase reason rebalances",
+        "Ownership": "group unowned",
         "Range": "min max",
     }.items():
         assert list(defs[part]["properties"]) == keys.split()

@@ -96,6 +96,18 @@ def test_maven_gives_each_library_once_and_kafkas_own_choice_first(
 
 
 @pytest.mark.cluster
+def test_the_tools_run_on_the_jars_of_the_broker() -> None:
+    tool, *others = jars.tools("4.3.0").jars
+    assert tool.name == "kafka-tools-4.3.0.jar"
+    assert tuple(others) == jars.from_maven("4.3.0").jars
+
+
+def test_the_tools_of_an_unpacked_kafka_are_in_it(tmp_path: Path) -> None:
+    home = unpacked(tmp_path, *LIBS, "kafka-tools-4.3.0.jar")
+    assert jars.tools("4.3.0", home) == jars.from_home(home)
+
+
+@pytest.mark.cluster
 def test_a_release_that_does_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JGO_CACHE_DIR", str(tmp_path))
     with pytest.raises(ClusterError, match=r"kafka_2\.13:4\.99\.0: not found .* check the Kafka"):

@@ -1,0 +1,176 @@
+"""One group member that is a process of its own: the Java consumer of Kafka's tools.
+
+The VerifiableConsumer prints what it sees as JSON lines; they go to `members/<name>.log` beside the
+history, and from there on this is a member as any other. SIGTERM closes it cleanly.
+"""
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import gevent
+from gevent import subprocess
+
+from loadtest.errors import LoadtestError
+from loadtest.history import History
+from loadtest.reporting import Report
+from loadtest.roster import MemberConfig
+from loadtest.settings import JAVA_COMMAND, java_options, java_properties
+from loadtest.tether import tethered
+
+CLOSE_S = 15.0
+
+
+class JavaMember:
+    """One name in one group; it may come and go for as long as a run lasts.
+
+    It does what `Member` does, and is used by one greenlet at a time as well. A `client.id` of its
+    name tells it from others in the brokers' logs.
+    """
+
+    def __init__(
+        self,
+        config: MemberConfig,
+        bootstrap: str,
+        history: History,
+        report_as: Callable[[str], Report],
+    ) -> None:
+        self.state = "stopped"
+        self.joins = 0
+        self._bootstrap = bootstrap
+        self._history = history
+        self._report_as = report_as
+        self._process: subprocess.Popen[bytes] | None = None
+        self._partitions: set[str] = set()
+        self._began = 0.0
+        self._identify(config)
+
+    def _identify(self, config: MemberConfig) -> None:
+        self.config = config
+        self._report = self._report_as(config.kind.upper())
+        self._tell = partial(
+            self._history.write, member=config.name, group=config.group, kind=config.kind
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return the row that the control channel's `members` gives; no member id is told."""
+        return {
+            "name": self.config.name,
+            "group": self.config.group,
+            "kind": self.config.kind,
+            "instance_id": self.config.instance_id,
+            "state": self.state,
+            "member_id": None,
+            "partitions": sorted(self._partitions),
+            "joins": self.joins,
+        }
+
+    def become(self, instance_id: str | None) -> None:
+        """Be static under this instance id from the next `open` on, or dynamic if it is None.
+
+        Raises LoadtestError while its process is up, unless it has that identity.
+        """
+        if instance_id == self.config.instance_id:
+            return
+        if self._process is not None:
+            raise LoadtestError(f"{self.config.name!r} is up; stop or kill it before")
+        self._identify(self.config.under(instance_id))
+
+    def open(self) -> None:
+        """Start its process, if there is none. Raises LoadtestError if it cannot be started."""
+        if self._process is not None:
+            return
+        if self._history.path is None:
+            raise LoadtestError("a Java member needs a --history, beside which its command stands")
+        folder = self._history.path.parent
+        try:
+            command = self._command(folder)
+            log = (folder / "members" / f"{self.config.name}.log").open("ab")
+            self._process = subprocess.Popen(
+                [*tethered(signal.SIGKILL, command[0]), *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is the runner's to handle
+            )
+        except (OSError, ValueError) as error:
+            raise LoadtestError(f"{self.config.name!r} cannot be started: {error}") from error
+        self.state, self._began = "starting", time.perf_counter()
+        self._tell("created", instance_id=self.config.instance_id)
+        self._reader = gevent.spawn(self._read, self._process.stdout, log)
+
+    def _command(self, folder: Path) -> list[str]:
+        """Write down its settings, and return the command line."""
+        (folder / "members").mkdir(exist_ok=True)
+        properties = folder / "members" / f"{self.config.name}.properties"
+        properties.write_text(java_properties(self.config))
+        command: list[str] = json.loads((folder / JAVA_COMMAND).read_text())
+        return [*command, *java_options(self.config, self._bootstrap, properties)]
+
+    def _read(self, lines: IO[bytes], log: IO[bytes]) -> None:
+        with lines, log:
+            for line in lines:
+                log.write(line)
+                log.flush()
+                with suppress(ValueError):  # what the JVM itself has to say
+                    self._take(json.loads(line))
+
+    def _take(self, said: dict[str, Any]) -> None:
+        named = [f"{one['topic']}-{one['partition']}" for one in said.get("partitions", ())]
+        match said.get("name"):
+            case "partitions_assigned":
+                self._partitions |= {*named}
+                self.joins += 1
+                self.state = "joined"
+                self._tell("assigned", partitions=sorted(named))
+                if self._began:
+                    self._report("join", (time.perf_counter() - self._began) * 1000)
+                    self._began = 0.0
+            case "partitions_revoked":
+                self._partitions -= {*named}
+                self._tell("revoked", partitions=sorted(named))
+
+    def turn(self) -> None:
+        """Notice that its process has ended by itself, as one does that was fenced."""
+        if self._process is None or (code := self._process.poll()) is None:
+            return
+        self._tell("error", error=f"its process has ended by itself, exit code {code}")
+        self._report("error", None, error=f"exit code {code}")
+        self._end("killed", "failed")
+
+    def close(self) -> None:
+        """Let it close cleanly, if it is up: a dynamic one leaves, a static one says nothing."""
+        if self._process is None:
+            self.state = "stopped"
+            return
+        self._tell("closing")
+        began = time.perf_counter()
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(CLOSE_S)
+        self._end("closed", "stopped", took_ms=round((time.perf_counter() - began) * 1000, 1))
+
+    def kill(self) -> None:
+        """End it as a crash does. Raises LoadtestError if it is not up."""
+        if self._process is None:
+            raise LoadtestError(
+                f"{self.config.name!r} is {self.state} and has no process to kill; start it first"
+            )
+        self._end("killed", "killed")
+
+    def _end(self, event: str, state: str, **more: Any) -> None:
+        """See to it that the process is gone; tell what it had until then."""
+        assert self._process is not None, "whoever calls knows"
+        with suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        self._process = None
+        had, self._partitions = sorted(self._partitions), set()
+        self.state = state
+        self._tell(event, partitions=had, **more)
