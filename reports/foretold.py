@@ -21,8 +21,8 @@ def told(
 
     `broken` are the promises that are broken, by group; in the groups `proven` something is proven
     to be wrong, `unmet` are the counts that prove something. A fail counts if it breaks the promise
-    that is named, in the group that is named, and all that is wrong is wrong there; or if all that
-    is wrong is that partitions have no owner, where that is foretold.
+    that is named, in the group that is named, and all that is wrong is wrong there; or, where that
+    is foretold, if nothing is wrong but in groups whose partitions have no owner.
     """
     if foretold is None:
         return None
@@ -30,8 +30,9 @@ def told(
     if foretold.verdict == "fail":
         short = {item.group for item in unmet}
         if foretold.because == "unowned":
-            alone = not proven and all(item.what == UNOWNED for item in unmet)
-            came_true = came_true and alone and foretold.group in (None, *short)
+            ownerless = {item.group for item in unmet if item.what == UNOWNED}
+            where = ownerless if foretold.group is None else {foretold.group}
+            came_true = came_true and not proven and short == ownerless == where
         else:
             named = broken.get(foretold.group or "", ()) == [foretold.because]
             came_true = came_true and named and {*proven, *short} == {foretold.group}

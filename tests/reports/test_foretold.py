@@ -49,7 +49,9 @@ def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
     [
         ((), (short("g", UNOWNED),), True, True),
         ((), (short("other", UNOWNED),), True, False),
-        ((), (short("g", UNOWNED), short("g")), False, False),
+        ((), (short("g", UNOWNED), short("g")), True, True),
+        ((), (short("g", UNOWNED), short("other")), False, False),
+        ((), (short("g", UNOWNED), short("other", UNOWNED)), True, False),
         (("g",), (short("g", UNOWNED),), False, False),
     ],
 )
