@@ -39,16 +39,13 @@ def forget_instance(turn: Turn, instance_id: str | None) -> None:
 
 def update_member(turn: Turn, event: JoinReceived, member: Member) -> None:
     """Adopt what a member's new join says, and park the join."""
-    updated = changed(member, protocols=event.protocols, join=event.request)
+    fields: dict[str, object] = {"protocols": event.protocols, "join": event.request}
     if turn.profile.joins_update_timeouts:
-        updated = changed(
-            updated,
-            rebalance_timeout_ms=event.rebalance_timeout_ms,
-            session_timeout_ms=event.session_timeout_ms,
-        )
+        fields["rebalance_timeout_ms"] = event.rebalance_timeout_ms
+        fields["session_timeout_ms"] = event.session_timeout_ms
     if turn.profile.describes_latest_client:
-        updated = changed(updated, client_id=event.client_id, client_host=event.client_host)
-    turn.put(updated)
+        fields["client_id"], fields["client_host"] = event.client_id, event.client_host
+    turn.put(changed(member, **fields))
 
 
 def received_sync(turn: Turn, member_id: str) -> None:
@@ -78,7 +75,7 @@ def swap_member(turn: Turn, old: Member, new_id: str) -> Member:
     newcomer = changed(old, member_id=new_id, join=None, sync=None, is_new=is_new)
     instance = old.group_instance_id or ""
     turn.change(
-        members=group.members.without(old.member_id).put(newcomer),
+        members=group.members.swapped(old.member_id, newcomer),
         static_ids={**group.static_ids, instance: new_id},
         leader=new_id if group.leader == old.member_id else group.leader,
         open_leaders=frozenset(
