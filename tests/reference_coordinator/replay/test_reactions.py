@@ -160,3 +160,12 @@ def test_coordinators_look_at_nothing_else(coordinator: Step, state: State) -> N
                 ):
                     told = effects_of(coordinator, one, early)
                     assert told == effects_of(coordinator, other, late)
+
+
+def test_a_dynamic_member_that_changed_is_looked_at_anew() -> None:
+    known, coordinator = Reactions(), Counted()
+    for number, session_ms in enumerate((SESSION_MS, 2 * SESSION_MS)):
+        dynamic = replace(B, session_timeout_ms=session_ms)
+        asked = heartbeat(number, "b-1", None)
+        ((_, after_ms),) = known.to(group(A, dynamic), asked, coordinator, NEWEST) or ()
+        assert after_ms == session_ms
