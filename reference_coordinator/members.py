@@ -39,13 +39,18 @@ def forget_instance(turn: Turn, instance_id: str | None) -> None:
 
 def update_member(turn: Turn, event: JoinReceived, member: Member) -> None:
     """Adopt what a member's new join says, and park the join."""
+    turn.put(changed(member, **said_by(turn, event)))
+
+
+def said_by(turn: Turn, event: JoinReceived) -> dict[str, object]:
+    """Return what a member's new join says of it, the join itself included, by its fields."""
     fields: dict[str, object] = {"protocols": event.protocols, "join": event.request}
     if turn.profile.joins_update_timeouts:
         fields["rebalance_timeout_ms"] = event.rebalance_timeout_ms
         fields["session_timeout_ms"] = event.session_timeout_ms
     if turn.profile.describes_latest_client:
         fields["client_id"], fields["client_host"] = event.client_id, event.client_host
-    turn.put(changed(member, **fields))
+    return fields
 
 
 def received_sync(turn: Turn, member_id: str) -> None:
@@ -64,15 +69,19 @@ def remove_pending(turn: Turn, member_id: str) -> None:
         turn.disarm(TimerKind.SESSION, member_id)
 
 
-def swap_member(turn: Turn, old: Member, new_id: str) -> Member:
-    """Put a static member's other id in the place of its old one; fence requests of the old."""
+def swap_member(turn: Turn, old: Member, new_id: str, **fields: object) -> Member:
+    """Put a static member's other id in the place of its old one; fence requests of the old.
+
+    `fields` are what else is new of it.
+    """
     group = turn.group
     if old.join is not None:
         turn.answer(old.join, refuse(old.member_id, Error.FENCED_INSTANCE_ID))
     if old.sync is not None:
         turn.answer(old.sync, SyncAnswer(Error.FENCED_INSTANCE_ID))
     is_new = old.is_new and turn.profile.replaced_newcomer_stays_new
-    newcomer = changed(old, member_id=new_id, join=None, sync=None, is_new=is_new)
+    alone = {"member_id": new_id, "join": None, "sync": None, "is_new": is_new}
+    newcomer = changed(old, **{**alone, **fields})
     instance = old.group_instance_id or ""
     turn.change(
         members=group.members.swapped(old.member_id, newcomer),

@@ -85,13 +85,37 @@ def in_order(
     """
     world, queue = world.fork(), Queue(stretch)
     for steps in range(1, len(stretch) + world.tolerance.search + 1):
+        if not queue.left and _is_quiet(world, until_ms):
+            return world, steps
         option, cutoff = _likeliest(world, queue, until_ms, hints)
-        if option is None or blocked(world, option, "") or world.take(option, cutoff):
+        if option is None or blocked(world, option, ""):
+            break
+        if not _left_no_trace(world, option, cutoff) and world.take(option, cutoff):
             break
         if option.cause is None and not queue.left:
             return world, steps
         queue.remove(option)
     return None, 0
+
+
+def _is_quiet(world: World, until_ms: float) -> bool:
+    """Tell whether nothing is under way that may go on by itself, or that should have."""
+    return not (world.writes or world.parked or world.may_run_out(until_ms))
+
+
+def _left_no_trace(world: World, option: Candidate, cutoff: float) -> bool:
+    """Let a right request happen that has no effect but on timers; else nothing has happened."""
+    seen, latest_ms = option.cause, option.latest_ms
+    if not isinstance(seen, Observed) or world.overtaken or option.at_ms > cutoff:
+        return False
+    if not -world.tolerance.early <= seen.answered_ms - latest_ms <= world.tolerance.reply:
+        return False
+    timers = world.reactions.to(world.group, seen, world.step, world.profile)
+    if timers is None:
+        return False
+    _pass(world, option, timers)
+    world.yields.answered.append(seen.id)
+    return True
 
 
 class Queue:
@@ -130,6 +154,8 @@ def _likeliest(
     first = queue.left[-1] if queue.left else None
     if first is not None and _comes_first(world, first):
         cutoff = queue.latest_ms
+        if not world.writes and not world.may_run_out(cutoff):
+            return first, cutoff
         due = internal(world, cutoff, hints)
         if not due:
             return first, cutoff

@@ -167,7 +167,7 @@ class World:
         if self.group is before:  # then search tries no other place for it; see `search.explain`
             self.latest_ms = candidate.latest_ms
         else:
-            forget_strangers(self.timers, before, self.group)
+            forget_strangers(self.timers, before, self.group, event)
             self.yields.said += [
                 Said(line, subject, self.now_ms, candidate.earliest_ms, candidate.latest_ms)
                 for line, subject in said(before, self.group, event)
