@@ -39,16 +39,18 @@ def forget_instance(turn: Turn, instance_id: str | None) -> None:
 
 def update_member(turn: Turn, event: JoinReceived, member: Member) -> None:
     """Adopt what a member's new join says, and park the join."""
-    updated = changed(member, protocols=event.protocols, join=event.request)
+    turn.put(changed(member, **said_by(turn, event)))
+
+
+def said_by(turn: Turn, event: JoinReceived) -> dict[str, object]:
+    """Return what a member's new join says of it, the join itself included, by its fields."""
+    fields: dict[str, object] = {"protocols": event.protocols, "join": event.request}
     if turn.profile.joins_update_timeouts:
-        updated = changed(
-            updated,
-            rebalance_timeout_ms=event.rebalance_timeout_ms,
-            session_timeout_ms=event.session_timeout_ms,
-        )
+        fields["rebalance_timeout_ms"] = event.rebalance_timeout_ms
+        fields["session_timeout_ms"] = event.session_timeout_ms
     if turn.profile.describes_latest_client:
-        updated = changed(updated, client_id=event.client_id, client_host=event.client_host)
-    turn.put(updated)
+        fields["client_id"], fields["client_host"] = event.client_id, event.client_host
+    return fields
 
 
 def received_sync(turn: Turn, member_id: str) -> None:
@@ -67,18 +69,22 @@ def remove_pending(turn: Turn, member_id: str) -> None:
         turn.disarm(TimerKind.SESSION, member_id)
 
 
-def swap_member(turn: Turn, old: Member, new_id: str) -> Member:
-    """Put a static member's other id in the place of its old one; fence requests of the old."""
+def swap_member(turn: Turn, old: Member, new_id: str, **fields: object) -> Member:
+    """Put a static member's other id in the place of its old one; fence requests of the old.
+
+    `fields` are what else is new of it.
+    """
     group = turn.group
     if old.join is not None:
         turn.answer(old.join, refuse(old.member_id, Error.FENCED_INSTANCE_ID))
     if old.sync is not None:
         turn.answer(old.sync, SyncAnswer(Error.FENCED_INSTANCE_ID))
     is_new = old.is_new and turn.profile.replaced_newcomer_stays_new
-    newcomer = changed(old, member_id=new_id, join=None, sync=None, is_new=is_new)
+    alone = {"member_id": new_id, "join": None, "sync": None, "is_new": is_new}
+    newcomer = changed(old, **{**alone, **fields})
     instance = old.group_instance_id or ""
     turn.change(
-        members=group.members.without(old.member_id).put(newcomer),
+        members=group.members.swapped(old.member_id, newcomer),
         static_ids={**group.static_ids, instance: new_id},
         leader=new_id if group.leader == old.member_id else group.leader,
         open_leaders=frozenset(

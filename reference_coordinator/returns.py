@@ -6,9 +6,10 @@ group (KIP-345).
 
 from dataclasses import replace
 
+from reference_coordinator.changing import changed
 from reference_coordinator.effects import Reason
 from reference_coordinator.events import JoinReceived
-from reference_coordinator.members import swap_member, update_member
+from reference_coordinator.members import said_by, swap_member
 from reference_coordinator.reasons import wants_rebalance
 from reference_coordinator.rebalance import (
     allowed_protocols,
@@ -33,10 +34,9 @@ def replace_static(turn: Turn, event: JoinReceived, old: Member, new_id: str) ->
     PreparingRebalance: the join counts for the rebalance under way.
     """
     leader_before, state = turn.group.leader, turn.group.state
-    newcomer = swap_member(turn, old, new_id)
+    newcomer = swap_member(turn, old, new_id, **said_by(turn, event))
     # As in Kafka, the first session still runs with the old timeout.
-    turn.keep_alive(newcomer)
-    update_member(turn, event, newcomer)
+    turn.keep_alive(changed(newcomer, session_timeout_ms=old.session_timeout_ms))
     if turn.profile.every_return_is_stored and state is not State.STABLE:
         store_new_id(turn, old.member_id, new_id)
     if state is State.PREPARING_REBALANCE:

@@ -57,6 +57,13 @@ class Members(Mapping[str, "Member"]):
         """Take a member out, if it is there."""
         return self._changed(member_id, None)
 
+    def swapped(self, old_id: str, member: "Member") -> "Members":
+        """Take a member out that is there, and add one of another id."""
+        by_id = self._by_id.copy()
+        before = by_id.pop(old_id)
+        by_id[member.member_id] = member
+        return self._counted(by_id, before, member)
+
     def each(self, change: Callable[["Member"], "Member"]) -> "Members":
         """Change every member, by the same id."""
         return Members.of(map(change, self._by_id.values()))
@@ -70,12 +77,22 @@ class Members(Mapping[str, "Member"]):
             del by_id[member_id]
         else:
             by_id[member_id] = after
+        return self._counted(by_id, before, after)
+
+    def _counted(
+        self, by_id: dict[str, "Member"], before: "Member | None", after: "Member | None"
+    ) -> "Members":
         return Members(
             by_id,
             _recounted(self._preferences, before, after, _preference),
             _recounted(self._timeouts, before, after, _timeout),
             self.awaiting - _waits(before) + _waits(after),
         )
+
+    @property
+    def by_id(self) -> Mapping[str, "Member"]:
+        """The same as a plain map, for who looks many up."""
+        return self._by_id
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -155,7 +172,7 @@ def _waits(member: "Member | None") -> bool:
 
 
 def _preference(member: "Member") -> tuple[str, ...]:
-    return tuple(name for name, _ in member.protocols)
+    return tuple([name for name, _ in member.protocols])
 
 
 def _timeout(member: "Member") -> int:

@@ -53,7 +53,12 @@ NO_CHOICES = Choices()
 
 
 class Step(Protocol):
-    """The form of `step`, and of coordinators that break a rule of it."""
+    """The form of `step`, and of coordinators that break a rule of it.
+
+    A Heartbeat or an OffsetCommit that leaves the group as it is looks only at what the group is
+    (service, existence, state, generation), at its own member, and at the owner of its instance;
+    its time is where deadlines are counted from. `replay.reactions` relies on that.
+    """
 
     __name__: str
 

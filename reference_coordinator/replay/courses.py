@@ -15,12 +15,12 @@ from itertools import combinations, count
 from reference_coordinator.effects import Answer, Arm
 from reference_coordinator.errors import Error
 from reference_coordinator.events import Choices
-from reference_coordinator.replay.candidates import Candidate
+from reference_coordinator.replay.candidates import Candidate, next_if_any_ms
 from reference_coordinator.replay.evidence import LEAVE_NO_TRACE, Observed
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.likeness import alike, holds, widen
-from reference_coordinator.replay.ordered import went_straight_on
-from reference_coordinator.replay.search import Search, explain, explanations, next_ms
+from reference_coordinator.replay.ordered import straight_on
+from reference_coordinator.replay.search import Search, explain, explanations
 from reference_coordinator.replay.wire import event_of
 from reference_coordinator.replay.world import World
 
@@ -39,12 +39,14 @@ def explain_part(
     that has not, which is the smaller place to look for what is wrong. Requests without response
     act when they were sent.
     """
-    way = next(_ways(world, part, until_ms))
+    if world.lost or has_lost(part):
+        way = next(_ways(world, part, until_ms))
+        world, part = way.world, way.part
     if until_ms is not None:
-        search = explain(way.world, way.part, until_ms, hints, excuse)
+        search = explain(world, part, until_ms, hints, excuse)
         if search.world is not None:
             return search
-    return explain(way.world, way.part, float("-inf"), hints, excuse)
+    return explain(world, part, float("-inf"), hints, excuse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,8 @@ class Courses:
 
     def _go_on(self, world: World, index: int) -> None:
         """Add the ways to explain a stretch from a world."""
-        until_ms = next_ms(self.parts, index)
-        while index < self.last and went_straight_on(world, self.parts[index], until_ms):
-            index += 1
-            until_ms = next_ms(self.parts, index)
+        index = straight_on(world, self.parts, index, self.last)
+        until_ms = next_if_any_ms(self.parts, index)
         known = self.known.setdefault(index, [])
         if any(_same_lost(other, world) and holds(other, world) for other in known):
             return
@@ -137,7 +137,7 @@ def _is_impossible(
     """Tell whether it is found out in so many steps that there is no explanation."""
     worlds = [world]
     for index in indices:
-        until_ms, after = next_ms(parts, index), list[World]()
+        until_ms, after = next_if_any_ms(parts, index), list[World]()
         for each in worlds:
             for way in _ways(each, parts[index], until_ms):
                 if _is_idle(way, until_ms):

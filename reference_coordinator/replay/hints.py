@@ -7,6 +7,7 @@ checked against the answers, and the line itself against the expected timeline.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from reference_coordinator.errors import Error
 from reference_coordinator.events import Timer, TimerKind
@@ -140,7 +141,7 @@ def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
     """
     placed: list[Observed] = []
     last: dict[str, Observed] = {}
-    for seen in sorted(requests, key=lambda seen: (seen.connection, seen.serial)):
+    for seen in sorted(requests, key=attrgetter("connection", "serial")):
         at_ms = hints.of_request(seen) if hints.by_key else None
         item = seen
         if at_ms is not None:
@@ -162,7 +163,7 @@ def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
             )
         last[seen.connection] = item
         placed.append(item)
-    return sorted(placed, key=lambda seen: seen.at_ms)
+    return sorted(placed, key=attrgetter("at_ms"))
 
 
 def _crosses(before: Observed, item: Observed) -> bool:

@@ -35,6 +35,8 @@ def options_of(
 
 def _at_the_end(world: World, until_ms: float, hints: Hints) -> tuple[Iterator[Candidate], float]:
     due = [c for c in internal(world, until_ms, hints) if c.earliest_ms < until_ms]
+    if not due and not world.overtaken:
+        return iter((Candidate(until_ms, float("-inf"), until_ms, None),)), until_ms
     due.sort(key=lambda c: c.at_ms)
     if all(c.latest_ms >= until_ms for c in due):
         # what may also happen later is tried here only where an answer asks for it
@@ -77,7 +79,7 @@ def blocked(world: World, option: Candidate, excuse: str) -> Mismatch | None:
     A broker takes no other request from its connection before that. A write that lets requests go
     on shows by itself what is wrong with their answers.
     """
-    if isinstance(option.cause, str):
+    if isinstance(option.cause, str) or not world.parked:
         return None
     connection = option.cause.connection if isinstance(option.cause, Observed) else None
     for seen in world.answered_before(option.earliest_ms, connection):

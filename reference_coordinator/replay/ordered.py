@@ -5,11 +5,12 @@ Nearly all of a file is explained by it. Where it is not, `search` finds out wha
 
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import attrgetter
 
-from reference_coordinator.effects import Answer, Effect
+from reference_coordinator.effects import Disarm
 from reference_coordinator.events import Timer
-from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.evidence import LEAVE_NO_TRACE, Observed
+from reference_coordinator.replay.candidates import Candidate, Due, next_ms
+from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.options import (
     blocked,
@@ -17,56 +18,62 @@ from reference_coordinator.replay.options import (
     likely_ms,
     options_of,
 )
-from reference_coordinator.replay.wire import answer_of, event_of
-from reference_coordinator.replay.world import NO_CHOICES, World
+from reference_coordinator.replay.reactions import Timers
+from reference_coordinator.replay.world import World
+
+_BY_TIME = attrgetter("earliest_ms", "at_ms")
+_LIKELIEST = attrgetter("at_ms", "earliest_ms")
 
 
-def went_straight_on(world: World, part: Sequence[Candidate], until_ms: float | None) -> bool:
-    """Take a stretch of right requests that leave no trace, if nothing else could happen meanwhile.
+def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, last: int) -> int:
+    """Take stretches of right requests that leave no trace, while nothing else could happen.
 
-    Not needed for the result, which `search` finds as well: most of a long file is this. If it is
-    not so, nothing has happened.
+    Return the index of the first that is not like that, `last` if all before are. Not needed for
+    the result, which `search` finds as well: most of a long file is this.
     """
-    if until_ms is None or world.writes or world.lost:
-        return False
-    for candidate in part:
-        seen = candidate.cause
-        if not isinstance(seen, Observed) or seen.response is None:
-            return False
-        if seen.api not in LEAVE_NO_TRACE:
-            return False
-        if world.parked and world.answered_before(candidate.earliest_ms, seen.connection):
-            return False
-        until_ms = max(until_ms, candidate.latest_ms)
-    if world.may_run_out(until_ms):
-        return False
-    at_ms, decided = world.now_ms, []
-    for candidate in part:
-        at_ms = max(at_ms, candidate.at_ms)
-        effects = _without_trace(world, candidate, at_ms)
-        if not effects:
-            return False
-        decided.append((candidate, at_ms, effects))
-    for candidate, world.now_ms, effects in decided:
-        world.earliest_ms = max(world.earliest_ms, candidate.earliest_ms)
-        world.latest_ms = candidate.latest_ms
-        for effect in effects:
-            if isinstance(effect, Answer):
-                world.yields.answered.append(effect.request)
-            else:
-                world.absorb(effect, candidate)
-    return True
+    if world.writes or world.lost:
+        return index
+    group, parked, reply_ms = world.group, world.parked, world.tolerance.reply
+    while index < last:
+        until_ms, passing = next_ms(parts, index), []
+        for candidate in parts[index]:
+            seen, latest_ms = candidate.cause, candidate.latest_ms
+            if not isinstance(seen, Observed) or seen.answered_ms > latest_ms + reply_ms:
+                return index
+            if parked and world.answered_before(candidate.earliest_ms, seen.connection):
+                return index
+            timers = world.reactions.to(group, seen, world.step, world.profile)
+            if timers is None:
+                return index
+            until_ms = max(until_ms, latest_ms)
+            passing.append((candidate, timers, seen.id))
+        if world.may_run_out(until_ms):
+            return index
+        for candidate, timers, request in passing:
+            _pass(world, candidate, timers)
+            world.yields.answered.append(request)
+        index += 1
+    return index
 
 
-def _without_trace(world: World, candidate: Candidate, at_ms: float) -> Sequence[Effect]:
-    """Return the effects of a request that is answered rightly and leaves the group as it is."""
-    seen = candidate.cause
-    assert isinstance(seen, Observed)
-    group, effects = world.step(world.group, event_of(seen, at_ms, NO_CHOICES), world.profile)
-    answer = effects[-1]
-    right = isinstance(answer, Answer) and answer.response == answer_of(seen)
-    in_time = seen.answered_ms <= candidate.latest_ms + world.tolerance.reply
-    return effects if right and in_time and group is world.group else ()
+def _pass(world: World, candidate: Candidate, timers: Timers) -> None:
+    """Let a request happen that has no effect but on timers; `World.take` without the rest."""
+    at_ms = world.now_ms = max(world.now_ms, candidate.at_ms)
+    earliest_ms = world.earliest_ms = max(world.earliest_ms, candidate.earliest_ms)
+    latest_ms = world.latest_ms = candidate.latest_ms
+    for named, after_ms in timers:
+        if after_ms is None:
+            world.absorb(Disarm(named), candidate)
+            continue
+        timer = world.known(named) if world.names else named
+        if world.soonest_ms - world.tolerance.early <= latest_ms:
+            world.overtake(timer, candidate)
+        deadline_ms = at_ms + after_ms
+        delay_ms = deadline_ms - at_ms
+        pending = timer.member_id in world.group.pending_joins
+        due_ms = earliest_ms + delay_ms
+        world.timers[timer] = Due(due_ms, deadline_ms, latest_ms + delay_ms, pending)
+        world.soonest_ms = min(world.soonest_ms, due_ms)
 
 
 def in_order(
@@ -78,8 +85,12 @@ def in_order(
     """
     world, queue = world.fork(), Queue(stretch)
     for steps in range(1, len(stretch) + world.tolerance.search + 1):
+        if not queue.left and _is_quiet(world, until_ms):
+            return world, steps
         option, cutoff = _likeliest(world, queue, until_ms, hints)
-        if option is None or blocked(world, option, "") or world.take(option, cutoff):
+        if option is None or blocked(world, option, ""):
+            break
+        if not _left_no_trace(world, option, cutoff) and world.take(option, cutoff):
             break
         if option.cause is None and not queue.left:
             return world, steps
@@ -87,12 +98,32 @@ def in_order(
     return None, 0
 
 
+def _is_quiet(world: World, until_ms: float) -> bool:
+    """Tell whether nothing is under way that may go on by itself, or that should have."""
+    return not (world.writes or world.parked or world.may_run_out(until_ms))
+
+
+def _left_no_trace(world: World, option: Candidate, cutoff: float) -> bool:
+    """Let a right request happen that has no effect but on timers; else nothing has happened."""
+    seen, latest_ms = option.cause, option.latest_ms
+    if not isinstance(seen, Observed) or world.overtaken or option.at_ms > cutoff:
+        return False
+    if not -world.tolerance.early <= seen.answered_ms - latest_ms <= world.tolerance.reply:
+        return False
+    timers = world.reactions.to(world.group, seen, world.step, world.profile)
+    if timers is None:
+        return False
+    _pass(world, option, timers)
+    world.yields.answered.append(seen.id)
+    return True
+
+
 class Queue:
     """What is left of a stretch, the likeliest last; and by when the next must have come."""
 
     def __init__(self, stretch: Sequence[Candidate]) -> None:
         """Put a stretch in order."""
-        self.left = sorted(stretch, key=lambda c: (c.at_ms, c.earliest_ms))[::-1]
+        self.left = sorted(stretch, key=_LIKELIEST)[::-1]
         self._find_limits()
 
     def _find_limits(self) -> None:
@@ -123,6 +154,8 @@ def _likeliest(
     first = queue.left[-1] if queue.left else None
     if first is not None and _comes_first(world, first):
         cutoff = queue.latest_ms
+        if not world.writes and not world.may_run_out(cutoff):
+            return first, cutoff
         due = internal(world, cutoff, hints)
         if not due:
             return first, cutoff
@@ -130,7 +163,7 @@ def _likeliest(
         if first.earliest_ms <= cutoff:
             likely = [first, *(candidate for candidate in due if candidate.earliest_ms <= cutoff)]
             return min(likely, key=lambda candidate: likely_ms(world, candidate)), cutoff
-    by_time = sorted(queue.left, key=lambda candidate: (candidate.earliest_ms, candidate.at_ms))
+    by_time = sorted(queue.left, key=_BY_TIME)
     options, cutoff = options_of(world, by_time, until_ms, hints)
     return next(options, None), cutoff
 

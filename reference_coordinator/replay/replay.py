@@ -13,17 +13,16 @@ from reference_coordinator.errors import Error
 from reference_coordinator.profiles import Profile
 from reference_coordinator.records import GroupRecord
 from reference_coordinator.replay.adoption import from_census, is_census
-from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
+from reference_coordinator.replay.candidates import Candidate, Due, Mismatch, next_if_any_ms
 from reference_coordinator.replay.courses import Courses, explain_part, has_lost, impossible
 from reference_coordinator.replay.evidence import Evidence, Observed, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
-from reference_coordinator.replay.ordered import went_straight_on
+from reference_coordinator.replay.ordered import straight_on
 from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay, Violation
 from reference_coordinator.replay.search import (
     Search,
     candidates_of,
     explain,
-    next_ms,
     stretches,
 )
 from reference_coordinator.replay.terms import Records, Term, terms
@@ -92,10 +91,8 @@ class Replayer:
         if self.records.lost and term.incarnation > 0:
             index, world = self._resume(world, parts, 0, self._census(term.loaded_ms))
         while index < len(parts):
-            until_ms = next_ms(parts, index)
-            if went_straight_on(world, parts[index], until_ms):
-                index += 1
-                continue
+            index = straight_on(world, parts, index, len(parts) - 1)
+            until_ms = next_if_any_ms(parts, index)
             search = explain_part(world, parts[index], until_ms, self.hints)
             self.outcome.steps += search.steps
             turn = self._turn(index, world, has_lost(parts[index]))
@@ -251,7 +248,7 @@ class Replayer:
             self._violate(search, excused.at_ms, excused)
             index += 1
             while index < len(parts) and parts[index][0].earliest_ms <= until:
-                search = explain_part(world, parts[index], next_ms(parts, index), self.hints)
+                search = explain_part(world, parts[index], next_if_any_ms(parts, index), self.hints)
                 if search.world is None:
                     break
                 world = self._commit(search.world)
@@ -268,7 +265,9 @@ class Replayer:
         suspects = list(dict.fromkeys(r.id for r in (*asked, *world.parked.values()) if r.response))
         likely = failed.mismatch.request if failed.mismatch else ""
         for suspect in sorted(suspects, key=lambda s: s != likely):
-            search = explain_part(world, parts[index], next_ms(parts, index), self.hints, suspect)
+            search = explain_part(
+                world, parts[index], next_if_any_ms(parts, index), self.hints, suspect
+            )
             if search.world is not None:
                 return search
         return None

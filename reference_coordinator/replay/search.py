@@ -8,6 +8,8 @@ search never runs further back than an overlap reaches.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import attrgetter
 
 from reference_coordinator.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
@@ -199,29 +201,18 @@ def candidates_of(
         elif serving.kind == "unloaded":
             latest = at_ms + tolerance.timer
         found.append(Candidate(earliest - tolerance.early, at_ms, latest, serving))
-    return sorted(found, key=lambda c: c.at_ms)
+    return sorted(found, key=attrgetter("at_ms"))
 
 
 def stretches(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """Cut the evidence wherever no window reaches across."""
     cut: list[list[Candidate]] = []
     reach = float("-inf")
-    starts = [c.earliest_ms for c in candidates]
-    for index in range(len(candidates) - 2, -1, -1):
-        starts[index] = min(starts[index], starts[index + 1])
-    for candidate, start in zip(candidates, starts, strict=True):
-        if not cut or start > reach:
-            cut.append([])
-        cut[-1].append(candidate)
+    starts = accumulate((c.earliest_ms for c in reversed(candidates)), min)
+    for candidate, start in zip(candidates, [*starts][::-1], strict=True):
+        if start > reach or not cut:
+            cut.append([candidate])
+        else:
+            cut[-1].append(candidate)
         reach = max(reach, candidate.latest_ms)
     return cut
-
-
-def next_ms(parts: Sequence[Sequence[Candidate]], index: int) -> float | None:
-    """Return when the stretch after one begins; None after the last."""
-    if index + 1 == len(parts):
-        return None
-    following = parts[index + 1]
-    if len(following) == 1:
-        return following[0].earliest_ms
-    return min(candidate.earliest_ms for candidate in following)

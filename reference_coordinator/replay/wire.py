@@ -36,6 +36,8 @@ from reference_coordinator.leave import FIRST_BATCH_LEAVE_VERSION
 from reference_coordinator.replay.evidence import Observed
 
 Body = Mapping[str, Any]
+Exchange = tuple[str, str | None, *tuple[int, ...]]
+"""Member id, instance id, and all else that counts of a request and its answer but its time."""
 
 
 def event_of(seen: Observed, at_ms: float, choices: Choices) -> Request:
@@ -96,6 +98,11 @@ def _heartbeat(seen: Observed, at_ms: float, _: Choices) -> Request:
     )
 
 
+def _heartbeat_exchange(asked: Body, told: Body, _: int) -> Exchange:
+    instance_id = asked.get("groupInstanceId")
+    return asked["memberId"], instance_id, asked["generationId"], told["errorCode"]
+
+
 def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
     if seen.api_version >= FIRST_BATCH_LEAVE_VERSION:
@@ -106,15 +113,27 @@ def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
 
 def _commit(seen: Observed, at_ms: float, _: Choices) -> Request:
     body = seen.request
-    generation = body.get("generationIdOrMemberEpoch")  # its name from 3.6 on
     return CommitReceived(
         at_ms=at_ms,
         request=seen.id,
         api_version=seen.api_version,
-        generation=body.get("generationId", -1) if generation is None else generation,
+        generation=_generation(body),
         member_id=body.get("memberId") or "",
         group_instance_id=body.get("groupInstanceId"),
     )
+
+
+def _generation(body: Body) -> int:
+    """Return an OffsetCommit's generation, which has another name from 3.6 on."""
+    generation = body.get("generationIdOrMemberEpoch")
+    return int(body.get("generationId", -1) if generation is None else generation)
+
+
+def _commit_exchange(asked: Body, told: Body, api_version: int) -> Exchange:
+    member_id, instance_id = asked.get("memberId") or "", asked.get("groupInstanceId")
+    answer = _commit_answer(asked, told)
+    ask = (api_version, _generation(asked))
+    return member_id, instance_id, *ask, answer.error, answer.every_partition_alike
 
 
 def _describe(seen: Observed, at_ms: float, choices: Choices) -> Request:
@@ -222,6 +241,12 @@ class Api:
     event: Callable[[Observed, float, Choices], Request]
     answer: Callable[[Body, Body], Response]
 
+
+EXCHANGES: Mapping[str, Callable[[Body, Body, int], Exchange]] = {
+    "HEARTBEAT": _heartbeat_exchange,
+    "OFFSET_COMMIT": _commit_exchange,
+}
+"""How requests of `LEAVE_NO_TRACE` are summed up: (request, response, version)."""
 
 APIS = {
     "JOIN_GROUP": Api(_join, _join_answer),

@@ -50,8 +50,10 @@ from reference_coordinator.replay.evidence import (
 from reference_coordinator.replay.naming import named, renamed
 from reference_coordinator.replay.offers import offers
 from reference_coordinator.replay.parked import Parked
+from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import Row, Said
 from reference_coordinator.replay.said import said
+from reference_coordinator.replay.strangers import forget_strangers
 from reference_coordinator.replay.wire import answer_of, event_of
 from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, State
@@ -98,6 +100,7 @@ class World:
     loads_closed: bool = False
     excused: Mismatch | None = None
     step: Step = step
+    reactions: Reactions = field(default_factory=Reactions)
 
     def fork(self) -> "World":
         """Copy what a step may change."""
@@ -148,7 +151,7 @@ class World:
                 event = event_of(seen, at_ms, self._offers(seen, candidate))
             case Timer() as timer:
                 if not candidate.overtaken:
-                    self._overtake(timer, candidate)
+                    self.overtake(timer, candidate)
                     del self.timers[timer]
                 self.yields.bind("timer_instant", candidate.hinted)
                 event = TimerFired(at_ms, timer, self._offers(), candidate.of_pending)
@@ -165,15 +168,12 @@ class World:
         self.group, effects = self.step(before, event, self.profile)
         if self.group is before:  # then search tries no other place for it; see `search.explain`
             self.latest_ms = candidate.latest_ms
-        elif _ids(self.group) != _ids(before):  # a timer of nobody does nothing
-            group = self.group
-            known = {*group.members, *group.pending_joins, *group.forgotten_joins, ""}
-            for timer in [timer for timer in self.timers if timer.member_id not in known]:
-                del self.timers[timer]
-        self.yields.said += [
-            Said(line, subject, self.now_ms, candidate.earliest_ms, candidate.latest_ms)
-            for line, subject in said(before, self.group, event)
-        ]
+        else:
+            forget_strangers(self.timers, before, self.group, event)
+            self.yields.said += [
+                Said(line, subject, self.now_ms, candidate.earliest_ms, candidate.latest_ms)
+                for line, subject in said(before, self.group, event)
+            ]
         mismatch = None
         for effect in effects:  # when they were sent narrows down when all of this happened
             if isinstance(effect, Answer):
@@ -188,8 +188,8 @@ class World:
         """Take over what a cause had for effect, other than answers."""
         match effect:
             case Arm(timer=timer, deadline_ms=deadline_ms):
-                timer = self._known(timer)
-                self._overtake(timer, cause)
+                timer = self.known(timer)
+                self.overtake(timer, cause)
                 delay_ms = deadline_ms - self.now_ms
                 earliest_ms = self.earliest_ms + delay_ms
                 pending = timer.member_id in self.group.pending_joins
@@ -197,9 +197,9 @@ class World:
                 self.timers[timer] = Due(earliest_ms, deadline_ms, latest_ms, pending)
                 self.soonest_ms = min(self.soonest_ms, earliest_ms)
             case Disarm(timer=timer):
-                timer = self._known(timer)
+                timer = self.known(timer)
                 if timer in self.timers and self.timers[timer].of_pending:
-                    self._overtake(timer, cause)
+                    self.overtake(timer, cause)
                 self.timers.pop(timer, None)
             case Persist():
                 self.yields.stored.append((self.now_ms, effect.record))
@@ -217,7 +217,7 @@ class World:
             case AssignmentReceived():
                 self.yields.assigned(effect, self.now_ms)
 
-    def _overtake(self, timer: Timer, cause: Candidate) -> None:
+    def overtake(self, timer: Timer, cause: Candidate) -> None:
         """Note a session that runs out, or is restarted when it may have: that may end it later."""
         if timer.kind is not TimerKind.SESSION or not self.profile.overtaken_expiry_counts:
             return
@@ -244,7 +244,7 @@ class World:
         done_ms = max(seen.answered_ms, self.now_ms)
         return seen, Due(self.earliest_ms, done_ms, done_ms + self.tolerance.early)
 
-    def _known(self, timer: Timer) -> Timer:
+    def known(self, timer: Timer) -> Timer:
         """Return a timer under the name that its member turned out to have."""
         name = self.names.get(timer.member_id)
         return timer if name is None else Timer(timer.kind, name)
@@ -257,7 +257,7 @@ class World:
         observed, ours = answer_of(seen), as_sent(answer.response, seen.api_version)
         if self.unnamed:
             ours = self._name(ours, observed)
-        unequal = differences(ours, observed)
+        unequal = () if ours == observed else differences(ours, observed)
         mismatch = None
         if unequal and not self._write_failed(seen):
             mismatch = Mismatch(
@@ -286,7 +286,7 @@ class World:
             if old in self.group.members and new not in self.group.members:
                 self.group = with_member_id(self.group, old, new)
             self.names = {**self.names, old: new}
-            self.timers = {self._known(timer): due for timer, due in self.timers.items()}
+            self.timers = {self.known(timer): due for timer, due in self.timers.items()}
         return renamed(ours, self.names)
 
     def _mistimed(self, seen: Observed, rule: str, due_ms: float) -> Mismatch:
@@ -390,8 +390,3 @@ class World:
         """Tell whether an answer is what became of a write that it had to wait for."""
         waits = seen.api == "OFFSET_COMMIT" or self.profile.answers_wait_for_writes
         return waits and self._written(seen) is not Error.NONE
-
-
-def _ids(group: Group) -> tuple[int, int, Mapping[str, str]]:
-    """Return what changes when a member goes, or goes by another id."""
-    return len(group.members), len(group.pending_joins), group.static_ids

@@ -1,0 +1,77 @@
+"""What the coordinator does about requests that leave the group as it is, decided once for each.
+
+Members ask the same again and again. As long as the coordinator would look at the same, it decides
+the same, but for the time that deadlines are counted from; `Step` says what it looks at.
+"""
+
+from reference_coordinator.effects import Answer, Arm, Disarm
+from reference_coordinator.events import Choices, Timer
+from reference_coordinator.profiles import Profile
+from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
+from reference_coordinator.roster import Members
+from reference_coordinator.state import Group, Member
+from reference_coordinator.step import Step
+
+NO_CHOICES = Choices()
+
+Timers = tuple[tuple[Timer, float | None], ...]
+"""What starts, and after how many ms it runs out; None for what stops."""
+
+
+class Reactions:
+    """The reactions of one coordinator under one profile, remembered as long as they hold."""
+
+    __slots__ = ("_group", "_known", "_members", "_outlook", "_owners")
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._group: Group | None = None
+        self._members = Members().by_id
+        self._owners = Group("").static_ids
+        self._outlook: tuple[object, ...] = ()
+        self._known: dict[Exchange, tuple[Member | None, Member | None, str | None, Timers]] = {}
+
+    def to(self, group: Group, seen: Observed, step: Step, profile: Profile) -> Timers | None:
+        """Return what becomes of timers; None if the answer is wrong, or the group changes."""
+        exchange_of = EXCHANGES.get(seen.api)
+        if exchange_of is None or seen.response is None:
+            return None
+        if group is not self._group:
+            self._look_at(group)
+        exchange = exchange_of(seen.request, seen.response, seen.api_version)
+        member = self._members.get(exchange[0])
+        owner_id = self._owners.get(exchange[1] or "")
+        owner = member if owner_id == exchange[0] else self._members.get(owner_id or "")
+        known = self._known.get(exchange)
+        if known is not None and known[0] is member and known[1] is owner and known[2] == owner_id:
+            return known[3]
+        timers = _decide(group, seen, step, profile)
+        if timers is not None:
+            self._known[exchange] = member, owner, owner_id, timers
+        return timers
+
+    def _look_at(self, group: Group) -> None:
+        """Take the group as it is now; forget everything if it may answer anybody otherwise."""
+        outlook = (group.group_id, group.service, group.exists, group.state, group.generation)
+        if outlook != self._outlook:
+            self._known.clear()
+        self._group, self._outlook = group, outlook
+        self._members, self._owners = group.members.by_id, group.static_ids
+
+
+def _decide(group: Group, seen: Observed, step: Step, profile: Profile) -> Timers | None:
+    """Let the coordinator decide at time 0, so that deadlines are delays."""
+    after, effects = step(group, event_of(seen, 0.0, NO_CHOICES), profile)
+    *others, answer = effects
+    if after is not group or not isinstance(answer, Answer) or answer.response != answer_of(seen):
+        return None
+    timers: list[tuple[Timer, float | None]] = []
+    for effect in others:
+        if isinstance(effect, Arm):
+            timers.append((effect.timer, effect.deadline_ms))
+        elif isinstance(effect, Disarm):
+            timers.append((effect.timer, None))
+        else:
+            return None
+    return tuple(timers)

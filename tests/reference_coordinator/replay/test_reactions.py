@@ -1,0 +1,171 @@
+"""What is remembered of a decision is what the coordinator would decide anew."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference_coordinator.changing import changed
+from reference_coordinator.effects import Answer, Arm, Effect
+from reference_coordinator.events import CommitReceived, Event, HeartbeatReceived
+from reference_coordinator.mutants import MUTANTS
+from reference_coordinator.profiles import Profile
+from reference_coordinator.releases import NEWEST
+from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.reactions import Reactions, Timers
+from reference_coordinator.roster import Members
+from reference_coordinator.state import Group, Member, Service, State
+from reference_coordinator.step import Step, step
+
+SESSION_MS = 10_000
+
+
+def member(member_id: str, instance: str | None, **fields: Any) -> Member:
+    return replace(
+        Member(member_id, instance, SESSION_MS, 30_000, "consumer", (("range", ""),)), **fields
+    )
+
+
+def group(*members: Member, **fields: Any) -> Group:
+    owners = {m.group_instance_id: m.member_id for m in members if m.group_instance_id}
+    start = Group(
+        "g",
+        exists=True,
+        state=State.STABLE,
+        generation=3,
+        protocol_type="consumer",
+        protocol="range",
+        leader="b-1",
+        members=Members.of(members),
+        static_ids=owners,
+    )
+    return changed(start, **fields)
+
+
+A, B = member("a-1", "a"), member("b-1", None)
+
+
+class Counted:
+    """The coordinator, and how often it was asked."""
+
+    __name__ = "counted"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(
+        self, group: Group, event: Event, profile: Profile
+    ) -> tuple[Group, tuple[Effect, ...]]:
+        self.asked += 1
+        return step(group, event, profile)
+
+
+def heartbeat(
+    number: int, member_id: str = "a-1", instance: str | None = "a", code: int = 0
+) -> Observed:
+    request = {"generationId": 3, "memberId": member_id, "groupInstanceId": instance}
+    return Observed(
+        str(number), "1", "HEARTBEAT", 4, "c", "c", 0.0, 0.0, 1.0, 1.0, request, {"errorCode": code}
+    )
+
+
+def reactions(groups: Iterable[Group], code: int = 0) -> tuple[list[Timers | None], int]:
+    """Ask the same of one group after the other; return what came of it, and who was asked."""
+    known, coordinator = Reactions(), Counted()
+    told = [
+        known.to(each, heartbeat(number, code=code), coordinator, NEWEST)
+        for number, each in enumerate(groups)
+    ]
+    return told, coordinator.asked
+
+
+def test_the_same_is_decided_once_whatever_happens_to_others() -> None:
+    others = [group(A, B), group(A, B), group(A, replace(B, assignment="x")), group(A)]
+    told, asked = reactions([changed(each, leader="b-1") for each in others])
+    (timers,) = set(told)
+    assert [after_ms for _, after_ms in timers or ()] == [SESSION_MS]
+    assert asked == 1
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        group(B),
+        group(A, B, generation=4),
+        group(A, B, state=State.PREPARING_REBALANCE),
+        group(A, B, service=Service.ABSENT),
+        group(A, B, static_ids={"a": "a-2"}),
+    ],
+)
+def test_what_was_right_is_wrong_once_the_group_would_answer_otherwise(after: Group) -> None:
+    (before, wrong), _ = reactions([group(A, B), after])
+    assert before is not None
+    assert wrong is None
+
+
+def test_a_member_that_changed_is_looked_at_anew() -> None:
+    patient = replace(A, session_timeout_ms=2 * SESSION_MS)
+    told, asked = reactions([group(A, B), group(patient, B)])
+    assert [after_ms for timers in told for _, after_ms in timers or ()] == [10_000, 20_000]
+    assert asked == 2
+
+
+def test_a_wrong_answer_is_never_taken_for_a_right_one() -> None:
+    known, coordinator = Reactions(), Counted()
+    codes = [0, 27, 0]
+    told = [
+        known.to(group(A, B), heartbeat(number, code=code), coordinator, NEWEST)
+        for number, code in enumerate(codes)
+    ]
+    assert [timers is not None for timers in told] == [True, False, True]
+
+
+def effects_of(
+    coordinator: Step, group: Group, event: HeartbeatReceived | CommitReceived
+) -> list[object] | None:
+    """Say what an event does, its time apart; None if it changes the group."""
+    after, effects = coordinator(group, event, NEWEST)
+    if after is not group:
+        return None
+    return [
+        (e.timer, round(e.deadline_ms - event.at_ms, 3)) if isinstance(e, Arm)
+        else e.response if isinstance(e, Answer)
+        else e
+        for e in effects
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("coordinator", [step, *MUTANTS.values()], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("state", list(State))
+def test_coordinators_look_at_nothing_else(coordinator: Step, state: State) -> None:
+    one = group(A, B, state=state)
+    other = changed(
+        one,
+        members=Members.of([A, member("c-1", "c", session_timeout_ms=7_000, join="waits")]),
+        static_ids={"a": "a-1", "c": "c-1"},
+        leader="c-1",
+        protocol="another",
+        pending_joins=frozenset({"d-1"}),
+        pending_syncs=frozenset({"a-1"}),
+        previous_state=State.EMPTY,
+    )
+    for member_id, instance in (("a-1", "a"), ("a-1", None), ("a-0", "a"), ("x", None), ("", None)):
+        for generation in (3, 2, -1):
+            who = (generation, member_id, instance)
+            for at_ms, late_ms in ((0.0, 1_700_000.0), (5.0, 0.0)):
+                for early, late in (
+                    (HeartbeatReceived(at_ms, "r", *who), HeartbeatReceived(late_ms, "r", *who)),
+                    (CommitReceived(at_ms, "r", 8, *who), CommitReceived(late_ms, "r", 8, *who)),
+                ):
+                    told = effects_of(coordinator, one, early)
+                    assert told == effects_of(coordinator, other, late)
+
+
+def test_a_dynamic_member_that_changed_is_looked_at_anew() -> None:
+    known, coordinator = Reactions(), Counted()
+    for number, session_ms in enumerate((SESSION_MS, 2 * SESSION_MS)):
+        dynamic = replace(B, session_timeout_ms=session_ms)
+        asked = heartbeat(number, "b-1", None)
+        ((_, after_ms),) = known.to(group(A, dynamic), asked, coordinator, NEWEST) or ()
+        assert after_ms == session_ms
