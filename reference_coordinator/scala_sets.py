@@ -13,10 +13,14 @@ SMALL = 4
 """So many an immutable set keeps as they were put in; more stand in a trie."""
 BITS = 5
 """What a level of the trie takes of the hash."""
+HASH = 32
 
 
 def in_set_order(texts: Iterable[str]) -> list[str]:
-    """Lay strings out as `toSet` of a `mutable.HashSet` lists them."""
+    """Lay strings out as `toSet` of a `mutable.HashSet` lists them that has held no more.
+
+    One that once held twelve keeps a larger table, and so perhaps another order.
+    """
     hashed = {text: string_hash(text) for text in texts}
     table = FIRST_TABLE
     while len(hashed) >= table * LOAD:
@@ -38,6 +42,8 @@ def _improved(value: int) -> int:
 
 def _walked(texts: list[str], hashes: dict[str, int], level: int) -> list[str]:
     """Walk a node of the trie: those that are alone in their place, then the nodes below."""
+    if BITS * level >= HASH:  # one and the same hash
+        return texts
     places: dict[int, list[str]] = {}
     for text in texts:
         places.setdefault(hashes[text] >> BITS * level & 31, []).append(text)

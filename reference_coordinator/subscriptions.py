@@ -1,17 +1,23 @@
 """What a member's metadata asks for, where a promise hangs on it."""
 
+import re
 from base64 import b64decode
 
 from reference_coordinator.assignors.consumer_protocol import ConsumerProtocolError, Subscription
+
+LENGTH = re.compile(r"\([1-9][0-9]* bytes\)")
+"""Bytes of which the length alone is known, as from Kafka's request log before 2.8."""
 
 
 def ask_for_the_same(one: str, other: str) -> bool:
     """Tell whether metadata (base64) of consumers name the same topics; else they must be equal.
 
+    Nothing is told by metadata of which the length alone is known.
+
     A consumer that is back also says what it owns and since when (KIP-429, KAFKA-13715): nothing,
     and no generation.
     """
-    if one == other:
+    if one == other or (LENGTH.fullmatch(one) and LENGTH.fullmatch(other)):
         return True
     try:
         return _topics(one) == _topics(other)

@@ -18,6 +18,7 @@ class Shortfall:
     what: str
     expected: str
     observed: int
+    too_many: bool
 
 
 def unmet(
@@ -42,13 +43,21 @@ def unmet(
             because = f" with reason {wanted.reason}" if wanted.reason else ""
             expected = f"{_span(wanted.rebalances)}{because}"
             short.append(
-                Shortfall(wanted.group, wanted.phase or "total", "rebalances", expected, observed)
+                Shortfall(
+                    wanted.group,
+                    wanted.phase or "total",
+                    "rebalances",
+                    expected,
+                    observed,
+                    observed > wanted.rebalances.min,
+                )
             )
     for owners in experiment.owners:
         observed = len(unowned[owners.group])
         if _misses(observed, owners.unowned):
             expected = _span(owners.unowned)
-            short.append(Shortfall(owners.group, "the end", UNOWNED, expected, observed))
+            too_many = observed > owners.unowned.min
+            short.append(Shortfall(owners.group, "the end", UNOWNED, expected, observed, too_many))
     return tuple(short)
 
 

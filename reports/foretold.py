@@ -30,7 +30,7 @@ def told(
     if foretold.verdict == "fail":
         short = {item.group for item in unmet}
         if foretold.because == "unowned":
-            ownerless = {item.group for item in unmet if item.what == UNOWNED}
+            ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
             where = ownerless if foretold.group is None else {foretold.group}
             came_true = came_true and not proven and short == ownerless == where
         else:

@@ -132,7 +132,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     """Build `verdict.json`."""
     serving = {broker for span in data.spans.values() for broker in span["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.lives]
-    of_logs = [*map(gone, absent), *miscounted(data.lives, run)]
+    of_logs = [*map(gone, absent), *(miscounted(data.lives, run) if run.came_to_its_end else ())]
     data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
     gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
@@ -157,7 +157,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     # a count proves something only where the evidence is whole
-    whole = run.came_to_its_end and not (run.aborted or run.stopped)
+    whole = run.came_to_its_end and not (run.aborted or run.stopped or run.failures)
     counted = [item for item in short if item.group in data.checks and whole]
     if proven or (counted and not gaps):
         verdict = "fail"

@@ -15,6 +15,10 @@ from scenarios.stories import groups_of, story_checks
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
 
+FIRST_JAVA_CLIENT = number("2.5.0")
+"""From this release on Kafka's VerifiableConsumer takes `--bootstrap-server`."""
+TELLS_ASSIGNMENTS = number("2.8.0")
+"""From this release on brokers log requests as JSON, blobs included."""
 MIN_SESSION_MS = 6_000
 """The brokers' default of `group.min.session.timeout.ms`."""
 
@@ -47,6 +51,8 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
                     yield Problem((*path, key), "is about a fail; remove it")
         elif told.because is None:
             yield Problem((*path, "because"), "missing; name the promise that a fail must break")
+        elif told.because == "unowned" and not experiment.owners:
+            yield Problem((*path, "because"), "expect: has no `unowned`; say how many there may be")
         elif told.group is None and told.because != "unowned":
             yield Problem((*path, "group"), "missing; name the group in which it is broken")
         else:
@@ -134,6 +140,7 @@ def _groups(experiment: "Experiment") -> Iterator[Problem]:
 def _members(experiment: "Experiment") -> Iterator[Problem]:
     """Check that a name means one member, whichever its group: the brokers' logs tell no more."""
     owners: dict[str, str] = {}
+    version = number(experiment.cluster.version)
     for i, group in enumerate(experiment.workload.groups):
         specs = members_of(group)
         for j, entry in enumerate(group.members):
@@ -145,6 +152,8 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
                     f"java reads one topic, and group '{group.name}' has {len(group.topics)}; give "
                     "it one, or leave out client",
                 )
+            if entry.client == "java" and version < FIRST_JAVA_CLIENT:
+                yield Problem((*path, "client"), "java needs Kafka 2.5.0 or later; choose that")
             clash = next((name for name in own if name in owners), None)
             if isinstance(entry, StaticMembers):
                 path = (*path, "instance_id")
@@ -182,15 +191,17 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:
-    groups = groups_of(experiment)
+    groups, version = groups_of(experiment), number(experiment.cluster.version)
     for i, expected in enumerate(experiment.expect):
         yield from unknown("group", expected.group, groups, ("expect", i, "group"))
         match expected:
-            case Expectation(rebalances=number):
+            case Expectation(rebalances=wanted):
                 path: Path = ("expect", i, "rebalances")
-            case Ownership(unowned=number):
+            case Ownership(unowned=wanted):
                 path = ("expect", i, "unowned")
-        least, most = number.min, number.max
+                if version < TELLS_ASSIGNMENTS:
+                    yield Problem(path, "logs tell assignments from Kafka 2.8.0 on; choose that")
+        least, most = wanted.min, wanted.max
         if most is not None and least > most:
             yield Problem(path, f"no number is from {least} to {most}; swap min and max")
         if least == 0 and most is None:

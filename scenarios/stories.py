@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from scenarios.faults import BrokerKill
+from scenarios.faults import AddPartitions, BrokerKill
 from scenarios.problems import Path, Problem
+from scenarios.releases import number
 from scenarios.targets import CoordinatorOf
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ Story = Literal[
     "old_leader_returns",
 ]
 
+TOPIC = "orders"
 DELAY, SIZE = "group.initial.rebalance.delay.ms", "group.max.size"
 SHORTEST = "group.min.session.timeout.ms"
 DEFAULTS = {DELAY: 3_000, SIZE: 2_147_483_647, SHORTEST: 6_000}
@@ -58,13 +60,16 @@ MOST = 5
 class Needs:
     """What a story needs: brokers, the shortest session that it asks for, settings as they are.
 
-    With `killed` somebody has to kill its coordinator.
+    With `killed` somebody has to kill its coordinator, with `grows` to add partitions to its topic,
+    which is `TOPIC`. Before the release `since` it cannot be told to its end.
     """
 
     session_ms: int = 3_000
     brokers: int = 1
     settings: Mapping[str, int] = field(default_factory=dict)
     killed: bool = False
+    grows: bool = False
+    since: str = "2.4.0"
 
 
 NEEDS: Mapping[Story, Needs] = {
@@ -82,7 +87,7 @@ NEEDS: Mapping[Story, Needs] = {
     "elsewhere": Needs(brokers=2),
     "while_empty": Needs(session_ms=120_000),
     "while_preparing": Needs(session_ms=120_000),
-    "while_completing": Needs(session_ms=120_000),
+    "while_completing": Needs(session_ms=120_000, since="2.5.0"),
     "while_stable": Needs(session_ms=120_000),
     "stale_sync": Needs(session_ms=10_000),
     "resubscribed": Needs(session_ms=10_000),
@@ -91,9 +96,9 @@ NEEDS: Mapping[Story, Needs] = {
     "missed": Needs(session_ms=20_000),
     "unstored": Needs(session_ms=60_000, killed=True),
     "locked_out": Needs(session_ms=6_000, killed=True),
-    "leader_returns": Needs(session_ms=120_000),
-    "leader_misses": Needs(session_ms=120_000),
-    "old_leader_returns": Needs(session_ms=120_000),
+    "leader_returns": Needs(session_ms=120_000, grows=True),
+    "leader_misses": Needs(session_ms=120_000, grows=True),
+    "old_leader_returns": Needs(session_ms=120_000, grows=True),
 }
 
 
@@ -111,6 +116,10 @@ def story_checks(experiment: "Experiment") -> Iterator[Problem]:
     settings = {name: _setting(cluster.config, name) for name in DEFAULTS}
     for i, story in enumerate(experiment.workload.stories):
         needs, path = NEEDS[story], ("workload", "stories", i)
+        if number(cluster.version) < number(needs.since):
+            yield _lack(path, story, f"Kafka {needs.since} or later")
+        if needs.grows and not _grows(experiment):
+            yield _lack(path, story, f"a fault topic.add-partitions for a topic '{TOPIC}'")
         if cluster.brokers < needs.brokers:
             yield _lack(path, story, f"cluster.brokers: {needs.brokers} or more")
         if settings[SHORTEST] > needs.session_ms:
@@ -123,6 +132,12 @@ def story_checks(experiment: "Experiment") -> Iterator[Problem]:
                 yield _lack(path, story, f"{name}: {least} or more")
         if needs.killed and story not in _killed(experiment):
             yield _lack(path, story, f"a fault broker.kill of {{coordinator-of: {story}}}")
+
+
+def _grows(experiment: "Experiment") -> bool:
+    return any(
+        isinstance(fault, AddPartitions) and fault.topic == TOPIC for fault in experiment.faults
+    )
 
 
 def _setting(config: Mapping[str, str | int | bool], name: str) -> int:

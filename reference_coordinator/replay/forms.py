@@ -5,11 +5,12 @@ what the oracle reads is listed. Bytes are base64, or `(39 bytes)` where nobody 
 two of one length then count as the same.
 """
 
-import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from reference_coordinator.subscriptions import LENGTH
 
 EVER = 1_000
 LEAST, GREATEST = -(2**63), 2**63 - 1
@@ -20,10 +21,6 @@ class Base64(str):
     """The type of bytes."""
 
     __slots__ = ()
-
-
-LENGTH = re.compile(r"\([1-9][0-9]* bytes\)")
-"""Bytes of which the length alone is known, as from Kafka's request log before 2.8."""
 
 
 @dataclass(frozen=True, slots=True)

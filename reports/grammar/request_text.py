@@ -163,6 +163,8 @@ def _parts(times: list[str]) -> list[float]:
         local = left
     elif abs(left - local - throttle) < abs(left - local):
         remote += throttle
+    if local < -1.0:
+        raise ValueError("the parts of its time are more than the whole")
     return [total, queue, local, remote, throttle, response_queue, send]
 
 

@@ -22,3 +22,9 @@ def test_the_order_of_a_set(numbers: list[int]) -> None:
     size = len(numbers)
     texts = [f"i{n}-{n * 7919 + size}-f459-4a91-b09f" for n in range(size)]
     assert in_set_order(texts) == [texts[n] for n in numbers]
+
+
+def test_strings_of_one_hash() -> None:
+    """Whichever comes first, the walk has an end."""
+    texts = ["Aa-1", "BB-1", "a", "b", "c"]
+    assert sorted(in_set_order(texts)) == texts

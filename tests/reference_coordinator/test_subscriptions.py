@@ -22,3 +22,7 @@ def test_a_consumer_that_is_back_asks_for_its_topics(
     blobs = [b64encode(subscription.encode()).decode() for subscription in (one, other)]
     assert ask_for_the_same(*blobs) is same
     assert not ask_for_the_same(blobs[0], "(39 bytes)")
+
+
+def test_lengths_tell_nothing() -> None:
+    assert ask_for_the_same("(39 bytes)", "(47 bytes)")

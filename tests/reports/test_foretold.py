@@ -12,8 +12,8 @@ PASS = Foretold(since="2.8.0", verdict="pass")
 BROKEN = {"g": ["return_is_stored"]}
 
 
-def short(group: str, what: str = "rebalances") -> Shortfall:
-    return Shortfall(group, "the end", what, "0", 2)
+def short(group: str, what: str = "rebalances", *, too_many: bool = True) -> Shortfall:
+    return Shortfall(group, "the end", what, "1", 2 if too_many else 0, too_many)
 
 
 def came_true(
@@ -53,6 +53,7 @@ def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
         ((), (short("g", UNOWNED), short("other")), False, False),
         ((), (short("g", UNOWNED), short("other", UNOWNED)), True, False),
         (("g",), (short("g", UNOWNED),), False, False),
+        ((), (short("g", UNOWNED, too_many=False),), False, False),
     ],
 )
 def test_a_fail_for_partitions_without_owner(

@@ -1,6 +1,7 @@
 """What real brokers logged of static leaders that restart before their topic grows.
 
-Recorded by `groupquake run NAME --kafka VERSION --seed 1 --no-report`, on a machine that was busy.
+Recorded by `groupquake run NAME --kafka VERSION --seed 1 --no-report`; `skip-assignment` with
+longer times than it has in the library, which `experiment.yaml` shows.
 """
 
 from collections import defaultdict

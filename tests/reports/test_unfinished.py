@@ -47,6 +47,23 @@ def test_a_count_proves_nothing_in_a_run_that_did_not_come_to_its_end(made: Made
     assert verdict["verdict"] == "unknown"
 
 
+def test_a_count_proves_nothing_where_a_story_went_astray(made: MadeUpRun) -> None:
+    del made.comparison[6:]
+    _, verdict, *_ = made.finish()
+    assert verdict["verdict"] == "fail"
+    failed = {"at_ms": made.recovery_ms, "event": "failed", "fault_id": None, "error": "a story"}
+    made.journal.insert(-1, failed)
+    _, verdict, *_ = made.finish()
+    assert verdict["verdict"] == "unknown"
+
+
+def test_starts_are_counted_in_runs_that_came_to_their_end(made: MadeUpRun) -> None:
+    """One that died has its journal's last entries from whoever put it right."""
+    start_again(made, "2")
+    made.journal.pop()
+    assert doubts(made) == ["the journal ends before the run did"]
+
+
 def test_a_fault_that_was_not_put_right(made: MadeUpRun) -> None:
     last = next(entry for entry in reversed(made.journal) if entry["event"] == "healed")
     last["healed"] = False

@@ -132,6 +132,14 @@ def test_anchors_and_merges_are_fine_and_found_again(
     ]
 
 
+def test_what_a_release_does_not_tell_or_take(small: str, problems: Problems) -> None:
+    old = small.replace("cluster: {", "cluster: {version: 2.4.1, ")
+    [line] = problems(old.replace("{kind: static", "{client: java, kind: static"))
+    assert "members.0.client: java needs Kafka 2.5.0 or later" in line
+    [line] = problems(old.replace("expect:\n", "expect:\n  - {group: payments, unowned: 0}\n"))
+    assert "expect.0.unowned: logs tell assignments from Kafka 2.8.0 on" in line
+
+
 def test_java_members_read_one_topic(small: str, problems: Problems) -> None:
     text = small.replace("{kind: static", "{client: java, kind: static")
     more = text.replace("  producers:", "    - {name: more}\n  producers:")

@@ -45,6 +45,12 @@ def telling(small: str, stories: str, config: str = FITS, brokers: int = 3) -> s
             1,
             ["'unstored' needs a fault broker.kill of {coordinator-of: unstored}"],
         ),
+        (
+            "leader_misses",
+            FITS,
+            1,
+            ["'leader_misses' needs a fault topic.add-partitions for a topic 'orders'"],
+        ),
     ],
 )
 def test_what_is_missing_is_one_line_each(
@@ -53,6 +59,12 @@ def test_what_is_missing_is_one_line_each(
     place = f"workload.stories.{stories.count(',')}"
     told = [line.partition(": ")[2] for line in problems(telling(small, stories, config, brokers))]
     assert told == [f"{place}: {lack}; add it, or leave the story out" for lack in lacks]
+
+
+def test_a_release_that_a_story_gets_stuck_on(problems: Problems, small: str) -> None:
+    text = telling(small, "while_completing").replace("cluster: {", "cluster: {version: 2.4.1, ")
+    [line] = problems(text)
+    assert "'while_completing' needs Kafka 2.5.0 or later" in line
 
 
 def test_an_experiment_may_speak_of_the_groups_of_its_stories(
