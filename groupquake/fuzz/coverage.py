@@ -24,6 +24,7 @@ OUT_OF_REACH: Mapping[str, str] = {
     "every_return_is_stored": "shows only after a failover",
     "stores_new_group": "shows only after a failover",
     "return_is_stored": "shows only after a failover",
+    "sessions_wait_for_clients": "needs a broker that is started",
     "forgotten_pending_timer_runs_on": "shows in the coordinator's log alone",
 }
 """The rules that one healthy broker never shows."""

@@ -10,6 +10,7 @@ from groupquake.fuzz.process import FIRST_STATIC, Phase, Process
 from groupquake.fuzz.script import CLOSE, GROUP, Ref, Shares, Step
 from groupquake.fuzz.stage import Stage
 from loadtest.wire import Exchange, Versions
+from reference_coordinator.assignors import Subscription
 
 TOPIC = "orders"
 MAX_SIZE = 4
@@ -30,11 +31,10 @@ REASONS = (None, None, None, "the fuzzer says so", "RESTART", "UPGRADE", "TOPIC_
 """Why processes say they join (v8+): the names are those of KIP-423, which Kafka never read."""
 
 
-def subscription(user_data: str) -> str:
+def subscription(user_data: str = "", also: str = "") -> str:
     """Write a consumer's metadata; the Java coordinator reads it (tried: garbage upsets 4.3.0)."""
-    topics = b"\0\0\0\1" + len(TOPIC).to_bytes(2, "big") + TOPIC.encode()
-    data = user_data.encode()
-    return base64.b64encode(b"\0\0" + topics + len(data).to_bytes(4, "big") + data).decode()
+    topics = (TOPIC, also) if also else (TOPIC,)
+    return base64.b64encode(Subscription(topics, user_data.encode()).encode(0)).decode()
 
 
 @dataclass
@@ -131,8 +131,10 @@ class Player:
     def protocols(self) -> tuple[tuple[str, str], ...]:
         """Draw what a process supports; mostly what others support as well."""
         names = self.rng.choice(6 * (("range",), ("range", "rr"), ("rr", "range")) + (("rr",),))
-        user_data = "a" * self.too_large if self._bulk(0.03) else self.rng.choice("   ab").strip()
-        data = subscription(user_data)
+        if self._bulk(0.03):
+            data = subscription("a" * self.too_large)
+        else:
+            data = subscription(also=self.rng.choice("   ab").strip())
         return tuple((name, data) for name in names)
 
     def _bulk(self, likely: float) -> bool:
