@@ -30,7 +30,7 @@ def unmet(
 
     That is rebalances, by (group, phase, reason), and the partitions without owner, by group.
     """
-    short = []
+    short: list[Shortfall] = []
     for wanted in experiment.bounds:
         observed = sum(
             count
@@ -39,32 +39,22 @@ def unmet(
             and wanted.phase in (None, phase)
             and wanted.reason in (None, reason)
         )
-        if _misses(observed, wanted.rebalances):
-            because = f" with reason {wanted.reason}" if wanted.reason else ""
-            expected = f"{_span(wanted.rebalances)}{because}"
-            short.append(
-                Shortfall(
-                    wanted.group,
-                    wanted.phase or "total",
-                    "rebalances",
-                    expected,
-                    observed,
-                    observed > wanted.rebalances.min,
-                )
-            )
+        because = f" with reason {wanted.reason}" if wanted.reason else ""
+        phase = wanted.phase or "total"
+        short += _missed(wanted.group, phase, "rebalances", observed, wanted.rebalances, because)
     for owners in experiment.owners:
         observed = len(unowned[owners.group])
-        if _misses(observed, owners.unowned):
-            expected = _span(owners.unowned)
-            too_many = observed > owners.unowned.min
-            short.append(Shortfall(owners.group, "the end", UNOWNED, expected, observed, too_many))
+        short += _missed(owners.group, "the end", UNOWNED, observed, owners.unowned)
     return tuple(short)
 
 
-def _misses(observed: int, wanted: Range) -> bool:
-    return observed < wanted.min or (wanted.max is not None and observed > wanted.max)
-
-
-def _span(wanted: Range) -> str:
+def _missed(
+    group: str, phase: str, what: str, observed: int, wanted: Range, because: str = ""
+) -> list[Shortfall]:
+    """Return the expectation if it was not met, else nothing."""
     low, high = wanted.min, wanted.max
-    return f"{low}" if low == high else f"{low}..{'' if high is None else high}"
+    too_many = high is not None and observed > high
+    if observed >= low and not too_many:
+        return []
+    span = f"{low}" if low == high else f"{low}..{'' if high is None else high}"
+    return [Shortfall(group, phase, what, f"{span}{because}", observed, too_many)]

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from math import inf
 from operator import itemgetter
 from typing import Any
@@ -77,7 +76,9 @@ def collect(tables: Tables) -> Collected:
     asked = [row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]]
     unread = tables.stored("coverage").head(GAPS, filter=ds.field("fate") == "rejected")
     lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
-    by_broker = sorted(tables.lives, key=itemgetter("broker"))
+    lives = Counter[str]()
+    for life in tables.lives:
+        lives[life["broker"]] += life["life"] > 0
     anchored = partial(findings.anchored, before=partial(_before, tables))
     return Collected(
         observed=_by_start(tables.rows("observed")),
@@ -92,10 +93,7 @@ def collect(tables: Tables) -> Collected:
         checks={row["group"]: (row["requests"], row["explained"]) for row in asked},
         spans={row["group"]: row for row in asked},
         fates=tables.fates,
-        lives={
-            broker: sum(life["life"] > 0 for life in lives)
-            for broker, lives in groupby(by_broker, key=itemgetter("broker"))
-        },
+        lives=lives,
         partitions={row["group"]: row["partitions"] for row in groups},
         assigned=tables.rows("assigned"),
         gaps=[
@@ -132,7 +130,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     """Build `verdict.json`."""
     serving = {broker for span in data.spans.values() for broker in span["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.lives]
-    of_logs = [*map(gone, absent), *(miscounted(data.lives, run) if run.came_to_its_end else ())]
+    of_logs = [*map(gone, absent), *miscounted(data.lives, run)]
     data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
     gaps = by_group(data.gaps, data.spans)
     waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}

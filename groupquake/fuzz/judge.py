@@ -17,7 +17,8 @@ from groupquake.fuzz.coverage import Flip, errors_of
 from reference_coordinator.effects import Transition
 from reference_coordinator.profiles import Profile
 from reference_coordinator.replay import Replay, Tolerance, Violation, replay
-from reference_coordinator.replay.event_file import read
+from reference_coordinator.replay.event_file import EventSequence, read
+from reference_coordinator.step import Step, step
 
 BRIEFLY = 300
 """How many steps a search may cost where one sequence of many will do."""
@@ -61,8 +62,18 @@ def replayed(text: str, profile: Profile, tolerance: Tolerance | None = None) ->
     The rules are those of a profile, the settings those that the sequence's header has.
     """
     (sequence,) = read(text.splitlines(), "the fuzzer's events")
+    return replay_of(sequence, profile, tolerance)
+
+
+def replay_of(
+    sequence: EventSequence,
+    profile: Profile,
+    tolerance: Tolerance | None = None,
+    coordinator: Step = step,
+) -> Replay:
+    """Replay a sequence that was read, by a coordinator; see `replayed`."""
     rules = profile.with_settings(sequence.settings)
-    return replay(sequence.evidence, rules, tolerance, first_alone=True)
+    return replay(sequence.evidence, rules, tolerance, first_alone=True, step=coordinator)
 
 
 def verdict_of(told: Replay) -> Verdict:

@@ -1,6 +1,5 @@
 """Plays a sequence: primitives that actions are made of, with what the answers told so far."""
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -9,8 +8,8 @@ from typing import Any
 from groupquake.fuzz.process import FIRST_STATIC, Phase, Process
 from groupquake.fuzz.script import CLOSE, GROUP, Ref, Shares, Step
 from groupquake.fuzz.stage import Stage
+from loadtest.stories.members import subscription
 from loadtest.wire import Exchange, Versions
-from reference_coordinator.assignors import Subscription
 
 TOPIC = "orders"
 MAX_SIZE = 4
@@ -29,12 +28,6 @@ CLOSES = 0.2
 """How likely a process that dies takes its connection with it."""
 REASONS = (None, None, None, "the fuzzer says so", "RESTART", "UPGRADE", "TOPIC_METADATA_CHANGE")
 """Why processes say they join (v8+): the names are those of KIP-423, which Kafka never read."""
-
-
-def subscription(user_data: str = "", also: str = "") -> str:
-    """Write a consumer's metadata; the Java coordinator reads it (tried: garbage upsets 4.3.0)."""
-    topics = (TOPIC, also) if also else (TOPIC,)
-    return base64.b64encode(Subscription(topics, user_data.encode()).encode(0)).decode()
 
 
 @dataclass
@@ -132,9 +125,10 @@ class Player:
         """Draw what a process supports; mostly what others support as well."""
         names = self.rng.choice(6 * (("range",), ("range", "rr"), ("rr", "range")) + (("rr",),))
         if self._bulk(0.03):
-            data = subscription("a" * self.too_large)
+            data = subscription(b"a" * self.too_large)
         else:
-            data = subscription(also=self.rng.choice("   ab").strip())
+            also = self.rng.choice("   ab").strip()
+            data = subscription(topics=(TOPIC, also) if also else (TOPIC,))
         return tuple((name, data) for name in names)
 
     def _bulk(self, likely: float) -> bool:

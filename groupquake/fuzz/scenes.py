@@ -7,9 +7,10 @@ is, or returns False; what the group makes of it is for the oracle to say.
 from collections.abc import Sequence
 from typing import Any
 
-from groupquake.fuzz.player import MAX_SIZE, Player, subscription
+from groupquake.fuzz.player import MAX_SIZE, Player
 from groupquake.fuzz.process import Phase, Process
 from groupquake.fuzz.script import Ref, resolve
+from loadtest.stories.members import subscription
 
 MOST = 6
 """So many processes live at most; `group.max.size` of the fuzzed broker is lower."""
@@ -132,7 +133,7 @@ def return_too_large(player: Player) -> bool:
     process = player.rng.choice(able)
     player.die(process)
     process.restart()
-    bulk = subscription("a" * player.too_large)
+    bulk = subscription(b"a" * player.too_large)
     process.protocols = tuple((name, bulk) for name, _ in process.protocols)
     player.join(process, patience_ms=120)
     process.gone = True

@@ -4,9 +4,9 @@ import lzma
 from collections.abc import Iterator
 from pathlib import Path
 
-from groupquake.fuzz.judge import Verdict, verdict_of
+from groupquake.fuzz.judge import Verdict, replay_of, verdict_of
 from reference_coordinator.releases import profile_for
-from reference_coordinator.replay import Tolerance, replay
+from reference_coordinator.replay import Tolerance
 from reference_coordinator.replay.event_file import EventSequence, read
 from reference_coordinator.step import Step, step
 
@@ -35,6 +35,4 @@ def verdict(
     """Say whether a coordinator explains a sequence, under the release's rules."""
     rules = profile_for(sequence.kafka, sequence.coordinator)
     assert rules is not None, f"no rules for Kafka {sequence.kafka}, {sequence.coordinator}"
-    profile = rules.with_settings(sequence.settings)
-    told = replay(sequence.evidence, profile, tolerance, first_alone=True, step=coordinator)
-    return verdict_of(told)
+    return verdict_of(replay_of(sequence, rules, tolerance, coordinator))

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from reference_coordinator.effects import Disarm
 from reference_coordinator.events import Timer
-from reference_coordinator.replay.candidates import Candidate, Due, next_ms
+from reference_coordinator.replay.candidates import Candidate, next_ms
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.options import (
@@ -58,22 +58,14 @@ def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, 
 
 def _pass(world: World, candidate: Candidate, timers: Timers) -> None:
     """Let a request happen that has no effect but on timers; `World.take` without the rest."""
-    at_ms = world.now_ms = max(world.now_ms, candidate.at_ms)
-    earliest_ms = world.earliest_ms = max(world.earliest_ms, candidate.earliest_ms)
-    latest_ms = world.latest_ms = candidate.latest_ms
-    for named, after_ms in timers:
+    world.now_ms = max(world.now_ms, candidate.at_ms)
+    world.earliest_ms = max(world.earliest_ms, candidate.earliest_ms)
+    world.latest_ms = candidate.latest_ms
+    for timer, after_ms in timers:
         if after_ms is None:
-            world.absorb(Disarm(named), candidate)
-            continue
-        timer = world.known(named) if world.names else named
-        if world.soonest_ms - world.tolerance.early <= latest_ms:
-            world.overtake(timer, candidate)
-        deadline_ms = at_ms + after_ms
-        delay_ms = deadline_ms - at_ms
-        pending = timer.member_id in world.group.pending_joins
-        due_ms = earliest_ms + delay_ms
-        world.timers[timer] = Due(due_ms, deadline_ms, latest_ms + delay_ms, pending)
-        world.soonest_ms = min(world.soonest_ms, due_ms)
+            world.absorb(Disarm(timer), candidate)
+        else:
+            world.arm(timer, world.now_ms + after_ms, candidate)
 
 
 def in_order(

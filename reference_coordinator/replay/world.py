@@ -188,14 +188,7 @@ class World:
         """Take over what a cause had for effect, other than answers."""
         match effect:
             case Arm(timer=timer, deadline_ms=deadline_ms):
-                timer = self.known(timer)
-                self.overtake(timer, cause)
-                delay_ms = deadline_ms - self.now_ms
-                earliest_ms = self.earliest_ms + delay_ms
-                pending = timer.member_id in self.group.pending_joins
-                latest_ms = self.latest_ms + delay_ms
-                self.timers[timer] = Due(earliest_ms, deadline_ms, latest_ms, pending)
-                self.soonest_ms = min(self.soonest_ms, earliest_ms)
+                self.arm(timer, deadline_ms, cause)
             case Disarm(timer=timer):
                 timer = self.known(timer)
                 if timer in self.timers and self.timers[timer].of_pending:
@@ -216,6 +209,18 @@ class World:
                 self._follow(effect, cause)
             case AssignmentReceived():
                 self.yields.assigned(effect, self.now_ms)
+
+    def arm(self, timer: Timer, deadline_ms: float, cause: Candidate) -> None:
+        """Start a timer, or start it anew; its window is as wide as that of its cause."""
+        if self.names:
+            timer = self.known(timer)
+        if self.soonest_ms - self.tolerance.early <= cause.latest_ms:
+            self.overtake(timer, cause)
+        delay_ms = deadline_ms - self.now_ms
+        earliest_ms = self.earliest_ms + delay_ms
+        pending = timer.member_id in self.group.pending_joins
+        self.timers[timer] = Due(earliest_ms, deadline_ms, self.latest_ms + delay_ms, pending)
+        self.soonest_ms = min(self.soonest_ms, earliest_ms)
 
     def overtake(self, timer: Timer, cause: Candidate) -> None:
         """Note a session that runs out, or is restarted when it may have: that may end it later."""
