@@ -8,5 +8,6 @@ Value = TypeVar("Value")
 def changed(value: Value, **fields: Any) -> Value:
     """Return a value with other fields; of a dataclass without slots, and without checks."""
     after: Value = object.__new__(type(value))
-    object.__setattr__(after, "__dict__", {**vars(value), **fields})
+    vars(after).update(vars(value))
+    vars(after).update(fields)
     return after

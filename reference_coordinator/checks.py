@@ -1,16 +1,16 @@
 """Checks that several requests share."""
 
-from reference_coordinator.errors import Error
-from reference_coordinator.state import Group, Service
+from reference_coordinator.errors import NO_ERROR, Error
+from reference_coordinator.state import ABSENT, ACTIVE, Group
 
 
 def unavailable(group: Group) -> Error | None:
     """Tell why this broker cannot act for the group, if it cannot."""
-    if group.service is Service.ABSENT:
+    if group.service is ACTIVE:
+        return None
+    if group.service is ABSENT:
         return Error.NOT_COORDINATOR
-    if group.service is Service.LOADING:
-        return Error.COORDINATOR_LOAD_IN_PROGRESS
-    return None
+    return Error.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def validate_member(
@@ -28,4 +28,4 @@ def validate_member(
                 return Error.UNKNOWN_MEMBER_ID
         elif owner != member_id:
             return Error.FENCED_INSTANCE_ID
-    return Error.NONE if member_id in group.members else Error.UNKNOWN_MEMBER_ID
+    return NO_ERROR if member_id in group.members else Error.UNKNOWN_MEMBER_ID

@@ -2,9 +2,15 @@
 
 from reference_coordinator.checks import unavailable
 from reference_coordinator.effects import CommitAnswer
-from reference_coordinator.errors import Error
+from reference_coordinator.errors import NO_ERROR, Error
 from reference_coordinator.events import CommitReceived
-from reference_coordinator.state import State
+from reference_coordinator.state import (
+    COMPLETING_REBALANCE,
+    DEAD,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+)
 from reference_coordinator.turn import Turn
 
 FIRST_VERSION_WITH_GROUP_ERRORS = 9
@@ -18,17 +24,17 @@ def commit(turn: Turn, event: CommitReceived) -> None:
     transaction, ids and generation count if they are given, and the group's state does not.
     """
     error = not_for_this_group(turn, event)
-    if error is Error.NONE:
+    if error is NO_ERROR:
         if not turn.group.exists:
             turn.change(exists=True, created_ms=turn.at_ms)
         piecemeal = event.transactional and not turn.profile.transaction_is_checked_as_a_whole
         error = piecemeal_error(turn, event) if piecemeal else commit_error(turn, event)
     group = turn.group
     if (
-        error is Error.NONE
+        error is NO_ERROR
         and not event.transactional
         and event.member_id in group.members
-        and group.state in (State.STABLE, State.PREPARING_REBALANCE)
+        and group.state in (STABLE, PREPARING_REBALANCE)
     ):
         turn.keep_alive(group.members[event.member_id])
     turn.answer(event.request, CommitAnswer(error))
@@ -42,9 +48,9 @@ def not_for_this_group(turn: Turn, event: CommitReceived) -> Error:
     if (error := unavailable(group)) is not None:
         return error
     if group.exists or event.generation < 0:
-        return Error.NONE
+        return NO_ERROR
     if event.transactional:
-        return Error.NONE if profile.transaction_creates_group else Error.ILLEGAL_GENERATION
+        return NO_ERROR if profile.transaction_creates_group else Error.ILLEGAL_GENERATION
     newer = event.api_version >= FIRST_VERSION_WITH_GROUP_ERRORS
     return profile.commit_to_unknown_group_v9 if newer else Error.ILLEGAL_GENERATION
 
@@ -52,28 +58,28 @@ def not_for_this_group(turn: Turn, event: CommitReceived) -> Error:
 def commit_error(turn: Turn, event: CommitReceived) -> Error:
     """Make the checks of the group and its members, in Kafka's order."""
     group = turn.group
-    if group.state is State.DEAD:
+    if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     nameless = event.generation < 0 and not event.member_id and event.group_instance_id is None
-    if event.generation < 0 and group.state is State.EMPTY:
+    if event.generation < 0 and group.state is EMPTY:
         if nameless or turn.profile.empty_group_takes_any_commit:
-            return Error.NONE
+            return NO_ERROR
     elif nameless:
-        return Error.NONE if event.transactional else Error.UNKNOWN_MEMBER_ID
+        return NO_ERROR if event.transactional else Error.UNKNOWN_MEMBER_ID
     error = turn.validate(event.member_id, event.group_instance_id)
-    if error is not Error.NONE:
+    if error is not NO_ERROR:
         return error
     if event.generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    if group.state is State.COMPLETING_REBALANCE and not event.transactional:
+    if group.state is COMPLETING_REBALANCE and not event.transactional:
         return Error.REBALANCE_IN_PROGRESS
-    return Error.NONE
+    return NO_ERROR
 
 
 def piecemeal_error(turn: Turn, event: CommitReceived) -> Error:
     """Check of a transaction's commit each thing that it names, on its own."""
     group = turn.group
-    if group.state is State.DEAD:
+    if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     owner = group.static_ids.get(event.group_instance_id or "", event.member_id)
     if owner != event.member_id:
@@ -82,4 +88,4 @@ def piecemeal_error(turn: Turn, event: CommitReceived) -> Error:
         return Error.UNKNOWN_MEMBER_ID
     if event.generation >= 0 and event.generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    return Error.NONE
+    return NO_ERROR

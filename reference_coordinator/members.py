@@ -55,7 +55,8 @@ def said_by(turn: Turn, event: JoinReceived) -> dict[str, object]:
 
 def received_sync(turn: Turn, member_id: str) -> None:
     """Note that nobody waits for a member's SyncGroup any longer; the last one stops the timer."""
-    turn.change(pending_syncs=turn.group.pending_syncs - {member_id})
+    if member_id in turn.group.pending_syncs:
+        turn.change(pending_syncs=turn.group.pending_syncs - {member_id})
     if not turn.group.pending_syncs:
         turn.disarm(TimerKind.SYNC)
 
@@ -81,15 +82,15 @@ def swap_member(turn: Turn, old: Member, new_id: str, **fields: object) -> Membe
         turn.answer(old.sync, SyncAnswer(Error.FENCED_INSTANCE_ID))
     is_new = old.is_new and turn.profile.replaced_newcomer_stays_new
     alone = {"member_id": new_id, "join": None, "sync": None, "is_new": is_new}
-    newcomer = changed(old, **{**alone, **fields})
-    instance = old.group_instance_id or ""
+    newcomer = changed(old, **(alone | fields))
+    leaders = group.open_leaders
+    if old.member_id in leaders:
+        leaders = leaders - {old.member_id} | {new_id}
     turn.change(
         members=group.members.swapped(old.member_id, newcomer),
-        static_ids={**group.static_ids, instance: new_id},
+        static_ids={**group.static_ids, old.group_instance_id or "": new_id},
         leader=new_id if group.leader == old.member_id else group.leader,
-        open_leaders=frozenset(
-            new_id if key == old.member_id else key for key in group.open_leaders
-        ),
+        open_leaders=leaders,
     )
     if not turn.profile.replaced_id_stays_pending_sync and old.member_id in group.pending_syncs:
         received_sync(turn, old.member_id)

@@ -6,7 +6,6 @@ group (KIP-345).
 
 from dataclasses import replace
 
-from reference_coordinator.changing import changed
 from reference_coordinator.effects import Reason
 from reference_coordinator.events import JoinReceived
 from reference_coordinator.members import said_by, swap_member
@@ -36,7 +35,7 @@ def replace_static(turn: Turn, event: JoinReceived, old: Member, new_id: str) ->
     leader_before, state = turn.group.leader, turn.group.state
     newcomer = swap_member(turn, old, new_id, **said_by(turn, event))
     # As in Kafka, the first session still runs with the old timeout.
-    turn.keep_alive(changed(newcomer, session_timeout_ms=old.session_timeout_ms))
+    turn.keep_alive(newcomer, old.session_timeout_ms)
     if turn.profile.every_return_is_stored and state is not State.STABLE:
         store_new_id(turn, old.member_id, new_id)
     if state is State.PREPARING_REBALANCE:
@@ -91,8 +90,7 @@ def store_return(
         skip_assignment_version=event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION,
         leader_before=leader_before,
     )
-    turn.change(writes={**turn.group.writes, event.request: write})
-    turn.persist(event.request)
+    turn.persist(event.request, writes={**turn.group.writes, event.request: write})
 
 
 def store_new_id(turn: Turn, old_id: str, new_id: str) -> None:

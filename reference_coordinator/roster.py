@@ -82,12 +82,12 @@ class Members(Mapping[str, "Member"]):
     def _counted(
         self, by_id: dict[str, "Member"], before: "Member | None", after: "Member | None"
     ) -> "Members":
-        return Members(
-            by_id,
-            _recounted(self._preferences, before, after, _preference),
-            _recounted(self._timeouts, before, after, _timeout),
-            self.awaiting - _waits(before) + _waits(after),
-        )
+        preferences, timeouts = self._preferences, self._timeouts
+        if before is None or after is None or before.protocols != after.protocols:
+            preferences = _recounted(preferences, before, after, _preference)
+        if before is None or after is None or _timeout(before) != _timeout(after):
+            timeouts = _recounted(timeouts, before, after, _timeout)
+        return Members(by_id, preferences, timeouts, self.awaiting - _waits(before) + _waits(after))
 
     @property
     def by_id(self) -> Mapping[str, "Member"]:
@@ -110,6 +110,9 @@ class Members(Mapping[str, "Member"]):
     def votes(self) -> Mapping[str, int]:
         """How many members like each common protocol best."""
         common = self.common_protocols
+        if len(self._preferences) == 1:  # all like the same best
+            ((names, count),) = self._preferences.items()
+            return {names[0]: count}
         votes: dict[str, int] = {}
         for names, count in self._preferences.items():
             vote = next(name for name in names if name in common)
@@ -188,8 +191,6 @@ def _recounted(
     """Count a member as it is after a change, if it is, and no longer as it was before."""
     gone = None if before is None else of(before)
     come = None if after is None else of(after)
-    if gone == come:
-        return counts
     recounted = dict(counts)
     if come is not None:
         recounted[come] = recounted.get(come, 0) + 1

@@ -33,6 +33,11 @@ class Service(StrEnum):
     ACTIVE = "active"
 
 
+EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = State
+ABSENT, _, ACTIVE = Service
+"""The same, for what is asked most often; see `errors.NO_ERROR`."""
+
+
 @dataclass(frozen=True)
 class Member:
     """One member. `protocols` are (name, metadata) in the member's order of preference."""

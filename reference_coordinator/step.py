@@ -16,9 +16,9 @@ from reference_coordinator.effects import (
     HeartbeatAnswer,
     SyncAnswer,
 )
-from reference_coordinator.errors import Error
+from reference_coordinator.errors import NO_ERROR, Error
 from reference_coordinator.events import (
-    Choices,
+    NO_CHOICES,
     CommitReceived,
     DeleteReceived,
     DescribeReceived,
@@ -41,7 +41,14 @@ from reference_coordinator.members import received_sync
 from reference_coordinator.profiles import Profile
 from reference_coordinator.rebalance import settle_leader, sync_answer
 from reference_coordinator.serving import load, load_started, opened, unload
-from reference_coordinator.state import Group, State
+from reference_coordinator.state import (
+    COMPLETING_REBALANCE,
+    DEAD,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+    Group,
+)
 from reference_coordinator.timers import timer_fired
 from reference_coordinator.turn import Turn
 from reference_coordinator.writes import record_written, store_assignment
@@ -49,15 +56,14 @@ from reference_coordinator.writes import record_written, store_assignment
 FIRST_SYNC_WITH_PROTOCOL = 5
 """From this SyncGroup version on type and name of the protocol have to be given (KIP-559)."""
 
-NO_CHOICES = Choices()
-
 
 class Step(Protocol):
     """The form of `step`, and of coordinators that break a rule of it.
 
     A Heartbeat or an OffsetCommit that leaves the group as it is looks only at what the group is
     (service, existence, state, generation), at its own member, and at the owner of its instance;
-    its time is where deadlines are counted from. `replay.reactions` relies on that.
+    its time, and that of a SyncGroup that changes nothing, is where deadlines are counted from.
+    `replay.reactions` relies on that.
     """
 
     __name__: str
@@ -87,12 +93,12 @@ def check(turn: Turn, member_id: str, instance_id: str | None, generation: int) 
         return error
     if not group.exists:
         return Error.UNKNOWN_MEMBER_ID
-    if group.state is State.DEAD:
+    if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     error = turn.validate(member_id, instance_id)
-    if error is Error.NONE and generation != group.generation:
+    if error is NO_ERROR and generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    if error is Error.NONE and group.state is State.EMPTY:
+    if error is NO_ERROR and group.state is EMPTY:
         return Error.UNKNOWN_MEMBER_ID
     return error
 
@@ -101,14 +107,14 @@ def heartbeat(turn: Turn, event: HeartbeatReceived) -> None:
     """Handle Heartbeat: alive in every state, told to rejoin only in PreparingRebalance."""
     group, profile = turn.group, turn.profile
     error = check(turn, event.member_id, event.group_instance_id, event.generation)
-    completing = group.state is State.COMPLETING_REBALANCE
+    completing = group.state is COMPLETING_REBALANCE
     if error is Error.COORDINATOR_LOAD_IN_PROGRESS:
-        error = Error.NONE  # the member could do nothing about it
-    elif error is Error.NONE and completing and not profile.heartbeats_count_while_completing:
+        error = NO_ERROR  # the member could do nothing about it
+    elif error is NO_ERROR and completing and not profile.heartbeats_count_while_completing:
         error = Error.REBALANCE_IN_PROGRESS
-    elif error is Error.NONE:
+    elif error is NO_ERROR:
         turn.keep_alive(group.members[event.member_id])
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is PREPARING_REBALANCE:
             error = Error.REBALANCE_IN_PROGRESS
     turn.answer(event.request, HeartbeatAnswer(error))
 
@@ -117,15 +123,15 @@ def sync(turn: Turn, event: SyncReceived) -> None:
     """Handle SyncGroup: followers wait for the leader, whose assignment is stored first."""
     group = turn.group
     error = sync_error(turn, event)
-    if error is not Error.NONE:
+    if error is not NO_ERROR:
         turn.answer(event.request, SyncAnswer(error))
         return
     received_sync(turn, event.member_id)
     settle_leader(turn)
     group = turn.group
     member = group.members[event.member_id]
-    if group.state is State.STABLE:
-        turn.answer(event.request, sync_answer(group, member, Error.NONE))
+    if group.state is STABLE:
+        turn.answer(event.request, sync_answer(group, member, NO_ERROR))
         if turn.profile.sync_in_stable_restarts_session:
             turn.keep_alive(member)
         return
@@ -145,20 +151,19 @@ def sync(turn: Turn, event: SyncReceived) -> None:
 def sync_error(turn: Turn, event: SyncReceived) -> Error:
     """Make the checks of SyncGroup, in Kafka's order."""
     group = turn.group
-    protocol = event.protocol_type, event.protocol
-    if event.api_version >= FIRST_SYNC_WITH_PROTOCOL and None in protocol:
+    kind, protocol = event.protocol_type, event.protocol
+    if event.api_version >= FIRST_SYNC_WITH_PROTOCOL and (kind is None or protocol is None):
         return Error.INCONSISTENT_GROUP_PROTOCOL  # before the coordinator is asked
     error = check(turn, event.member_id, event.group_instance_id, event.generation)
     if error is Error.COORDINATOR_LOAD_IN_PROGRESS:
         return turn.profile.sync_while_loading
-    if error is not Error.NONE:
+    if error is not NO_ERROR:
         return error
-    ours = group.protocol_type, group.protocol
-    if any(given not in (None, own) for given, own in zip(protocol, ours, strict=True)):
+    if kind not in (None, group.protocol_type) or protocol not in (None, group.protocol):
         return Error.INCONSISTENT_GROUP_PROTOCOL
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is PREPARING_REBALANCE:
         return Error.REBALANCE_IN_PROGRESS
-    return Error.NONE
+    return NO_ERROR
 
 
 _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {

@@ -22,7 +22,14 @@ from reference_coordinator.effects import (
     Transition,
 )
 from reference_coordinator.errors import Error
-from reference_coordinator.events import Choices, JoinReceived, SyncReceived, Timer, TimerKind
+from reference_coordinator.events import (
+    SESSION,
+    Choices,
+    JoinReceived,
+    SyncReceived,
+    Timer,
+    TimerKind,
+)
 from reference_coordinator.profiles import Profile
 from reference_coordinator.records import GroupRecord, StoredMembers
 from reference_coordinator.state import Group, Member, State
@@ -78,12 +85,13 @@ class Turn:
         strict = self.profile.unknown_instance_is_refused
         return validate_member(self.group, member_id, instance_id, known_instances_alone=not strict)
 
-    def keep_alive(self, member: Member) -> None:
-        """Restart a member's session."""
+    def keep_alive(self, member: Member, timeout_ms: int | None = None) -> None:
+        """Restart a member's session, with its own timeout or another."""
         if member.is_new and not self.profile.newcomers_have_sessions:
-            self.disarm(TimerKind.SESSION, member.member_id)
+            self.disarm(SESSION, member.member_id)
         else:
-            self.arm(TimerKind.SESSION, member.session_timeout_ms, member.member_id)
+            timeout_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
+            self.arm(SESSION, timeout_ms, member.member_id)
 
     def transition(
         self, after: State, reason: Reason | None = None, member_id: str = "", **fields: Any
@@ -103,18 +111,23 @@ class Turn:
             )
         )
 
-    def persist(self, request: str | None, assignment: Mapping[str, str] | None = None) -> None:
-        """Write the group's record, with the leader's new assignment if there is one."""
+    def persist(
+        self, request: str | None, assignment: Mapping[str, str] | None = None, **fields: Any
+    ) -> None:
+        """Write the group's record, with the leader's new assignment if there is one.
+
+        `fields` change with it.
+        """
         group = self.group
         members = StoredMembers(group.members, group.protocol, assignment)
         record = GroupRecord(
             group.generation, group.protocol_type, group.protocol, group.leader, members
         )
-        self.store(request, record)
+        self.store(request, record, **fields)
 
-    def store(self, request: str | None, record: GroupRecord) -> None:
-        """Write a record as it is."""
-        self.change(stored=record)
+    def store(self, request: str | None, record: GroupRecord, **fields: Any) -> None:
+        """Write a record as it is; `fields` change with it."""
+        self.change(stored=record, **fields)
         self.effects.append(Persist(request, record))
 
     def bind(self, kind: str, offered: str, allowed: frozenset[str]) -> str:

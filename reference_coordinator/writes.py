@@ -29,8 +29,8 @@ def store_assignment(turn: Turn, event: SyncReceived) -> None:
     given = dict(event.assignments)
     assignment = {member_id: given.get(member_id, "") for member_id in turn.group.members}
     write = Write(event.request, turn.group.generation, assignment=assignment)
-    turn.change(writes={**turn.group.writes, event.request: write})
-    turn.persist(event.request, assignment)
+    writes = {**turn.group.writes, event.request: write}
+    turn.persist(event.request, assignment, writes=writes)
 
 
 def record_written(turn: Turn, event: RecordWritten) -> None:

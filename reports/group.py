@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from reference_coordinator.profiles import Profile
-from reference_coordinator.replay import Evidence, Outage, Replay, Row, Stall, replay
+from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Row, Stall, replay
 from reports import assigned, compare, member_lines, members, timeline
 from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
 from reports.members import Request, Told
@@ -226,7 +226,8 @@ def _replayed(result: Replay) -> Iterator[Json]:
         ("said", result.said),
     ):
         for item in items:
-            yield {"kind": kind, "payload": json.dumps(_finite(asdict(item)))}
+            told = item._asdict() if isinstance(item, Checked) else asdict(item)
+            yield {"kind": kind, "payload": json.dumps(_finite(told))}
     for name, count in result.bound.items():
         yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
 

@@ -5,6 +5,7 @@ from dataclasses import astuple, fields, replace
 from typing import Any
 
 from reference_coordinator.admin import FIRST_DESCRIBE_WITH_INSTANCE_ID
+from reference_coordinator.changing import changed
 from reference_coordinator.effects import (
     DescribeAnswer,
     DescribedMember,
@@ -24,15 +25,15 @@ def as_sent(answer: Response, api_version: int) -> Response:
     """Drop from an answer what its version has no field for."""
     if isinstance(answer, JoinAnswer):
         if answer.members and api_version < FIRST_JOIN_WITH_INSTANCE_ID:
-            answer = replace(answer, members=frozenset((m, None, d) for m, _, d in answer.members))
+            answer = changed(answer, members=frozenset((m, None, d) for m, _, d in answer.members))
         if answer.protocol_type is not None and api_version < FIRST_JOIN_WITH_PROTOCOL_TYPE:
-            answer = replace(answer, protocol_type=None)
+            answer = changed(answer, protocol_type=None)
         if answer.skip_assignment and api_version < FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
-            answer = replace(answer, skip_assignment=False)
+            answer = changed(answer, skip_assignment=False)
     elif isinstance(answer, DescribeAnswer):
         if api_version < FIRST_DESCRIBE_WITH_INSTANCE_ID:
             nameless = (replace(member, group_instance_id=None) for member in answer.members)
-            answer = replace(answer, members=frozenset(nameless))
+            answer = changed(answer, members=frozenset(nameless))
     elif isinstance(answer, SyncAnswer) and api_version < FIRST_SYNC_WITH_PROTOCOL:
         answer = SyncAnswer(answer.error, assignment=answer.assignment)
     return answer

@@ -22,12 +22,13 @@ def offers(
     if first := parked.joined_first():
         leader = first.told.get("leader") or ""
         protocol = first.told.get("protocolName") or ""
-    if leader not in group.members:
+    if unnamed and leader not in group.members:
         alike = (old for old, prefix in unnamed.items() if leader.startswith(prefix))
         leader = next((old for old in alike if old in group.members), leader)
     if seen is None:
         return Choices("", leader, protocol)
-    given = (seen.told.get("memberId") or "") if seen.api == "JOIN_GROUP" else ""
+    if seen.api == "JOIN_GROUP":
+        return Choices(seen.told.get("memberId") or "", leader, protocol)
     described = (seen.told.get("groups") or [{}])[0]
     told = described.get("groupState") or "", described.get("protocolType") or ""
-    return Choices(given, leader, protocol, told)
+    return Choices("", leader, protocol, told)

@@ -1,6 +1,7 @@
 """What may happen next in a stretch of evidence, the likeliest first, and what cannot."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from reference_coordinator.events import Timer, TimerKind
 from reference_coordinator.replay.besides import besides, overtaken
@@ -8,6 +9,8 @@ from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import Observed, Serving
 from reference_coordinator.replay.hints import Hints, extended
 from reference_coordinator.replay.world import World
+
+_AT_MS, _LATEST_MS = attrgetter("at_ms"), attrgetter("latest_ms")
 
 
 def options_of(
@@ -35,14 +38,15 @@ def options_of(
 
 def _at_the_end(world: World, until_ms: float, hints: Hints) -> tuple[Iterator[Candidate], float]:
     due = [c for c in internal(world, until_ms, hints) if c.earliest_ms < until_ms]
-    if not due and not world.overtaken:
-        return iter((Candidate(until_ms, float("-inf"), until_ms, None),)), until_ms
-    due.sort(key=lambda c: c.at_ms)
-    if all(c.latest_ms >= until_ms for c in due):
+    due.sort(key=_AT_MS)
+    cutoff = min(map(_LATEST_MS, due), default=until_ms)
+    if cutoff >= until_ms:
         # what may also happen later is tried here only where an answer asks for it
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
-    cutoff = min((c.latest_ms for c in due), default=until_ms)
-    return iter([*due, *overtaken(world, cutoff)]), cutoff
+        cutoff = until_ms
+    if world.overtaken:
+        due += overtaken(world, cutoff)
+    return iter(due), cutoff
 
 
 def _and_besides(world: World, options: list[Candidate], cutoff: float) -> Iterator[Candidate]:
@@ -136,7 +140,7 @@ def _led_from_here(candidate: Candidate) -> bool:
 def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     early = world.tolerance.early
-    found = [_outcome(world, request) for request in world.next_writes()]
+    found = [_outcome(world, request) for request in world.next_writes()] if world.writes else []
     if not world.may_run_out(until_ms):
         return found
     return found + [
@@ -149,8 +153,8 @@ def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
 def _outcome(world: World, request: str) -> Candidate:
     """Tell when a write may be done: by the first answer that waits for it, if there is any."""
     seen, due = world.writes[request]
-    answers = (other.answered_ms for other in world.parked.values() if other.api == seen.api)
-    likely = min(due.at_ms, min(answers, default=due.at_ms))
+    answers = [other.answered_ms for other in world.parked.values() if other.api == seen.api]
+    likely = min((due.at_ms, *answers))
     return Candidate(due.earliest_ms, max(likely, world.now_ms), due.latest_ms, request)
 
 

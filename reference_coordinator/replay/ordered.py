@@ -3,11 +3,10 @@
 Nearly all of a file is explained by it. Where it is not, `search` finds out what is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import attrgetter
 
-from reference_coordinator.effects import Disarm
 from reference_coordinator.events import Timer
 from reference_coordinator.replay.candidates import Candidate, next_ms
 from reference_coordinator.replay.evidence import Observed
@@ -23,6 +22,7 @@ from reference_coordinator.replay.world import World
 
 _BY_TIME = attrgetter("earliest_ms", "at_ms")
 _LIKELIEST = attrgetter("at_ms", "earliest_ms")
+_LATEST_MS: Callable[[Candidate], float] = attrgetter("latest_ms")
 
 
 def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, last: int) -> int:
@@ -34,6 +34,7 @@ def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, 
     if world.writes or world.lost:
         return index
     group, parked, reply_ms = world.group, world.parked, world.tolerance.reply
+    step, profile, reaction_to = world.step, world.profile, world.reactions.to
     while index < last:
         until_ms, passing = next_ms(parts, index), []
         for candidate in parts[index]:
@@ -42,30 +43,33 @@ def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, 
                 return index
             if parked and world.answered_before(candidate.earliest_ms, seen.connection):
                 return index
-            timers = world.reactions.to(group, seen, world.step, world.profile)
+            timers = reaction_to(group, seen, step, profile)
             if timers is None:
                 return index
-            until_ms = max(until_ms, latest_ms)
+            if latest_ms > until_ms:
+                until_ms = latest_ms
             passing.append((candidate, timers, seen.id))
         if world.may_run_out(until_ms):
             return index
-        for candidate, timers, request in passing:
-            _pass(world, candidate, timers)
-            world.yields.answered.append(request)
+        for taken in passing:
+            _pass(world, *taken)
         index += 1
     return index
 
 
-def _pass(world: World, candidate: Candidate, timers: Timers) -> None:
+def _pass(world: World, candidate: Candidate, timers: Timers, request: str) -> None:
     """Let a request happen that has no effect but on timers; `World.take` without the rest."""
-    world.now_ms = max(world.now_ms, candidate.at_ms)
-    world.earliest_ms = max(world.earliest_ms, candidate.earliest_ms)
+    if candidate.at_ms > world.now_ms:
+        world.now_ms = candidate.at_ms
+    if candidate.earliest_ms > world.earliest_ms:
+        world.earliest_ms = candidate.earliest_ms
     world.latest_ms = candidate.latest_ms
     for timer, after_ms in timers:
         if after_ms is None:
-            world.absorb(Disarm(timer), candidate)
+            world.disarm(timer, candidate)
         else:
             world.arm(timer, world.now_ms + after_ms, candidate)
+    world.yields.answered.append(request)
 
 
 def in_order(
@@ -105,8 +109,7 @@ def _left_no_trace(world: World, option: Candidate, cutoff: float) -> bool:
     timers = world.reactions.to(world.group, seen, world.step, world.profile)
     if timers is None:
         return False
-    _pass(world, option, timers)
-    world.yields.answered.append(seen.id)
+    _pass(world, option, timers, seen.id)
     return True
 
 
@@ -115,11 +118,11 @@ class Queue:
 
     def __init__(self, stretch: Sequence[Candidate]) -> None:
         """Put a stretch in order."""
-        self.left = sorted(stretch, key=_LIKELIEST)[::-1]
+        self.left = sorted(stretch, key=_LIKELIEST)[::-1] if len(stretch) > 1 else [*stretch]
         self._find_limits()
 
     def _find_limits(self) -> None:
-        self._limits = list(accumulate((c.latest_ms for c in self.left), min))
+        self._limits = [*accumulate(map(_LATEST_MS, self.left), min)]
 
     @property
     def latest_ms(self) -> float:

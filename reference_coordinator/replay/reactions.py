@@ -5,15 +5,14 @@ the same, but for the time that deadlines are counted from; `Step` says what it 
 """
 
 from reference_coordinator.effects import Answer, Arm, Disarm
-from reference_coordinator.events import Choices, Timer
+from reference_coordinator.events import NO_CHOICES, Timer
 from reference_coordinator.profiles import Profile
+from reference_coordinator.replay.comparing import as_sent
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
 from reference_coordinator.roster import Members
-from reference_coordinator.state import Group, Member
+from reference_coordinator.state import Group, Member, State
 from reference_coordinator.step import Step
-
-NO_CHOICES = Choices()
 
 Timers = tuple[tuple[Timer, float | None], ...]
 """What starts, and after how many ms it runs out; None for what stops."""
@@ -35,8 +34,10 @@ class Reactions:
     def to(self, group: Group, seen: Observed, step: Step, profile: Profile) -> Timers | None:
         """Return what becomes of timers; None if the answer is wrong, or the group changes."""
         exchange_of = EXCHANGES.get(seen.api)
-        if exchange_of is None or seen.response is None:
+        if seen.response is None:
             return None
+        if exchange_of is None:
+            return _decide(group, seen, step, profile) if _may_pass(group, seen) else None
         if group is not self._group:
             self._look_at(group)
         exchange = exchange_of(seen.request, seen.response, seen.api_version)
@@ -60,18 +61,36 @@ class Reactions:
         self._members, self._owners = group.members.by_id, group.static_ids
 
 
+def _may_pass(group: Group, seen: Observed) -> bool:
+    """Tell whether a request of another kind may leave the group as it is."""
+    return (
+        seen.api == "SYNC_GROUP"
+        and group.state is State.STABLE
+        and group.leader is not None
+        and seen.request["memberId"] not in group.pending_syncs
+    )
+
+
 def _decide(group: Group, seen: Observed, step: Step, profile: Profile) -> Timers | None:
     """Let the coordinator decide at time 0, so that deadlines are delays."""
     after, effects = step(group, event_of(seen, 0.0, NO_CHOICES), profile)
-    *others, answer = effects
-    if after is not group or not isinstance(answer, Answer) or answer.response != answer_of(seen):
+    if after is not group:
         return None
     timers: list[tuple[Timer, float | None]] = []
-    for effect in others:
+    answered = False
+    for effect in effects:
         if isinstance(effect, Arm):
             timers.append((effect.timer, effect.deadline_ms))
         elif isinstance(effect, Disarm):
             timers.append((effect.timer, None))
+        elif isinstance(effect, Answer) and _is_told(effect, seen):
+            answered = True
         else:
             return None
-    return tuple(timers)
+    return tuple(timers) if answered else None
+
+
+def _is_told(answer: Answer, seen: Observed) -> bool:
+    """Tell whether an answer is the one that was observed."""
+    given = as_sent(answer.response, seen.api_version)
+    return answer.request == seen.id and given == answer_of(seen)

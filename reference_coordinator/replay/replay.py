@@ -6,6 +6,7 @@ behind it as the oracle has it. Where that does not explain what follows up to t
 census is where the replay takes the group up again.
 """
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from reference_coordinator.replay.search import (
     stretches,
 )
 from reference_coordinator.replay.terms import Records, Term, terms
+from reference_coordinator.replay.uncollected import uncollected
 from reference_coordinator.replay.world import World
 from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, Service, State
@@ -71,7 +73,7 @@ class Replayer:
     first_alone: bool = False
     step: Step = step
     hints: Hints = field(init=False)
-    turns: list[Turn] = field(default_factory=list)
+    turns: deque[Turn] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
     """Whether nothing so far was given up unexplained that may have an explanation."""
 
@@ -100,11 +102,11 @@ class Replayer:
                 turn = self._look_back(parts, turn, search)
             if search.world is None:
                 index, world = self._diverge(world, parts, index, search)
-                self.turns = []
+                self.turns.clear()
                 continue
             doubtful = turn.lost or search.world.overtaken.keys() > world.overtaken.keys()
             if doubtful or search.world.group is not world.group:
-                self.turns = [*self.turns, turn][-FURTHEST_BACK:]
+                self.turns.append(turn)
             world = self._commit(search.world, reordered=search.reordered)
             index += 1
         world = self._outlast(world)
@@ -135,7 +137,7 @@ class Replayer:
             search.exhausted &= courses.complete
             if search.world is not None:
                 self._back_to(turns[first])
-                self.turns = turns[:first]
+                self.turns = deque(turns[:first], FURTHEST_BACK)
                 return turns[first]
         if not search.exhausted:
             turn = turns[firsts[-1]]
@@ -357,11 +359,12 @@ def replay(
     outcome, records = Outcome(), Records()
     in_order = terms(evidence, tolerance.early)
     takeovers = {term.incarnation: term.takes_over_ms for term in in_order}
-    for term in in_order:
-        finds = records.found_by(term, takeovers)
-        Replayer(
-            evidence, term, profile, tolerance, outcome, records, finds, first_alone, step
-        ).run()
-        if first_alone and outcome.violations:
-            break
+    with uncollected():
+        for term in in_order:
+            finds = records.found_by(term, takeovers)
+            Replayer(
+                evidence, term, profile, tolerance, outcome, records, finds, first_alone, step
+            ).run()
+            if first_alone and outcome.violations:
+                break
     return outcome.result()

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from reference_coordinator.effects import Transition
 
@@ -26,8 +27,7 @@ class Violation:
     """What else would have been expected, had the events before come in another order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """One response: explained, a violation, or a consequence of one before."""
 
     request: str

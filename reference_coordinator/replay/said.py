@@ -9,6 +9,7 @@ from reference_coordinator.events import (
     Event,
     JoinReceived,
     LeaveReceived,
+    RecordWritten,
     TimerFired,
     TimerKind,
 )
@@ -18,6 +19,8 @@ from reference_coordinator.state import Group
 def said(before: Group, after: Group, event: Event) -> Iterator[tuple[str, str]]:
     """Yield (line, subject): a member id, or the instance id where a member was replaced."""
     match event:
+        case RecordWritten():
+            return
         case JoinReceived(member_id="", group_instance_id=str(instance)):
             old, new = before.static_ids.get(instance), after.static_ids.get(instance)
             if old is None and new is not None:

@@ -15,10 +15,10 @@ def forget_strangers(
     timers: MutableMapping[Timer, Due], before: Group, after: Group, event: Event
 ) -> None:
     """Drop the timers of nobody, if anybody may have gone."""
-    as_many = len(after.members) == len(before.members) and (
-        len(after.pending_joins) == len(before.pending_joins)
-    )
-    if as_many and after.static_ids is before.static_ids:
+    grown = len(after.members.by_id) - len(before.members.by_id)
+    as_many = not grown and len(after.pending_joins) == len(before.pending_joins)
+    one_came = grown == 1  # and nobody went with it
+    if one_came or (as_many and after.static_ids is before.static_ids):
         return
     ids: Iterable[str] = map(_MEMBER_ID, timers)
     if as_many and isinstance(event, JoinReceived) and not event.member_id:

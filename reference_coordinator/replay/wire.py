@@ -62,7 +62,7 @@ def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
         session_timeout_ms=body["sessionTimeoutMs"],
         rebalance_timeout_ms=rebalance_timeout(body),
         protocol_type=body["protocolType"],
-        protocols=tuple((p["name"], p["metadata"]) for p in body["protocols"]),
+        protocols=tuple([(p["name"], p["metadata"]) for p in body["protocols"]]),
         reason=body.get("reason"),
         choices=choices,
         client_host=seen.client_host,
@@ -159,6 +159,8 @@ def _join_answer(_: Body, body: Body) -> JoinAnswer:
 
 def _members(told: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
     """Collect a leader's members; one that stands twice is told apart from one that does not."""
+    if not told:
+        return frozenset()
     times = Counter((m["memberId"], m.get("groupInstanceId"), m["metadata"]) for m in told)
     return frozenset(
         member if count == 1 else (f"{member[0]} ({count} times)", *member[1:])

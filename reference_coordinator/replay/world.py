@@ -8,8 +8,9 @@ first and the last that each may have been: a timer's window begins and ends wit
 that started it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from reference_coordinator.effects import (
     Answer,
@@ -24,6 +25,7 @@ from reference_coordinator.effects import (
 )
 from reference_coordinator.errors import Error
 from reference_coordinator.events import (
+    NO_CHOICES,
     Choices,
     Event,
     Loaded,
@@ -49,6 +51,7 @@ from reference_coordinator.replay.evidence import (
 )
 from reference_coordinator.replay.naming import named, renamed
 from reference_coordinator.replay.offers import offers
+from reference_coordinator.replay.outcomes import outcome_of
 from reference_coordinator.replay.parked import Parked
 from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import Row, Said
@@ -59,7 +62,8 @@ from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, State
 from reference_coordinator.step import Step, step
 
-NO_CHOICES = Choices()
+_EARLIEST_MS: Callable[[Due], float] = attrgetter("earliest_ms")
+
 LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
 
@@ -126,8 +130,7 @@ class World:
             return True
         if self.soonest_ms > limit:
             return False
-        dues = self.timers.values()
-        self.soonest_ms = min((due.earliest_ms for due in dues), default=float("inf"))
+        self.soonest_ms = min(map(_EARLIEST_MS, self.timers.values()), default=float("inf"))
         return self.soonest_ms <= limit
 
     def take(self, candidate: Candidate, until_ms: float, excuse: str = "") -> Mismatch | None:
@@ -190,10 +193,7 @@ class World:
             case Arm(timer=timer, deadline_ms=deadline_ms):
                 self.arm(timer, deadline_ms, cause)
             case Disarm(timer=timer):
-                timer = self.known(timer)
-                if timer in self.timers and self.timers[timer].of_pending:
-                    self.overtake(timer, cause)
-                self.timers.pop(timer, None)
+                self.disarm(timer, cause)
             case Persist():
                 self.yields.stored.append((self.now_ms, effect.record))
                 if effect.request is not None and effect.request in self.parked:
@@ -220,7 +220,15 @@ class World:
         earliest_ms = self.earliest_ms + delay_ms
         pending = timer.member_id in self.group.pending_joins
         self.timers[timer] = Due(earliest_ms, deadline_ms, self.latest_ms + delay_ms, pending)
-        self.soonest_ms = min(self.soonest_ms, earliest_ms)
+        if earliest_ms < self.soonest_ms:
+            self.soonest_ms = earliest_ms
+
+    def disarm(self, timer: Timer, cause: Candidate) -> None:
+        """Stop a timer, if it runs."""
+        timer = self.known(timer)
+        if timer in self.timers and self.timers[timer].of_pending:
+            self.overtake(timer, cause)
+        self.timers.pop(timer, None)
 
     def overtake(self, timer: Timer, cause: Candidate) -> None:
         """Note a session that runs out, or is restarted when it may have: that may end it later."""
@@ -343,21 +351,9 @@ class World:
 
     def _written(self, seen: Observed) -> Error:
         """Bind the outcome of a write."""
-        if (outcome := self._outcome(seen)) is not Error.NONE:
+        if (outcome := outcome_of(seen, self.outages, self.profile)) is not Error.NONE:
             self.yields.bind("failed_write")
         return outcome
-
-    def _outcome(self, seen: Observed) -> Error:
-        """Tell the outcome of a write: it succeeds, unless a broker was down meanwhile.
-
-        Then the answer may tell of an error that only a write can end in.
-        """
-        down = any(
-            outage.from_ms <= seen.answered_ms and outage.until_ms >= seen.earliest_ms
-            for outage in self.outages
-        )
-        code = answer_of(seen).error if down and seen.response else Error.NONE
-        return Error(code) if code in self.profile.failed_writes else Error.NONE
 
     def _fail(self, cause: object) -> None:
         """Let a request that would wait be answered with the failure of what was written before."""
@@ -388,7 +384,8 @@ class World:
         requests = list(self.writes)
         if len(requests) < 2 or not self.profile.answers_wait_for_writes:
             return requests
-        failing = [r for r in requests[1:] if self._outcome(self.writes[r][0]) is not Error.NONE]
+        ends = {r: outcome_of(self.writes[r][0], self.outages, self.profile) for r in requests}
+        failing = [request for request in requests[1:] if ends[request] is not Error.NONE]
         return [requests[0], *failing]
 
     def _write_failed(self, seen: Observed) -> bool:
