@@ -8,7 +8,14 @@ import pytest
 
 from reference_coordinator.changing import changed
 from reference_coordinator.effects import Answer, Arm, Effect
-from reference_coordinator.events import CommitReceived, Event, HeartbeatReceived
+from reference_coordinator.events import (
+    CommitReceived,
+    Event,
+    HeartbeatReceived,
+    SyncReceived,
+    Timer,
+    TimerKind,
+)
 from reference_coordinator.mutants import MUTANTS
 from reference_coordinator.profiles import Profile
 from reference_coordinator.releases import NEWEST
@@ -16,7 +23,7 @@ from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.reactions import Reactions, Timers
 from reference_coordinator.roster import Members
 from reference_coordinator.state import Group, Member, Service, State
-from reference_coordinator.step import Step, step
+from reference_coordinator.step import FIRST_SYNC_WITH_PROTOCOL, Step, step
 
 SESSION_MS = 10_000
 
@@ -67,6 +74,17 @@ def heartbeat(
     request = {"generationId": 3, "memberId": member_id, "groupInstanceId": instance}
     return Observed(
         str(number), "1", "HEARTBEAT", 4, "c", "c", 0.0, 0.0, 1.0, 1.0, request, {"errorCode": code}
+    )
+
+
+def sync(share: str, api_version: int = 3) -> Observed:
+    request = {"generationId": 3, "memberId": "a-1", "groupInstanceId": "a", "assignments": []}
+    response: dict[str, Any] = {"errorCode": 0, "assignment": share}
+    if api_version >= FIRST_SYNC_WITH_PROTOCOL:
+        request |= {"protocolType": "consumer", "protocolName": "range"}
+        response |= {"protocolType": "consumer", "protocolName": "range"}
+    return Observed(
+        "s", "1", "SYNC_GROUP", api_version, "c", "c", 0.0, 0.0, 1.0, 1.0, request, response
     )
 
 
@@ -121,8 +139,49 @@ def test_a_wrong_answer_is_never_taken_for_a_right_one() -> None:
     assert [timers is not None for timers in told] == [True, False, True]
 
 
+OWNER = replace(A, assignment="work")
+
+
+@pytest.mark.parametrize("api_version", [3, 5])
+def test_a_sync_group_that_changes_nothing_is_told_by_its_answer(api_version: int) -> None:
+    known, rules = Reactions(), replace(NEWEST, sync_in_stable_restarts_session=True)
+    right, wrong = (
+        known.to(group(OWNER, B), sync(share, api_version), step, rules)
+        for share in ("work", "other")
+    )
+    assert right is not None
+    assert (Timer(TimerKind.SESSION, "a-1"), SESSION_MS) in right
+    assert wrong is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        group(OWNER, B, pending_syncs=frozenset({"a-1"})),
+        group(OWNER, B, state=State.COMPLETING_REBALANCE),
+        group(OWNER, B, leader=None, open_leaders=frozenset({"a-1"})),
+        group(OWNER, B, generation=4),
+    ],
+)
+def test_a_sync_group_that_may_change_something_is_not_passed_over(other: Group) -> None:
+    assert Reactions().to(other, sync("work"), step, NEWEST) is None
+
+
+@pytest.mark.parametrize("coordinator", [step, *MUTANTS.values()], ids=lambda it: it.__name__)
+def test_a_sync_group_takes_its_time_for_deadlines_alone(coordinator: Step) -> None:
+    known = group(OWNER, B)
+    for member_id in ("a-1", "a-0"):
+        told = [
+            effects_of(
+                coordinator, known, SyncReceived(at_ms, "r", 3, member_id, "a", None, None, ())
+            )
+            for at_ms in (0.0, 1_700_000.0)
+        ]
+        assert told[0] == told[1]
+
+
 def effects_of(
-    coordinator: Step, group: Group, event: HeartbeatReceived | CommitReceived
+    coordinator: Step, group: Group, event: HeartbeatReceived | CommitReceived | SyncReceived
 ) -> list[object] | None:
     """Say what an event does, its time apart; None if it changes the group."""
     after, effects = coordinator(group, event, NEWEST)
