@@ -1,5 +1,6 @@
 """Sequences that real brokers answered, each of which the oracle once could not explain."""
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from reference_coordinator.profiles import Profile
 from reference_coordinator.releases import profile_for
 from reference_coordinator.replay import Replay, replay
 from reference_coordinator.replay.event_file import EventSequence, read
+from reference_coordinator.replay.uncollected import uncollected
 from reference_coordinator.state import State
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "sequences"
@@ -85,3 +87,22 @@ def test_who_succeeds_a_leader_may_show_in_that_a_group_becomes_stable() -> None
     outcome = replayed("2.4.1-scala-a-successor-that-syncs-first")
     assert outcome.bound["leader"] == 1
     assert [move.after for move in outcome.moves][-1] is State.STABLE
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_pythons_collector_is_left_as_it_was(*, collecting: bool) -> None:
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        replayed(NAMES[0])
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if was_on else gc.disable)()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_replay_leaves_no_cycles_to_be_collected(name: str) -> None:
+    gc.collect()
+    with uncollected():
+        replayed(name)
+        assert gc.collect() == 0
