@@ -20,7 +20,7 @@ import click
 
 from benchmarks import plain
 from benchmarks.evidence import multiply
-from benchmarks.group import GROUP, Simulation
+from benchmarks.group import CYCLE, GROUP, Simulation
 from benchmarks.sides import profile_of
 from benchmarks.table import table
 from reference_coordinator.events import Event
@@ -33,6 +33,8 @@ from reports.run_folder import RunFolder
 
 Json = dict[str, Any]
 SMALL, BIG = 5, 500
+FEWEST = (2 + len(CYCLE)) * BIG
+"""In so many requests the big group joins, syncs and goes through its cycle once."""
 
 
 @click.command()
@@ -41,8 +43,10 @@ SMALL, BIG = 5, 500
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def main(requests: int, rounds: int, *, as_json: bool) -> None:
     """Count the events that the oracle decides in a second."""
-    if requests <= 3 * BIG:
-        raise click.UsageError(f"--requests: {BIG} members need more than {3 * BIG} to live on")
+    if requests < FEWEST:
+        raise click.UsageError(
+            f"--requests: {BIG} members need at least {FEWEST} to join and do each thing they do"
+        )
     figures = {"recorded run": _recorded(requests, rounds)} | {
         f"group of {size}": _simulated(size, requests, rounds) for size in (SMALL, BIG)
     }

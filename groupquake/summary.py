@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from reports.wording import told_of
+
 SHOWN = 5
 
 
@@ -48,11 +50,3 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
     lines += [f"report: {folder / 'report.html'}", f"repeat: {verdict['repeat_command']}"]
     return "\n".join(lines)
-
-
-def told_of(foretold: dict[str, Any]) -> str:
-    """Say what was foretold."""
-    if foretold["because"] is None:
-        return str(foretold["verdict"])
-    where = f" in {foretold['group']}" if foretold["group"] else ""
-    return f"{foretold['verdict']} because of {foretold['because']}{where}"

@@ -9,13 +9,13 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import gevent
 from gevent import subprocess
 
+from loadtest.base_member import BaseMember, State, names
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.reporting import Report
@@ -26,8 +26,8 @@ from loadtest.tether import tethered
 CLOSE_S = 15.0
 
 
-class JavaMember:
-    """One name in one group; it may come and go for as long as a run lasts.
+class JavaMember(BaseMember):
+    """A member that runs Java's client in a process of its own; its member id is not told.
 
     It does what `Member` does, and is used by one greenlet at a time as well. A `client.id` of its
     name tells it from others in the brokers' logs.
@@ -40,46 +40,14 @@ class JavaMember:
         history: History,
         report_as: Callable[[str], Report],
     ) -> None:
-        self.state = "stopped"
-        self.joins = 0
-        self._bootstrap = bootstrap
-        self._history = history
-        self._report_as = report_as
+        super().__init__(config, bootstrap, history, report_as)
         self._process: subprocess.Popen[bytes] | None = None
-        self._partitions: set[str] = set()
         self._began = 0.0
-        self._identify(config)
 
-    def _identify(self, config: MemberConfig) -> None:
-        self.config = config
-        self._report = self._report_as(config.kind.upper())
-        self._tell = partial(
-            self._history.write, member=config.name, group=config.group, kind=config.kind
-        )
-
-    def describe(self) -> dict[str, Any]:
-        """Return the row that the control channel's `members` gives; no member id is told."""
-        return {
-            "name": self.config.name,
-            "group": self.config.group,
-            "kind": self.config.kind,
-            "instance_id": self.config.instance_id,
-            "state": self.state,
-            "member_id": None,
-            "partitions": sorted(self._partitions),
-            "joins": self.joins,
-        }
-
-    def become(self, instance_id: str | None) -> None:
-        """Be static under this instance id from the next `open` on, or dynamic if it is None.
-
-        Raises LoadtestError while its process is up, unless it has that identity.
-        """
-        if instance_id == self.config.instance_id:
-            return
-        if self._process is not None:
-            raise LoadtestError(f"{self.config.name!r} is up; stop or kill it before")
-        self._identify(self.config.under(instance_id))
+    @property
+    def is_up(self) -> bool:
+        """Whether its process is there, as far as is known."""
+        return self._process is not None
 
     def open(self) -> None:
         """Start its process, if there is none. Raises LoadtestError if it cannot be started."""
@@ -121,19 +89,19 @@ class JavaMember:
                     self._take(json.loads(line))
 
     def _take(self, said: dict[str, Any]) -> None:
-        named = [f"{one['topic']}-{one['partition']}" for one in said.get("partitions", ())]
+        partitions = {(one["topic"], one["partition"]) for one in said.get("partitions", ())}
         match said.get("name"):
             case "partitions_assigned":
-                self._partitions |= {*named}
+                self._partitions |= partitions
                 self.joins += 1
                 self.state = "joined"
-                self._tell("assigned", partitions=sorted(named))
+                self._tell("assigned", partitions=names(partitions))
                 if self._began:
                     self._report("join", (time.perf_counter() - self._began) * 1000)
                     self._began = 0.0
             case "partitions_revoked":
-                self._partitions -= {*named}
-                self._tell("revoked", partitions=sorted(named))
+                self._partitions -= partitions
+                self._tell("revoked", partitions=names(partitions))
 
     def turn(self) -> None:
         """Notice that its process has ended by itself, as one does that was fenced."""
@@ -163,7 +131,7 @@ class JavaMember:
             )
         self._end("killed", "killed")
 
-    def _end(self, event: str, state: str, **more: Any) -> None:
+    def _end(self, event: str, state: State, **more: Any) -> None:
         """See to it that the process is gone; tell what it had until then."""
         assert self._process is not None, "whoever calls knows"
         with suppress(OSError):
@@ -171,6 +139,5 @@ class JavaMember:
         self._process.wait()
         self._reader.join()
         self._process = None
-        had, self._partitions = sorted(self._partitions), set()
         self.state = state
-        self._tell(event, partitions=had, **more)
+        self._tell(event, partitions=self._let_go(), **more)

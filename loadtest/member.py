@@ -11,23 +11,17 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from loadtest.base_member import BaseMember, State, names
 from loadtest.complaints import Complaints
 from loadtest.errors import LoadtestError
 from loadtest.history import History, now_ms
 from loadtest.reporting import Report
 from loadtest.roster import MemberConfig
 from loadtest.settings import consumer_settings
-
-State = Literal["starting", "joined", "stopped", "killed", "fenced", "failed"]
-"""`joined` from the first assignment until the membership is lost: also while the group rebalances.
-
-A cooperative assignor's client does not say that its membership is lost if it had no partitions.
-All but `starting` and `joined` have no consumer any more and stay down until they are opened again.
-"""
 
 OffHub = Callable[[Callable[[], Any]], Any]
 """Runs a blocking call to its end and returns its value, without holding up anybody else."""
@@ -53,11 +47,8 @@ class _Consumer(Consumer):
     """One that can be referred to weakly, as Kafka's own cannot."""
 
 
-class Member:
-    """One name in one group; it may come and go for as long as a run lasts.
-
-    `report_as` makes a `Report` for the statistics of a kind, `STATIC` or `DYNAMIC`.
-    """
+class Member(BaseMember):
+    """A member that runs librdkafka in this process."""
 
     def __init__(
         self,
@@ -67,26 +58,20 @@ class Member:
         report_as: Callable[[str], Report],
         off_hub: OffHub = lambda call: call(),
     ) -> None:
-        self.state: State = "stopped"
-        self.member_id: str | None = None
-        self.joins = 0
-        self._partitions: set[tuple[str, int]] = set()
-        self._bootstrap = bootstrap
-        self._history = history
-        self._report_as = report_as
+        super().__init__(config, bootstrap, history, report_as)
         self._off_hub = off_hub
         self._consumer: _Consumer | None = None
         self._seen: deque[_Seen] = deque()
-        self._identify(config)
         self._forget()
 
     def _identify(self, config: MemberConfig) -> None:
-        self.config = config
-        self._tell = partial(
-            self._history.write, member=config.name, group=config.group, kind=config.kind
-        )
-        self._report = self._report_as(config.kind.upper())
+        super()._identify(config)
         self._complaints = Complaints(self._tell)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a consumer."""
+        return self._consumer is not None
 
     def _forget(self) -> None:
         """Drop what belongs to one consumer and not to the identity."""
@@ -99,22 +84,6 @@ class Member:
         self._commit_sent_ms: float | None = None
         self._commit_due_ms = _clock_ms() + self.config.commit_interval_ms
         self._fatal: KafkaError | None = None
-
-    def describe(self) -> dict[str, Any]:
-        """Return the row that the control channel's `members` gives for this member.
-
-        `joins` counts the assignments received since the run began, over all restarts.
-        """
-        return {
-            "name": self.config.name,
-            "group": self.config.group,
-            "kind": self.config.kind,
-            "instance_id": self.config.instance_id,
-            "state": self.state,
-            "member_id": self.member_id,
-            "partitions": _names(self._partitions),
-            "joins": self.joins,
-        }
 
     def open(self) -> None:
         """Create a fresh consumer of this identity; nothing happens if there is one.
@@ -145,21 +114,6 @@ class Member:
             self._consumer = None
             self.state = "failed"
             self._complain(error.args[0], now_ms())
-
-    def become(self, instance_id: str | None) -> None:
-        """Be static under this instance id from the next `open` on, or dynamic if it is None.
-
-        The name, and with it the client.id, stays. Raises LoadtestError while there is a consumer,
-        unless it has that identity.
-        """
-        if instance_id == self.config.instance_id:
-            return
-        if self._consumer is not None:
-            raise LoadtestError(
-                f"{self.config.name!r} is up as {self.config.instance_id or 'a dynamic member'};"
-                " stop or kill it before it comes back as something else"
-            )
-        self._identify(self.config.under(instance_id))
 
     def turn(self) -> None:
         """Take what there is, without waiting, and deal with what the callbacks saw."""
@@ -256,12 +210,6 @@ class Member:
         answered = any(seen.what == "committed" for seen in self._seen)
         return self._commit_sent_ms is not None and not answered
 
-    def _let_go(self) -> list[str]:
-        """Own nothing any more; return what was owned."""
-        partitions = _names(self._partitions)
-        self._partitions.clear()
-        return partitions
-
     def _give_up(self, error: KafkaError) -> None:
         """Stay down after a fatal error: whoever runs the experiment decides what comes next."""
         if _is_fencing(error):
@@ -300,7 +248,7 @@ class Member:
         self._tell(
             "assigned",
             at_ms=seen.at_ms,
-            partitions=_names(partitions),
+            partitions=names(partitions),
             member_id=self.member_id,
         )
         if self._opened_ms is not None:
@@ -318,7 +266,7 @@ class Member:
         if seen.what == "lost" and self.state == "joined":
             self.state = "starting"
             self.member_id = None
-        self._tell(seen.what, at_ms=seen.at_ms, partitions=_names(partitions))
+        self._tell(seen.what, at_ms=seen.at_ms, partitions=names(partitions))
 
     def _commit_when_due(self, consumer: Consumer) -> None:
         clock_ms = _clock_ms()
@@ -361,10 +309,6 @@ def _is_fencing(error: KafkaError) -> bool:
 
 def _pairs(partitions: Iterable[TopicPartition]) -> set[tuple[str, int]]:
     return {(partition.topic, partition.partition) for partition in partitions}
-
-
-def _names(partitions: Iterable[tuple[str, int]]) -> list[str]:
-    return [f"{topic}-{number}" for topic, number in sorted(partitions)]
 
 
 def _clock_ms() -> float:

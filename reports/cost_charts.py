@@ -200,7 +200,7 @@ def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Js
     layout["height"] -= drawing.TOP_PX
     layout["xaxis"] |= {
         "range": [0, max(longest, 1000.0) / 1000 * 1.12],
-        "title": {"text": "seconds that the member was stopped, in the impact phase"},
+        "title": {"text": "seconds stopped, in the impact phase"},
     }
     return drawing.figure(traces, {**layout, **axes}, [], notes)
 

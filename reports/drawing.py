@@ -22,6 +22,8 @@ INK, MUTED, LINE = "#1c2430", "#5b6675", "#d9dee5"
 PHASE_TINTS = ("#ffffff", "#f4f6f9")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 TOP_PX, BOTTOM_PX = 26, 44
+NARROW = 0.08
+"""A phase that is a smaller part of the time has its name before it: it is too narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,11 @@ class Span:
     zero_ms: float
     end_ms: float
     phases: Sequence[tuple[str, float]] = ()
+
+    @property
+    def lasts_ms(self) -> float:
+        """How much time is drawn."""
+        return self.end_ms - self.zero_ms
 
     def at(self, at_ms: float) -> float:
         """Give a time its place on the axis: seconds since the start."""
@@ -56,9 +63,11 @@ def phases(span: Span) -> tuple[list[Json], list[Json]]:
             "type": "line", **behind, "x0": start, "x1": start,
             "line": {"width": 1, "color": "#9aa5b4", "dash": "dot"},
         })  # fmt: skip
+        narrow = number < len(span.phases) - 1 and next_ms - at_ms < NARROW * span.lasts_ms
         names.append({
-            "text": name, "showarrow": False, "xref": "x", "yref": "paper",
-            "x": start, "y": 1, "xanchor": "left", "yanchor": "bottom", "xshift": 2,
+            "text": name, "showarrow": False, "xref": "x", "yref": "paper", "x": start, "y": 1,
+            "xanchor": "right" if narrow else "left", "yanchor": "bottom",
+            "xshift": -2 if narrow else 2,
             "font": {"size": 12, "color": MUTED},
         })  # fmt: skip
     return zones, names
@@ -78,7 +87,7 @@ def layout(inner: float, lowest: str) -> Json:
         "uniformtext": {"mode": "hide", "minsize": 8},
         "xaxis": {
             "anchor": lowest, "ticksuffix": " s", "gridcolor": "#e8ebf0", "zeroline": False,
-            "ticks": "outside", "tickcolor": LINE, "nticks": 16,
+            "ticks": "outside", "tickcolor": LINE,
         },
     }  # fmt: skip
 
@@ -194,6 +203,7 @@ def fault_bars(
                 "hover": _told(fault, span),
             })  # fmt: skip
     look = {
+        "color": "#ffffff",  # plotly.js draws no colours of a pattern where bars have their own
         "pattern": {
             "shape": "/",
             "size": 5,
@@ -212,7 +222,7 @@ def _lasted(fault: Fault, span: Span) -> Iterator[tuple[float, float]]:
     if start_ms is None:
         return
     if one_shot(fault):
-        yield start_ms, start_ms + (span.end_ms - span.zero_ms) / 100
+        yield start_ms, start_ms + span.lasts_ms / 100
     else:
         yield start_ms, fault["healed_at_ms"] or span.end_ms
 

@@ -45,6 +45,7 @@ def render(run: RunFolder, verdict: Json, data: Collected, scenes: Scenes, costs
         verdict=verdict,
         experiment=run.experiment,
         numbered_lines=run.numbered_lines,
+        tells_bytes=data.tells_bytes,
         phases=(*PHASES, "total"),
         began_ms=span.zero_ms,
         cards=[page.card(group) for group in groups],
@@ -188,7 +189,7 @@ class _Page:
         present = stretches(self.scenes, group)
         members = [m.name for m in self.run.experiment.members() if m.group == group]
         targets = [lane(fault) for fault in hits]
-        everyone = dict.fromkeys([*members, *targets, *(stretch.client for stretch in present)])
+        everyone = dict.fromkeys([*members, *(stretch.client for stretch in present), *targets])
         lanes = _most_telling(list(everyone), targets)
         title = self._members(group)
         return Block(

@@ -7,7 +7,7 @@ writes the same part again.
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +78,25 @@ class Part:
         self._file.close()
         self._hidden.replace(self._path)
 
+    def drop(self) -> None:
+        """Leave nothing behind, unless it was closed."""
+        self._hidden.unlink(missing_ok=True)
+        self._file.close()
+
 
 @contextmanager
 def parts(folder: Path, tables: Mapping[str, str]) -> Iterator[dict[str, Part]]:
-    """Open this task's parts of tables, given as name and columns; close them if all goes well."""
+    """Open this task's parts of tables, given as name and columns; close them if all goes well.
+
+    If not, what is not closed is gone; only a task that is killed leaves it, unseen.
+    """
     context = TaskContext.get()
     number = context.partitionId() if context else 0
-    opened = {
-        name: Part(folder / name / f"part-{number:05}.parquet", columns)
-        for name, columns in tables.items()
-    }
-    yield opened
-    for part in opened.values():
-        part.close()
+    opened: dict[str, Part] = {}
+    with ExitStack() as left:
+        for name, columns in tables.items():
+            opened[name] = Part(folder / name / f"part-{number:05}.parquet", columns)
+            left.callback(opened[name].drop)
+        yield opened
+        for part in opened.values():
+            part.close()

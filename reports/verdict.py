@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from reports import findings, foretold
+from reports import findings, foretold, wording
 from reports.assigned import unowned
 from reports.expectations import unmet
 from reports.findings import Finding
@@ -322,13 +322,12 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
     lines = []
     for name, group in groups.items():
         count = group["rebalances_observed"]["impact"]
-        kinds = [kind for kind in ("static", "dynamic") if group[f"members_{kind}"]]
-        members = " and ".join(f"{group[f'members_{kind}']} {kind}" for kind in kinds) or "unknown"
+        who = wording.members(group["members_static"], group["members_dynamic"])
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
         told = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
-        lines.append(f"{name} ({members} members): {told}")
+        lines.append(f"{name} ({who}): {told}")
     return lines
 
 

@@ -114,6 +114,12 @@ UNNUMBERED = (
 )
 """One limit more, of runs whose brokers do not number their lines."""
 
+LENGTHS_ALONE = (
+    "The brokers log the length of metadata and assignments alone: that an assignment is empty "
+    "shows, whose partitions are in it does not."
+)
+"""One limit more, of runs whose brokers log requests as text."""
+
 UNOWNED = "partitions without owner"
 """What is counted where an experiment asks for owners."""
 
@@ -159,8 +165,15 @@ def sentence(verdict: Mapping[str, Any]) -> str:
     return "The brokers kept to the protocol, but the experiment expected something else."
 
 
+def told_of(foretold: Mapping[str, Any]) -> str:
+    """Say what was foretold."""
+    because = f" because of {foretold['because']}" if foretold["because"] else ""
+    where = f" in {foretold['group']}" if foretold["group"] else ""
+    return f"{foretold['verdict']}{because}{where}"
+
+
 def members(static: int, dynamic: int) -> str:
-    """Say who the members of a group are."""
+    """Say who the members of a group are that its experiment lists."""
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
     told = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
-    return f"{told} {'member' if static + dynamic == 1 else 'members'}" if told else "unknown"
+    return f"{told or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from groupquake.exits import OF_VERDICT, Exit
-from groupquake.summary import told_of
 from reports import EvidenceError
 from reports.run_folder import RunFolder
+from reports.wording import told_of
 
 Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]

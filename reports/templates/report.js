@@ -1,6 +1,7 @@
 const charts = {};
 for (const [id, figure] of Object.entries(FIGURES)) {
   charts[id] = document.getElementById(id);
+  figure.layout.xaxis.nticks = Math.ceil(charts[id].clientWidth / 80);  // more would be turned on their side
   Plotly.newPlot(charts[id], figure.data, figure.layout, {displayModeBar: false, responsive: true});
 }
 

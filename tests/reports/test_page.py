@@ -1,6 +1,7 @@
 """The page says what happened, says it to anybody, and loads nothing."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,27 @@ def test_what_a_release_does_not_tell_is_no_difference(tmp_path):
         row.update({f"observed_{name}": None for name in told})
     shown = Page(page.render(*made.finish()))
     assert [a for tag, a in shown.elements if tag == "td" and "wrong " in str(a)] == []
+
+
+def test_logs_that_give_lengths_alone_are_said_to(passed, tmp_path):
+    made = made_up(tmp_path)
+    made.environment.update(kafka_version="2.7.2", coordinator="scala")
+    run, verdict, data, *rest = made.finish()
+    told = Page(page.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
+    assert "in every run of Kafka before 2.8" in told
+    assert ("length of metadata" in told, "length of metadata" in passed.text) == (True, False)
+
+
+def test_what_was_foretold_and_which_promise_was_broken_stand_on_top(failed, tmp_path):
+    made = made_up(tmp_path)
+    made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
+    run, verdict, *rest = made.finish()
+    assert "foretold" not in failed.text
+    told = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
+    judged = {"judge": "kip-345", "profile": "kip-345-4.3", "broken_promises": {"dynamic": ["q"]}}
+    shown = Page(page.render(run, verdict | {"foretold": told} | judged, *rest)).text
+    assert "judged by kip-345 4.3 foretold fail because of p in dynamic, which did not" in shown
+    assert "what KIP-345 promises, and dynamic was not given: q" in shown
 
 
 def test_a_fail_leads_to_its_findings(failed):

@@ -112,6 +112,14 @@ def block():
     )
 
 
+def colours(marker):
+    """Return the colours of a trace's bars; plotly.js draws a pattern's where they have none."""
+    if "pattern" not in marker:
+        return marker["color"]
+    assert isinstance(marker["color"], str)
+    return marker["pattern"]["bgcolor"]
+
+
 def draw(block):
     """Return the figure's bars, as (row, from, length, colour, text), and the whole figure."""
     figure = timeline([block], SPAN)
@@ -127,7 +135,7 @@ def draw(block):
         for trace in figure["data"]
         if trace["type"] == "bar"
         for y, base, x, colour, text in zip(
-            trace["y"], trace["base"], trace["x"], trace["marker"]["color"], trace["text"],
+            trace["y"], trace["base"], trace["x"], colours(trace["marker"]), trace["text"],
             strict=True,
         )
     ]  # fmt: skip
@@ -187,3 +195,10 @@ def test_groups_lie_below_each_other_on_one_time_axis(block):
     assert domains[0][0] > domains[1][1] > domains[1][0] > domains[2][1]
     assert layout["xaxis"]["anchor"] == "y3"
     assert {trace["xaxis"] for trace in figure["data"]} == {"x"}
+
+
+def test_a_phase_too_short_for_its_name_has_it_before_it_unless_it_is_the_last(block):
+    phases = (("formation", ZERO), ("recovery", ZERO + 50_000), ("teardown", ZERO + 52_000))
+    notes = timeline([block], Span(ZERO, ZERO + 53_000, phases))["layout"]["annotations"]
+    sides = {note["text"]: note["xanchor"] for note in notes[:3]}
+    assert sides == {"formation": "left", "recovery": "right", "teardown": "left"}

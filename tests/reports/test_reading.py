@@ -106,6 +106,20 @@ def test_a_whole_request_is_readable_and_has_its_times() -> None:
     assert (times.arrived_ms, times.at_ms, times.answered_ms) == (997.0, 998.0, 999.5)
 
 
+def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -> None:
+    """Then the local time goes on after it, and the parts are more than the whole (Kafka 4.3.0)."""
+    parts = {
+        "totalTimeMs": 9.974, "requestQueueTimeMs": 2.082, "localTimeMs": 6.268,
+        "remoteTimeMs": 0.0, "responseQueueTimeMs": 2.716, "sendTimeMs": 0.297,
+    }  # fmt: skip
+    request = asked(told(**parts))
+    assert request.readable
+    times = request.times(1_000.0)
+    assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
+    assert not asked(told(**parts | {"remoteTimeMs": 0.001})).readable
+    assert not asked(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
+
+
 @pytest.mark.parametrize(
     "body",
     [
