@@ -1,7 +1,7 @@
 """A group of any size in virtual time: its coordinator's events, and the evidence they leave.
 
 Static members join, then each heartbeats by a clock of its own; now and then one commits instead,
-or is restarted and returns under its instance id. The oracle itself gives the answers.
+or, where members are restarted, returns under its instance id. The oracle itself gives the answers.
 """
 
 import heapq
@@ -23,8 +23,10 @@ HEARTBEAT_MS = 3_000.0
 JITTER_MS = 50.0
 FORMATION_MS = 1_000.0
 """In which all members join."""
-CYCLE = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",) + ("HEARTBEAT",) * 8 + ("JOIN_GROUP",)
-"""What a member does at one heartbeat after the other; a sync follows on each join."""
+STEADY = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",)
+"""What a member does at one heartbeat after the other."""
+RESTARTED = (*STEADY, *("HEARTBEAT",) * 8, "JOIN_GROUP")
+"""The same if it is restarted again and again, once in 54 s; a sync follows on each join."""
 VERSIONS = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 7}
 EARLY_MS = 5.0
 """How much earlier than it seems a request may have come, as in evidence from a log."""
@@ -51,6 +53,7 @@ class Simulation:
 
     size: int
     profile: Profile
+    cycle: tuple[str, ...] = RESTARTED
     group: Group = field(default_factory=lambda: Group(GROUP))
     events: list[Event] = field(default_factory=list)
     answered: list[Observed] = field(default_factory=list)
@@ -155,7 +158,7 @@ class Simulation:
 
     def _next(self, member: Member) -> str:
         member.turns += 1
-        api = CYCLE[member.turns % len(CYCLE)]
+        api = self.cycle[member.turns % len(self.cycle)]
         leads = member.member_id == self.group.leader  # whose return would be a rebalance
         return "HEARTBEAT" if leads and api == "JOIN_GROUP" else api
 
