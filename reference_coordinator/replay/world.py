@@ -8,9 +8,8 @@ first and the last that each may have been: a timer's window begins and ends wit
 that started it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 
 from reference_coordinator.effects import (
     Answer,
@@ -62,7 +61,7 @@ from reference_coordinator.replay.yields import Yields
 from reference_coordinator.state import Group, State
 from reference_coordinator.step import Step, step
 
-_EARLIEST_MS: Callable[[Due], float] = attrgetter("earliest_ms")
+_NEVER = float("inf")
 
 LEAVE_NOTHING_OPEN = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
@@ -92,7 +91,9 @@ class World:
     latest_ms: float = 0.0
     timers: dict[Timer, Due] = field(default_factory=dict)
     overtaken: Mapping[Timer, Due] = field(default_factory=dict)
-    soonest_ms: float = float("inf")
+    soonest: Timer | None = None
+    soonest_ms: float = _NEVER
+    """No timer runs out before; that is when this one does, as long as it is not started anew."""
     writes: dict[str, tuple[Observed, Due]] = field(default_factory=dict)
     parked: Parked = field(default_factory=Parked)
     lost: tuple[Observed, ...] = ()
@@ -130,7 +131,10 @@ class World:
             return True
         if self.soonest_ms > limit:
             return False
-        self.soonest_ms = min(map(_EARLIEST_MS, self.timers.values()), default=float("inf"))
+        due = self.timers.get(self.soonest) if self.soonest else None
+        if due is None or due.earliest_ms > self.soonest_ms:
+            self.soonest = min(self.timers, key=self.timers.__getitem__, default=None)
+            self.soonest_ms = self.timers[self.soonest].earliest_ms if self.soonest else _NEVER
         return self.soonest_ms <= limit
 
     def take(self, candidate: Candidate, until_ms: float, excuse: str = "") -> Mismatch | None:
@@ -221,7 +225,7 @@ class World:
         pending = timer.member_id in self.group.pending_joins
         self.timers[timer] = Due(earliest_ms, deadline_ms, self.latest_ms + delay_ms, pending)
         if earliest_ms < self.soonest_ms:
-            self.soonest_ms = earliest_ms
+            self.soonest, self.soonest_ms = timer, earliest_ms
 
     def disarm(self, timer: Timer, cause: Candidate) -> None:
         """Stop a timer, if it runs."""
