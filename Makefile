@@ -20,7 +20,7 @@ demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo
 
 test: $(BIN)/groupquake  ## all tests, real clusters included
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2
 
 lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff check .

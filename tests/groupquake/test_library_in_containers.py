@@ -1,7 +1,6 @@
 """Every experiment of the library, on brokers in containers: each must end in its verdict."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,6 @@ import pytest
 from chaos.clusters.docker_engine import remove_marked
 from scenarios import named, names
 from tests.groupquake.conftest import Done, run_in
-
-AT_ONCE = 2
-"""A run waits for most of its time. Three at once, with anything beside them, are too many for two
-cores: a request that its broker logs 90 ms late may look like one that came too late."""
 
 LIMIT_S = 900
 
@@ -23,26 +18,28 @@ NAMES = tuple(
 of a second, which runs side by side do not leave them. Ten runs of them are kept as evidence
 (`tests/recorded/seeds`)."""
 
+FIRST, SECOND = NAMES[: len(NAMES) // 2], NAMES[len(NAMES) // 2 :]
+"""Two workers of pytest-xdist take a half each. Three runs at once, with anything beside them, are
+too many for two cores: a request that its broker logs 90 ms late may look like one that came too
+late."""
+
+
+@pytest.fixture(scope="class")
+def gathered(
+    request: pytest.FixtureRequest, docker_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Done, Path]]:
+    """Run one after the other; return what each said, and its run folder."""
+    library = tmp_path_factory.mktemp("library")
+    return {name: gather(name, library / name) for name in request.cls.names}
+
 
 def gather(name: str, folder: Path) -> tuple[Done, Path]:
-    """Run an experiment; return what it said, and the run folder."""
     folder.mkdir()
     words = ("run", name, "--seed", 11, "--cluster", "docker", "--no-report")
     return run_in(folder, *words, timeout_s=LIMIT_S), (folder / "runs" / "latest").resolve()
 
 
-@pytest.fixture(scope="module")
-def gathered(
-    docker_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[Done, Path]]:
-    """Run all of them."""
-    folder = tmp_path_factory.mktemp("library")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = pool.map(lambda name: gather(name, folder / name), NAMES)
-        return dict(zip(NAMES, runs, strict=True))
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def judged(gathered: dict[str, tuple[Done, Path]], tmp_path_factory: pytest.TempPathFactory) -> str:
     """Judge all that came to their end in one go; return what it says of them."""
     folders = [folder for done, folder in gathered.values() if done.code == 0]
@@ -52,16 +49,28 @@ def judged(gathered: dict[str, tuple[Done, Path]], tmp_path_factory: pytest.Temp
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("name", NAMES)
-def test_passes(name: str, gathered: dict[str, tuple[Done, Path]], judged: str) -> None:
-    done, folder = gathered[name]
-    assert done.code == 0, done.err[-3000:]
-    assert done.out == f"not judged yet: groupquake report runs/{folder.name}\n"
-    run_id = json.loads((folder / "brokers" / "processes.json").read_text())["run_id"]
-    assert remove_marked(run_id) == (), "it left containers behind"
-    assert json.loads((folder / "environment.json").read_text())["cluster"] == "docker"
-    verdict = json.loads((folder / "verdict.json").read_text())
-    assert verdict["verdict"] == "pass", judged
-    assert verdict["repeat_command"] == f"groupquake run {name} --seed 11 --cluster=docker"
-    assert f"repeat: {verdict['repeat_command']}\n" in judged
-    assert all(group["responses_checked"] > 20 for group in verdict["groups"].values())
+class Half:
+    names: tuple[str, ...]
+
+    def test_passes(self, name: str, gathered: dict[str, tuple[Done, Path]], judged: str) -> None:
+        done, folder = gathered[name]
+        assert done.code == 0, done.err[-3000:]
+        assert done.out == f"not judged yet: groupquake report runs/{folder.name}\n"
+        run_id = json.loads((folder / "brokers" / "processes.json").read_text())["run_id"]
+        assert remove_marked(run_id) == (), "it left containers behind"
+        assert json.loads((folder / "environment.json").read_text())["cluster"] == "docker"
+        verdict = json.loads((folder / "verdict.json").read_text())
+        assert verdict["verdict"] == "pass", judged
+        assert verdict["repeat_command"] == f"groupquake run {name} --seed 11 --cluster=docker"
+        assert f"repeat: {verdict['repeat_command']}\n" in judged
+        assert all(group["responses_checked"] > 20 for group in verdict["groups"].values())
+
+
+@pytest.mark.parametrize("name", FIRST)
+class TestFirstHalf(Half):
+    names = FIRST
+
+
+@pytest.mark.parametrize("name", SECOND)
+class TestSecondHalf(Half):
+    names = SECOND
