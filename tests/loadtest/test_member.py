@@ -68,11 +68,12 @@ class Group:
         wait_for(met)
 
     def turns_until_shared(self, *members):
-        """Until these are the whole group, and share its partitions."""
+        """Until these are the whole group, and share its partitions: each has some."""
 
         def shared():
-            held = [name for member in members for name in member.describe()["partitions"]]
-            return all(member.state == "joined" for member in members) and sorted(held) == EIGHT
+            held = [member.describe()["partitions"] for member in members]
+            joined = all(member.state == "joined" for member in members)
+            return joined and all(held) and sorted(itertools.chain(*held)) == EIGHT
 
         self.turns_until(shared)
 
