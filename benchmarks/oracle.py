@@ -4,8 +4,8 @@
 answer with the one that was given. Seconds are processor time.
 
 Groups of 5 and of 500 are simulated: in a steady one all members join, and then heartbeat and
-commit; in the other each is also restarted once in 54 s, so that one request in nine is part of a
-return. The recorded run is one fault after the other, and needs searching.
+commit; in the other all but the leader are also restarted once in 54 s, so that two requests in
+nineteen are those of a return. The recorded run is one fault after the other, and needs searching.
 
 An event is what is handed to the coordinator: a request, a timer that ran out, or the outcome of a
 record write. In the recorded run, timers count where a line of the broker tells of them.

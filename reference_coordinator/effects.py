@@ -24,7 +24,7 @@ class Reason(StrEnum):
     ASSIGNMENT_ERROR = "assignment_error"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without slots, for `changed`
 class JoinAnswer:
     """JoinGroup's response. `members` are (member id, instance id, metadata), in no order."""
 
@@ -86,7 +86,7 @@ class DescribedMember:
     assignment: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without slots, for `changed`
 class DescribeAnswer:
     """DescribeGroups' response about the group; `members` in no order."""
 

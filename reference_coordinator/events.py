@@ -122,8 +122,7 @@ class TimerKind(StrEnum):
     SYNC = "sync"
 
 
-SESSION = TimerKind.SESSION
-"""The same, for what is asked most often; see `errors.NO_ERROR`."""
+SESSION = TimerKind.SESSION  # for what is asked most often; see `errors.NO_ERROR`
 
 
 class Timer(NamedTuple):

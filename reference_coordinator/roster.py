@@ -82,11 +82,10 @@ class Members(Mapping[str, "Member"]):
     def _counted(
         self, by_id: dict[str, "Member"], before: "Member | None", after: "Member | None"
     ) -> "Members":
-        preferences, timeouts = self._preferences, self._timeouts
+        preferences = self._preferences
         if before is None or after is None or before.protocols != after.protocols:
             preferences = _recounted(preferences, before, after, _preference)
-        if before is None or after is None or _timeout(before) != _timeout(after):
-            timeouts = _recounted(timeouts, before, after, _timeout)
+        timeouts = _recounted(self._timeouts, before, after, _timeout)
         return Members(by_id, preferences, timeouts, self.awaiting - _waits(before) + _waits(after))
 
     @property
@@ -109,10 +108,10 @@ class Members(Mapping[str, "Member"]):
     @property
     def votes(self) -> Mapping[str, int]:
         """How many members like each common protocol best."""
-        common = self.common_protocols
         if len(self._preferences) == 1:  # all like the same best
             ((names, count),) = self._preferences.items()
             return {names[0]: count}
+        common = self.common_protocols
         votes: dict[str, int] = {}
         for names, count in self._preferences.items():
             vote = next(name for name in names if name in common)
@@ -191,6 +190,8 @@ def _recounted(
     """Count a member as it is after a change, if it is, and no longer as it was before."""
     gone = None if before is None else of(before)
     come = None if after is None else of(after)
+    if gone == come:
+        return counts
     recounted = dict(counts)
     if come is not None:
         recounted[come] = recounted.get(come, 0) + 1

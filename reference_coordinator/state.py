@@ -33,9 +33,10 @@ class Service(StrEnum):
     ACTIVE = "active"
 
 
-EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = State
-ABSENT, _, ACTIVE = Service
-"""The same, for what is asked most often; see `errors.NO_ERROR`."""
+# for what is asked most often; see `errors.NO_ERROR`
+EMPTY, STABLE, DEAD = State.EMPTY, State.STABLE, State.DEAD
+PREPARING_REBALANCE, COMPLETING_REBALANCE = State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE
+ABSENT, ACTIVE = Service.ABSENT, Service.ACTIVE
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""What the coordinator does about requests that leave the group as it is, decided once for each.
+"""What the coordinator does about requests that leave the group as it is.
 
-Members ask the same again and again. As long as the coordinator would look at the same, it decides
-the same, but for the time that deadlines are counted from; `Step` says what it looks at.
+Members heartbeat and commit again and again. As long as the coordinator would look at the same, it
+decides the same, but for the time that deadlines are counted from: that is decided once, and
+remembered. `Step` says what it looks at. A SyncGroup to a Stable group is decided each time.
 """
 
 from reference_coordinator.effects import Answer, Arm, Disarm
@@ -11,7 +12,7 @@ from reference_coordinator.replay.comparing import as_sent
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
 from reference_coordinator.roster import Members
-from reference_coordinator.state import Group, Member, State
+from reference_coordinator.state import STABLE, Group, Member
 from reference_coordinator.step import Step
 
 Timers = tuple[tuple[Timer, float | None], ...]
@@ -37,7 +38,7 @@ class Reactions:
         if seen.response is None:
             return None
         if exchange_of is None:
-            return _decide(group, seen, step, profile) if _may_pass(group, seen) else None
+            return _decide(group, seen, step, profile) if _is_late_sync(group, seen) else None
         if group is not self._group:
             self._look_at(group)
         exchange = exchange_of(seen.request, seen.response, seen.api_version)
@@ -61,11 +62,11 @@ class Reactions:
         self._members, self._owners = group.members.by_id, group.static_ids
 
 
-def _may_pass(group: Group, seen: Observed) -> bool:
-    """Tell whether a request of another kind may leave the group as it is."""
+def _is_late_sync(group: Group, seen: Observed) -> bool:
+    """Tell a SyncGroup that nobody waits for; where the leader is open, it may bind who leads."""
     return (
         seen.api == "SYNC_GROUP"
-        and group.state is State.STABLE
+        and group.state is STABLE
         and group.leader is not None
         and seen.request["memberId"] not in group.pending_syncs
     )

@@ -154,8 +154,13 @@ def explanations(
             yield forked
             continue
         if mismatch is None and _left_no_trace(forked, option, level.world):
-            # right as it is: only what was before it is tried in its place
-            level.options = iter([c for c in level.options if c.earliest_ms < option.earliest_ms])
+            # right as it is: only what was before it is tried in its place, or what else it binds
+            others = [
+                other
+                for other in level.options
+                if other.earliest_ms < option.earliest_ms or other.cause is option.cause
+            ]
+            level.options = iter(others)
         frontier.add(level, departures + 1)
         if mismatch is None:
             left = tuple(c for c in level.left if c.cause is not option.cause)

@@ -10,9 +10,11 @@ def uncollected() -> Iterator[None]:
     """Keep the cyclic collector off meanwhile, if it was on.
 
     A replay makes many objects that live on, and no cycles: looking for some takes a fifth of it.
+    The switch is the whole process's: among threads, the first that is through turns it on again.
     """
     was_on = gc.isenabled()
-    gc.disable()
+    if was_on:
+        gc.disable()
     try:
         yield
     finally:

@@ -93,7 +93,7 @@ class World:
     overtaken: Mapping[Timer, Due] = field(default_factory=dict)
     soonest: Timer | None = None
     soonest_ms: float = _NEVER
-    """No timer runs out before; that is when this one does, as long as it is not started anew."""
+    """No timer runs out before; `soonest` is the one that does then, if it is still to."""
     writes: dict[str, tuple[Observed, Due]] = field(default_factory=dict)
     parked: Parked = field(default_factory=Parked)
     lost: tuple[Observed, ...] = ()
@@ -388,9 +388,9 @@ class World:
         requests = list(self.writes)
         if len(requests) < 2 or not self.profile.answers_wait_for_writes:
             return requests
-        ends = {r: outcome_of(self.writes[r][0], self.outages, self.profile) for r in requests}
-        failing = [request for request in requests[1:] if ends[request] is not Error.NONE]
-        return [requests[0], *failing]
+        first, *others = requests
+        ends = {r: outcome_of(self.writes[r][0], self.outages, self.profile) for r in others}
+        return [first, *(request for request in others if ends[request] is not Error.NONE)]
 
     def _write_failed(self, seen: Observed) -> bool:
         """Tell whether an answer is what became of a write that it had to wait for."""

@@ -254,6 +254,9 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     _runtime("unloaded", rf"Finished unloading metadata for {_LOAD} with epoch .*", "partition"),
     _runtime("unload_ignored", rf"Ignored unloading metadata for {_LOAD} in epoch .*", "partition"),
+    # a write that failed, as where the broker leads the partition no longer: its answers tell
+    _runtime("write_failed", rf"Writing records to {_LOAD} failed due to: .*", "partition"),
+    _runtime("flush_failed", r"Execution of FlushBatch failed due to (?!EventProcessor is).*"),
     # events that came when the broker was on its way out
     _runtime("closed_event", r"Execution of .* failed due to EventProcessor is closed\.\."),
     _runtime("starting", r"Starting up\."),

@@ -11,6 +11,12 @@ from reports.grammar.scala import SCALA
 MANAGER = "kafka.coordinator.group.GroupMetadataManager"
 SERVICE = "kafka.coordinator.group.GroupCoordinator"
 JAVA = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+RUNTIME = "org.apache.kafka.coordinator.group.runtime.CoordinatorRuntime"
+LED = (
+    "For requests intended only for the leader, this error indicates that the broker is not the"
+    " current leader. For requests intended for any replica, this error indicates that the broker"
+    " is not a replica of the topic partition."
+)
 TIMED_OUT = "org.apache.kafka.common.errors.TimeoutException"
 
 SAMPLES = [
@@ -24,6 +30,22 @@ SAMPLES = [
         "commit_failed",
         ("static", "static-0-cab3ef88-21d1-40f8-9fea-7b06ff534044", "1"),
         id="seen on 3.9.1 while the leader of another partition was down",
+    ),
+    pytest.param(
+        "java",
+        RUNTIME,
+        f"Writing records to __consumer_offsets-4 failed due to: {LED}.",
+        "write_failed",
+        ("4",),
+        id="seen on 3.9.1 as its broker was stopped",
+    ),
+    pytest.param(
+        "java",
+        RUNTIME,
+        f"Execution of FlushBatch failed due to {LED}.",
+        "flush_failed",
+        (),
+        id="seen on 3.9.1 right after that",
     ),
     # the others as Kafka's source has them (3.9)
     (

@@ -169,22 +169,24 @@ def test_a_sync_group_that_may_change_something_is_not_passed_over(other: Group)
 
 @pytest.mark.parametrize("coordinator", [step, *MUTANTS.values()], ids=lambda it: it.__name__)
 def test_a_sync_group_takes_its_time_for_deadlines_alone(coordinator: Step) -> None:
-    known = group(OWNER, B)
+    rules = replace(NEWEST, sync_in_stable_restarts_session=True)
     for member_id in ("a-1", "a-0"):
-        told = [
-            effects_of(
-                coordinator, known, SyncReceived(at_ms, "r", 3, member_id, "a", None, None, ())
-            )
+        early, late = (
+            SyncReceived(at_ms, "r", 3, member_id, "a", None, None, ())
             for at_ms in (0.0, 1_700_000.0)
-        ]
-        assert told[0] == told[1]
+        )
+        told = effects_of(coordinator, group(OWNER, B), early, rules)
+        assert told == effects_of(coordinator, group(OWNER, B), late, rules)
 
 
 def effects_of(
-    coordinator: Step, group: Group, event: HeartbeatReceived | CommitReceived | SyncReceived
+    coordinator: Step,
+    group: Group,
+    event: HeartbeatReceived | CommitReceived | SyncReceived,
+    rules: Profile = NEWEST,
 ) -> list[object] | None:
     """Say what an event does, its time apart; None if it changes the group."""
-    after, effects = coordinator(group, event, NEWEST)
+    after, effects = coordinator(group, event, rules)
     if after is not group:
         return None
     return [
