@@ -43,7 +43,7 @@ FEWEST = (2 + len(RESTARTED)) * BIG
 
 
 @click.command()
-@click.option("--requests", default=20_000, show_default=True, help="How many, in each case.")
+@click.option("--requests", default=50_000, show_default=True, help="How many, in each case.")
 @click.option("--rounds", default=3, show_default=True, help="How often each is done; medians.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def main(requests: int, rounds: int, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.groupquake.conftest import Command
-from tests.reference_coordinator.replay.conftest import SHARES, Story, rejoin, stable
+from tests.reference_coordinator.replay.conftest import Story, rejoin, stable
 from tests.reference_coordinator.replay.event_lines import of_story
 
 WRONG = "HEARTBEAT:a:2800"
@@ -34,14 +34,12 @@ def long_lie() -> Story:
 
 
 def tangled() -> Story:
-    """Eight processes of a come at once, and b asks as often; one of all is answered wrongly."""
+    """Eight processes of a come at once, and eight of b; one of all is answered wrongly."""
     story = stable()
     for number in range(8):
-        at, done = 2_000 + number, {"answered": 2_900}
-        given, told = {"generationId": 1, "assignments": []}, {"assignment": SHARES["b"]}
-        story.ask("SYNC_GROUP", "b", at, given, told, **done, broker=f"b{number}")
-        came = story.join("a", at + 0.5, 2_900, broker=f"a{number}")
-        story.change(came, memberId=f"a-{number}")
+        for who, at in (("a", 2_000 + number), ("b", 2_000.5 + number)):
+            came = story.join(who, at, 2_900, broker=f"{who}{number}")
+            story.change(came, memberId=f"{who}-{number}")
     return story
 
 
