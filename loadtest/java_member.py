@@ -7,7 +7,6 @@ history, and from there on this is a member as any other. SIGTERM closes it clea
 import json
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -17,9 +16,6 @@ from gevent import subprocess
 
 from loadtest.base_member import BaseMember, State, names
 from loadtest.errors import LoadtestError
-from loadtest.history import History
-from loadtest.reporting import Report
-from loadtest.roster import MemberConfig
 from loadtest.settings import JAVA_COMMAND, java_options, java_properties
 from loadtest.tether import tethered
 
@@ -33,16 +29,8 @@ class JavaMember(BaseMember):
     name tells it from others in the brokers' logs.
     """
 
-    def __init__(
-        self,
-        config: MemberConfig,
-        bootstrap: str,
-        history: History,
-        report_as: Callable[[str], Report],
-    ) -> None:
-        super().__init__(config, bootstrap, history, report_as)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._began = 0.0
+    _process: subprocess.Popen[bytes] | None = None
+    _began = 0.0
 
     @property
     def is_up(self) -> bool:

@@ -1,7 +1,8 @@
 """What may happen next, and by when; and how it shows that it did not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from reference_coordinator.events import Timer
@@ -25,6 +26,9 @@ class Candidate(NamedTuple):
     """Whether this is a timer that was started anew, or stopped, after it had run out."""
     of_pending: bool = False
     """Whether that timer's member was pending when it was armed."""
+
+
+LATEST_MS: Callable[[Candidate], float] = attrgetter("latest_ms")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from operator import attrgetter
 
 from reference_coordinator.events import Timer, TimerKind
 from reference_coordinator.replay.besides import besides, overtaken
-from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
+from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import Observed, Serving
 from reference_coordinator.replay.hints import Hints, extended
 from reference_coordinator.replay.world import World
 
-_AT_MS, _LATEST_MS = attrgetter("at_ms"), attrgetter("latest_ms")
+_AT_MS = attrgetter("at_ms")
 
 
 def options_of(
@@ -39,14 +39,12 @@ def options_of(
 def _at_the_end(world: World, until_ms: float, hints: Hints) -> tuple[Iterator[Candidate], float]:
     due = [c for c in internal(world, until_ms, hints) if c.earliest_ms < until_ms]
     due.sort(key=_AT_MS)
-    cutoff = min(map(_LATEST_MS, due), default=until_ms)
+    cutoff = min(map(LATEST_MS, due), default=until_ms)
     if cutoff >= until_ms:
         # what may also happen later is tried here only where an answer asks for it
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
         cutoff = until_ms
-    if world.overtaken:
-        due += overtaken(world, cutoff)
-    return iter(due), cutoff
+    return iter([*due, *overtaken(world, cutoff)]), cutoff
 
 
 def _and_besides(world: World, options: list[Candidate], cutoff: float) -> Iterator[Candidate]:
@@ -140,7 +138,7 @@ def _led_from_here(candidate: Candidate) -> bool:
 def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     early = world.tolerance.early
-    found = [_outcome(world, request) for request in world.next_writes()] if world.writes else []
+    found = [_outcome(world, request) for request in world.next_writes()]
     if not world.may_run_out(until_ms):
         return found
     return found + [

@@ -3,12 +3,12 @@
 Nearly all of a file is explained by it. Where it is not, `search` finds out what is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import attrgetter
 
 from reference_coordinator.events import Timer
-from reference_coordinator.replay.candidates import Candidate, next_ms
+from reference_coordinator.replay.candidates import LATEST_MS, Candidate, next_ms
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.options import (
@@ -22,7 +22,6 @@ from reference_coordinator.replay.world import World
 
 _BY_TIME = attrgetter("earliest_ms", "at_ms")
 _LIKELIEST = attrgetter("at_ms", "earliest_ms")
-_LATEST_MS: Callable[[Candidate], float] = attrgetter("latest_ms")
 
 
 def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, last: int) -> int:
@@ -118,11 +117,11 @@ class Queue:
 
     def __init__(self, stretch: Sequence[Candidate]) -> None:
         """Put a stretch in order."""
-        self.left = sorted(stretch, key=_LIKELIEST)[::-1] if len(stretch) > 1 else [*stretch]
+        self.left = sorted(stretch, key=_LIKELIEST)[::-1]
         self._find_limits()
 
     def _find_limits(self) -> None:
-        self._limits = [*accumulate(map(_LATEST_MS, self.left), min)]
+        self._limits = [*accumulate(map(LATEST_MS, self.left), min)]
 
     @property
     def latest_ms(self) -> float:
