@@ -24,10 +24,10 @@ properties = Path(sys.argv[-1]).read_text()
 both = [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
 print("what the JVM itself has to say", flush=True)
 say(name="startup_complete", told=sys.argv[1:], properties=properties)
-say(name="partitions_assigned", partitions=both)
-if "ends" in properties:
-    sys.exit(3)
 try:
+    say(name="partitions_assigned", partitions=both)
+    if "ends" in properties:
+        sys.exit(3)
     time.sleep(60)
 except Closed:
     say(name="partitions_revoked", partitions=both[1:])
