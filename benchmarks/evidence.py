@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from reports.grammar import GRAMMARS, Grammar
+from kafka_protocol.coordinator_lines import GRAMMARS, Grammar
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
 MOST_COPIES = 10_000

@@ -10,13 +10,20 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from reference_coordinator.effects import Answer, Arm, Disarm, JoinAnswer, Persist, SyncAnswer
-from reference_coordinator.events import Choices, Event, RecordWritten, Timer, TimerFired
-from reference_coordinator.profiles import Profile
+from reference_coordinator.classic.effects import (
+    Answer,
+    Arm,
+    Disarm,
+    JoinAnswer,
+    Persist,
+    SyncAnswer,
+)
+from reference_coordinator.classic.events import Choices, Event, RecordWritten, Timer, TimerFired
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, Observed
 from reference_coordinator.replay.wire import event_of
-from reference_coordinator.state import Group
-from reference_coordinator.step import step
 
 GROUP = "simulated"
 HEARTBEAT_MS = 3_000.0

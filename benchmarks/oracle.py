@@ -27,12 +27,12 @@ from benchmarks.evidence import multiply
 from benchmarks.group import GROUP, RESTARTED, STEADY, Simulation
 from benchmarks.sides import profile_of
 from benchmarks.table import table
-from reference_coordinator.events import Event
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import NEWEST
+from reference_coordinator.classic.events import Event
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, replay
-from reference_coordinator.state import Group
-from reference_coordinator.step import step
 from reports.run_folder import RunFolder
 
 Json = dict[str, Any]

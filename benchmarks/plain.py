@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any, TypeVar
 
+from kafka_protocol.coordinator_lines import GROUP_APIS, Grammar
 from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
-from reports.grammar import GROUP_APIS, Grammar
 from reports.offices import SERVINGS
 from reports.parsing import COMPLETED, EARLY_MS, MAY_PARK, NUMBERED, REQUEST_LOGGER, TURN_MS
 from reports.run_folder import RunFolder

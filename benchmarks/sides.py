@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from benchmarks import plain
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import profile_for
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
 from reports import tables
 from reports.capture import capture

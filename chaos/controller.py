@@ -22,9 +22,9 @@ from chaos.errors import ChaosError
 from chaos.execution import Execution
 from chaos.fault_factory import FaultFactory
 from chaos.faults import Fault
+from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
 from chaos.members import Members
-from chaos.patience import LOOK_UP_S
 from chaos.plan import Plan, Step
 from scenarios import Experiment
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.tail import Tail
-from reports.grammar import request_text
+from kafka_protocol import request_text
 
 NONE = 0
 """Kafka's error code for no error."""

@@ -18,8 +18,8 @@ from typing import Any
 from chaos.controller import Outcome
 from chaos.errors import ChaosError
 from chaos.members import Members
-from groupquake.board import Board
 from groupquake.exits import NotSteadyError
+from groupquake.live_view import Board
 from groupquake.runner import Runner
 from scenarios import Experiment
 
@@ -31,7 +31,7 @@ FINISH_S = 60.0
 def run_attached(runner: Runner, port: int) -> Outcome:
     """Run with the load of the process that started us; `port` is that of its control channel.
 
-    Should that process end before us, we get SIGTERM (`loadtest.tether`), and all is healed.
+    If that process ends first, we get SIGTERM (`loadtest.dies_with_parent`), and all is healed.
     """
     members = Members(port, os.environ.get("GROUPQUAKE_CONTROL_TOKEN", ""), FINISH_S)
     with _showing(runner.folder.resolve()):

@@ -5,8 +5,8 @@ import click
 from chaos.clusters import image as images
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.fuzz.command import fuzz
-from groupquake.mutants.command import mutants
+from groupquake.selftest.fuzz.command import fuzz
+from groupquake.selftest.mutants.command import mutants
 from scenarios.model import Cluster
 
 

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from chaos.errors import ChaosError
+from chaos.interruptible_wait import exit_code
 from chaos.members import Members
-from chaos.patience import exit_code
 from groupquake.exits import NotSteadyError
-from loadtest.tether import tethered
+from loadtest.dies_with_parent import tethered
 from scenarios import Experiment
 
 START_S = 60.0

@@ -13,20 +13,20 @@ import click
 from groupquake import folders
 from groupquake.console import Console
 from groupquake.exits import Exit
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import (
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import (
     KIP_345,
     PROFILE_NAMES,
     profile_for,
     profile_named,
     promised_by,
 )
+from reference_coordinator.event_files.counterexample import counterexample
+from reference_coordinator.event_files.event_file import EventFileError, EventSequence, read
+from reference_coordinator.event_files.shown import plain
+from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence
-from reference_coordinator.replay.counterexample import counterexample
-from reference_coordinator.replay.event_file import EventFileError, EventSequence, read
-from reference_coordinator.replay.shown import plain
-from reference_coordinator.replay.writing import CASE, EVENTS, PAGE, Account
 
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
 """What a sequence's verdict ends the command with, the worst first."""

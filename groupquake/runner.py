@@ -16,16 +16,16 @@ from chaos.clusters import Cluster, ClusterError
 from chaos.clusters.factory import Place, make
 from chaos.clusters.local import LocalCluster
 from chaos.controller import Controller, Outcome
+from chaos.interruptible_wait import patiently
 from chaos.journal import Journal
 from chaos.members import Members
-from chaos.patience import patiently
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import java_members, load_process, story_process
+from groupquake import java_members, load_process, wire_script_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.signals import Signals
-from groupquake.story_process import Stories
+from groupquake.wire_script_process import Stories
 from scenarios import Experiment
 
 Load = Callable[[Path, str, Experiment], AbstractContextManager[Members]]
@@ -126,7 +126,7 @@ class Runner:
                 journal,
                 progress=self.progress,
             )
-            with story_process.telling(
+            with wire_script_process.telling(
                 self.folder,
                 cluster.bootstrap,
                 self.experiment,

@@ -14,10 +14,10 @@ from gevent import subprocess
 from gevent.event import Event
 from gevent.lock import BoundedSemaphore
 
+from loadtest.dies_with_parent import tethered
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.roster import MemberConfig
-from loadtest.tether import tethered
 
 START_S = 20.0
 """How long the process may take to come up; it needs a fraction of a second."""

@@ -15,9 +15,9 @@ import gevent
 from gevent import subprocess
 
 from loadtest.base_member import BaseMember, State, names
+from loadtest.dies_with_parent import tethered
 from loadtest.errors import LoadtestError
 from loadtest.settings import JAVA_COMMAND, java_options, java_properties
-from loadtest.tether import tethered
 
 CLOSE_S = 15.0
 

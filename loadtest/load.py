@@ -8,7 +8,7 @@ from typing import Any
 import gevent
 
 from loadtest import hub_lag
-from loadtest.fleet import Fleet
+from loadtest.client_pool import Fleet
 from loadtest.history import History, now_ms
 from loadtest.roster import Roster
 

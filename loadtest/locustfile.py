@@ -21,7 +21,7 @@ from locust.runners import LocalRunner, WorkerRunner
 
 from loadtest import experiment, options, ui
 from loadtest.errors import LoadtestError
-from loadtest.stage import SPAWN_RATE, Stage
+from loadtest.load_session import SPAWN_RATE, Stage
 from loadtest.ui_form import choose
 from loadtest.ui_run import TOKEN_VARIABLE
 from loadtest.users import DynamicMember, FleetUser, Producer, StaticMember

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from loadtest.base_member import BaseMember, State, names
-from loadtest.complaints import Complaints
+from loadtest.client_errors import Complaints
 from loadtest.errors import LoadtestError
 from loadtest.history import History, now_ms
 from loadtest.reporting import Report

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loadtest.fleet import Fleet
+from loadtest.client_pool import Fleet
 from loadtest.protocol import Verbs, instance_id_of, member_of
 
 

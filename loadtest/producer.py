@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
-from loadtest.complaints import Complaints
+from loadtest.client_errors import Complaints
 from loadtest.history import History, now_ms
 from loadtest.member import OffHub
 from loadtest.reporting import Report

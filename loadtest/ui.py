@@ -16,7 +16,7 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 
 from loadtest import options
 from loadtest.errors import LoadtestError
-from loadtest.stage import SPAWN_RATE, Stage
+from loadtest.load_session import SPAWN_RATE, Stage
 from loadtest.ui_form import choose
 
 FORM = (

@@ -19,7 +19,7 @@ import gevent
 from gevent import subprocess
 from gevent.event import Event
 
-from loadtest.tether import tethered
+from loadtest.dies_with_parent import tethered
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
 """`healing` once somebody pressed Stop, `closing` while the members close."""

@@ -5,11 +5,11 @@ from typing import ClassVar
 import gevent
 from locust import User, constant, task
 
-from loadtest.fleet import Fleet
+from loadtest.client_pool import Fleet
 from loadtest.identity import LeasePool
 from loadtest.member import TURN_S
+from loadtest.member_handle import Seat
 from loadtest.roster import Kind
-from loadtest.seat import Seat
 
 WAIT_S = 0.1
 TURNS = 50

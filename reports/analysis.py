@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.releases import NEWEST, profile_for, promised_by
+from reference_coordinator.classic.releases import NEWEST, profile_for, promised_by
 from reports import costs, counterexample, junit, page, tables, verdict
 from reports.capture import capture
 from reports.reading import Clocks

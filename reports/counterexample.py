@@ -6,11 +6,11 @@ It stands in the run folder as a page for people, an event file and a pytest cas
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reference_coordinator.profiles import Profile
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.event_files.counterexample import counterexample
+from reference_coordinator.event_files.event_file import EventFileError, read
+from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reference_coordinator.replay import Evidence
-from reference_coordinator.replay.counterexample import counterexample
-from reference_coordinator.replay.event_file import EventFileError, read
-from reference_coordinator.replay.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reports.run_folder import RunFolder
 
 FILES = (PAGE, EVENTS, CASE)

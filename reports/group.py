@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from reference_coordinator.profiles import Profile
+from kafka_protocol.coordinator_lines import GROUP_APIS, KIP_848_APIS, Grammar
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Row, Stall, replay
 from reports import assigned, compare, member_lines, members, timeline
-from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar
 from reports.members import Request, Told
 from reports.offices import Offices
 from reports.promises import broken

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.replay import Said
 from reports.compare import EARLY_MS
-from reports.grammar import Grammar
 from reports.timeline import Line, subject
 
 T = TypeVar("T")

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, NamedTuple
 
-from reference_coordinator.replay.forms import FORMS, problems
-from reports.grammar import GROUP_APIS, KIP_848_APIS, Grammar, request_text
+from kafka_protocol import request_text
+from kafka_protocol.body_fields import FORMS, problems
+from kafka_protocol.coordinator_lines import GROUP_APIS, KIP_848_APIS, Grammar
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
 """Thread, level, message, logger: what every line of the observation log ends with. log4j encodes

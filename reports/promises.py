@@ -7,8 +7,8 @@ release is let off keeping it; so each is tried, and nothing is guessed from wha
 from collections.abc import Callable
 from dataclasses import replace
 
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import PROMISES
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import PROMISES
 
 
 def broken(

@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from reference_coordinator.profiles import Settings
+from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
+from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.errors import EvidenceError
-from reports.grammar import GRAMMARS, Grammar, grammar_of
 from reports.journal import Entry, read
 from reports.json_form import Form, lacks, parse
 from scenarios import Experiment, ScenarioError, load

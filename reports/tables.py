@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
-from reference_coordinator.profiles import Profile
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports import group, ingest, offices, oracle, ownership, parts, reading
 from reports.capture import Captured

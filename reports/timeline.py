@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.replay import Hint, HintKind
-from reports.grammar import Grammar
 
 Line = Mapping[str, Any]
 """A row of the table `transitions`."""

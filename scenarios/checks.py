@@ -10,7 +10,7 @@ from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import number, require_coordinator
-from scenarios.stories import groups_of, story_checks
+from scenarios.wire_scripts import groups_of, story_checks
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment

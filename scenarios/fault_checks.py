@@ -16,8 +16,8 @@ from scenarios.faults import (
     Static,
 )
 from scenarios.problems import Path, Problem, unknown
-from scenarios.stories import groups_of
 from scenarios.targets import Brokers, CoordinatorOf, LeaderMemberOf, Names, PartitionLeader
+from scenarios.wire_scripts import groups_of
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment

@@ -12,7 +12,7 @@ from scenarios.durations import DurationMs, PositiveMs
 from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
 from scenarios.problems import shown
 from scenarios.releases import Coordinator
-from scenarios.stories import Story
+from scenarios.wire_scripts import Story
 
 Kind = Literal["static", "dynamic"]
 Client = Literal["librdkafka", "java"]
@@ -123,7 +123,7 @@ class Workload(Part):
     groups: Annotated[tuple[Group, ...], Field(min_length=1)]
     stories: tuple[Story, ...] = ()
     """Groups of these names, whose members say on the wire what a real client hardly ever does, one
-    group after each rule (`loadtest.stories`). They begin as the steady state is met; where one
+    group after each rule (`loadtest.wire_scripts`). They begin at the steady state; where one
     waits for its coordinator to be killed, the plan begins once it does."""
 
 

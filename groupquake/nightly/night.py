@@ -20,13 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from chaos.patience import exit_code
+from chaos.interruptible_wait import exit_code
 from groupquake import __version__
 from groupquake.exits import Exit
 from groupquake.folders import git_state
 from groupquake.nightly.outcome import WORST_FIRST, Outcome, Verdict, judged
 from groupquake.nightly.suite import Job, Suite
-from loadtest.tether import tethered
+from loadtest.dies_with_parent import tethered
 
 Json = dict[str, Any]
 _PROGRAM = ("-P", "-m", "groupquake")  # -P: no package of a user's folder gets in

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from reference_coordinator.effects import JoinAnswer, Response
-from reference_coordinator.errors import Error
-from reference_coordinator.events import Timer, TimerKind
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import JoinAnswer, Response
+from reference_coordinator.classic.events import Timer, TimerKind
+from reference_coordinator.classic.members import Members
+from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.wire import rebalance_timeout
-from reference_coordinator.roster import Members
-from reference_coordinator.state import Group, Member, State
 
 
 def rename(group: Group, ours: Response, theirs: Response) -> Group:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.hypothesis import World
 from reference_coordinator.replay.ties import tied_protocols
-from reference_coordinator.replay.world import World
 
 
 def besides(world: World, candidates: Sequence[Candidate], until_ms: float) -> list[Candidate]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
-from reference_coordinator.events import Timer
+from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.evidence import Observed, Serving
 
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import astuple, fields, replace
 from typing import Any
 
-from reference_coordinator.admin import FIRST_DESCRIBE_WITH_INSTANCE_ID
-from reference_coordinator.changing import changed
-from reference_coordinator.effects import (
+from kafka_protocol.errors import name_of
+from reference_coordinator.classic.admin import FIRST_DESCRIBE_WITH_INSTANCE_ID
+from reference_coordinator.classic.changed import changed
+from reference_coordinator.classic.effects import (
     DescribeAnswer,
     DescribedMember,
     JoinAnswer,
     Response,
     SyncAnswer,
 )
-from reference_coordinator.errors import name_of
 
 FIRST_JOIN_WITH_INSTANCE_ID = 5
 FIRST_JOIN_WITH_PROTOCOL_TYPE = 7

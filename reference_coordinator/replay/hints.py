@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from reference_coordinator.errors import Error
-from reference_coordinator.events import Timer, TimerKind
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay.evidence import Hint, HintKind, Observed
 
 _TIMERS = {

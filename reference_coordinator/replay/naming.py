@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import astuple, replace
 from typing import Any
 
-from reference_coordinator.effects import DescribeAnswer, JoinAnswer, Response
+from reference_coordinator.classic.effects import DescribeAnswer, JoinAnswer, Response
 
 
 def named(

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from reference_coordinator.events import Choices
+from reference_coordinator.classic.events import Choices
+from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.evidence import Observed
-from reference_coordinator.replay.parked import Parked
-from reference_coordinator.state import Group
+from reference_coordinator.replay.pending_requests import Parked
 
 
 def offers(

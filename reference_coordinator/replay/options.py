@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from reference_coordinator.events import Timer, TimerKind
+from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay.besides import besides, overtaken
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import Observed, Serving
 from reference_coordinator.replay.hints import Hints, extended
-from reference_coordinator.replay.world import World
+from reference_coordinator.replay.hypothesis import World
 
 _AT_MS = attrgetter("at_ms")
 

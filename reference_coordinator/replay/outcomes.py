@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from reference_coordinator.errors import NO_ERROR, Error
-from reference_coordinator.profiles import Profile
+from kafka_protocol.errors import NO_ERROR, Error
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.evidence import Observed, Outage
 from reference_coordinator.replay.wire import answer_of
 

@@ -5,15 +5,15 @@ decides the same, but for the time that deadlines are counted from: that is deci
 remembered. `Step` says what it looks at. A SyncGroup to a Stable group is decided each time.
 """
 
-from reference_coordinator.effects import Answer, Arm, Disarm
-from reference_coordinator.events import NO_CHOICES, Timer
-from reference_coordinator.profiles import Profile
+from reference_coordinator.classic.effects import Answer, Arm, Disarm
+from reference_coordinator.classic.events import NO_CHOICES, Timer
+from reference_coordinator.classic.members import Members
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.state import STABLE, Group, Member
+from reference_coordinator.classic.step import Step
 from reference_coordinator.replay.comparing import as_sent
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
-from reference_coordinator.roster import Members
-from reference_coordinator.state import STABLE, Group, Member
-from reference_coordinator.step import Step
 
 Timers = tuple[tuple[Timer, float | None], ...]
 """What starts, and after how many ms it runs out; None for what stops."""

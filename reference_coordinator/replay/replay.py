@@ -10,15 +10,19 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reference_coordinator.errors import Error
-from reference_coordinator.profiles import Profile
-from reference_coordinator.records import GroupRecord
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.state import Group, Service, State
+from reference_coordinator.classic.step import Step, step
 from reference_coordinator.replay.adoption import from_census, is_census
+from reference_coordinator.replay.backtracking import Courses, explain_part, has_lost, impossible
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch, next_if_any_ms
-from reference_coordinator.replay.courses import Courses, explain_part, has_lost, impossible
+from reference_coordinator.replay.coordinator_epochs import Records, Term, terms
 from reference_coordinator.replay.evidence import Evidence, Observed, Tolerance
+from reference_coordinator.replay.fast_path import straight_on
 from reference_coordinator.replay.hints import Hints, hinted
-from reference_coordinator.replay.ordered import straight_on
+from reference_coordinator.replay.hypothesis import World
 from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay, Violation
 from reference_coordinator.replay.search import (
     Search,
@@ -26,12 +30,8 @@ from reference_coordinator.replay.search import (
     explain,
     stretches,
 )
-from reference_coordinator.replay.terms import Records, Term, terms
 from reference_coordinator.replay.uncollected import uncollected
-from reference_coordinator.replay.world import World
 from reference_coordinator.replay.yields import Yields
-from reference_coordinator.state import Group, Service, State
-from reference_coordinator.step import Step, step
 
 SEPARATE_LIES = 3
 """So many wrong answers before the next census count as so many lies; more are one derailment."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reference_coordinator.effects import Transition
+from reference_coordinator.classic.effects import Transition
 
 
 @dataclass(frozen=True, slots=True)

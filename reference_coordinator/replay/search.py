@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
 
-from reference_coordinator.events import Timer
+from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.evidence import Observed, Serving, Tolerance
+from reference_coordinator.replay.fast_path import in_order
 from reference_coordinator.replay.hints import Hints
-from reference_coordinator.replay.likeness import alike, holds, widen
+from reference_coordinator.replay.hypothesis import World
 from reference_coordinator.replay.options import blocked, options_of
-from reference_coordinator.replay.ordered import in_order
-from reference_coordinator.replay.world import World
+from reference_coordinator.replay.subsumption import alike, holds, widen
 
 SETTLING_MS = 100.0
 """How long after it says that it has loaded a broker may still answer as one that loads (Scala)."""

@@ -8,10 +8,10 @@ of the next generation, which may have another protocol again.
 
 from dataclasses import replace
 
-from reference_coordinator.errors import Error
-from reference_coordinator.rebalance import allowed_protocols
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.rebalance import allowed_protocols
+from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.evidence import Observed
-from reference_coordinator.state import Group, State
 
 
 def tied_protocols(group: Group, seen: Observed) -> list[str]:

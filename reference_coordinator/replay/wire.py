@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reference_coordinator.effects import (
+from reference_coordinator.classic.effects import (
     CommitAnswer,
     DeleteAnswer,
     DescribeAnswer,
@@ -21,7 +21,7 @@ from reference_coordinator.effects import (
     Response,
     SyncAnswer,
 )
-from reference_coordinator.events import (
+from reference_coordinator.classic.events import (
     Choices,
     CommitReceived,
     DeleteReceived,
@@ -32,7 +32,7 @@ from reference_coordinator.events import (
     Request,
     SyncReceived,
 )
-from reference_coordinator.leave import FIRST_BATCH_LEAVE_VERSION
+from reference_coordinator.classic.leave_group import FIRST_BATCH_LEAVE_VERSION
 from reference_coordinator.replay.evidence import Observed
 
 Body = Mapping[str, Any]

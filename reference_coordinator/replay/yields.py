@@ -5,10 +5,10 @@ A course of events that is tried and given up leaves no trace here.
 
 from dataclasses import dataclass, field, replace
 
-from reference_coordinator.effects import AssignmentReceived, Transition
-from reference_coordinator.records import GroupRecord
+from reference_coordinator.classic.effects import AssignmentReceived, Transition
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.state import State
 from reference_coordinator.replay.result import Row, Said
-from reference_coordinator.state import State
 
 
 @dataclass(slots=True)

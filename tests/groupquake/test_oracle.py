@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.groupquake.conftest import Command
+from tests.reference_coordinator.event_files.event_lines import of_story
 from tests.reference_coordinator.replay.conftest import Story, rejoin, stable
-from tests.reference_coordinator.replay.event_lines import of_story
 
 WRONG = "HEARTBEAT:a:2800"
 FILES = ["counterexample.txt", "counterexample.jsonl", "test_counterexample.py"]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groupquake.mutants.recording import Recording
+from groupquake.selftest.mutants.recording import Recording
 
 RECORDINGS = {
     folder.name: Recording(folder)

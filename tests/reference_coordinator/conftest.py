@@ -4,8 +4,8 @@ from operator import attrgetter
 
 import pytest
 
-from tests.reference_coordinator.playbook import Playbook
-from tests.reference_coordinator.releases import PROFILES
+from tests.reference_coordinator.classic.playbook import Playbook
+from tests.reference_coordinator.classic.releases import PROFILES
 
 
 @pytest.fixture(params=PROFILES, ids=attrgetter("name"))

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from groupquake.mutants.recording import Recording
-from groupquake.mutants.storyteller import Told
+from groupquake.selftest.mutants.log_synthesis import Told
+from groupquake.selftest.mutants.recording import Recording
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from groupquake.mutants.recording import Recording
+from groupquake.selftest.mutants.recording import Recording
 from reports import spark as spark_module
 from reports.analysis import analyse
 from tests.recorded.logs import RECORDINGS

@@ -4,9 +4,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from groupquake.mutants.recording import Recording
-from groupquake.mutants.retold import stamped
-from groupquake.mutants.storyteller import Told
+from groupquake.selftest.mutants.log_synthesis import Told
+from groupquake.selftest.mutants.recording import Recording
+from groupquake.selftest.mutants.synthesized_run import stamped
 
 ABOUT_NO_GROUP = frozenset({
     "starting", "started", "shutting_down", "shut_down", "elected", "resigned",

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.releases import NEWEST, promised_by
+from kafka_protocol.coordinator_lines import JAVA
+from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports import parts
-from reports.grammar import JAVA
 from reports.group import Judge
 from reports.offices import Offices
 from reports.tables import COLUMNS, Tables

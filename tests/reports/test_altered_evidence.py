@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from groupquake.mutants.recording import Recording
-from groupquake.mutants.storyteller import Told
+from groupquake.selftest.mutants.log_synthesis import Told
+from groupquake.selftest.mutants.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
 from tests.reports.conftest import Judge, unpacked

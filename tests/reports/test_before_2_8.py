@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.mutants.judging import found, proven
-from groupquake.mutants.recording import Recording
-from reference_coordinator.releases import promised_by
+from groupquake.selftest.mutants.judging import found, proven
+from groupquake.selftest.mutants.recording import Recording
+from reference_coordinator.classic.releases import promised_by
 from reports.findings import Finding
 from reports.group import Judge
 from tests.reports import conftest

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.mutants.recording import Recording
 from groupquake.oracle import replay as oracle_replay
+from groupquake.selftest.mutants.recording import Recording
+from reference_coordinator.event_files.event_file import read
+from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, Observed, Outage, Stall, replay
-from reference_coordinator.replay.event_file import read
-from reference_coordinator.replay.writing import event_lines
 from reports.counterexample import FILES, group_of, write
 from reports.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from groupquake.mutants.recording import Recording
-from groupquake.mutants.storyteller import Storyteller, Told
-from reference_coordinator.mutants import MUTANTS
-from reference_coordinator.step import step
+from groupquake.selftest.mutants.log_synthesis import Storyteller, Told
+from groupquake.selftest.mutants.recording import Recording
+from reference_coordinator.classic.mutants import MUTANTS
+from reference_coordinator.classic.step import step
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import Judge
 from tests.reports.retelling import retell

@@ -2,9 +2,9 @@
 
 import pytest
 
+from kafka_protocol.coordinator_lines import JAVA
 from reference_coordinator.replay import Said
 from reports import member_lines
-from reports.grammar import JAVA
 
 KIND = "dynamic_given_id"
 

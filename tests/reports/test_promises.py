@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import PROFILES, PROMISES, profile_for, promised_by
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
+from reference_coordinator.event_files.event_file import read
 from reference_coordinator.replay import replay
-from reference_coordinator.replay.event_file import read
 from reports.promises import broken
 
 DEFECTS = Path(__file__).parents[1] / "recorded" / "defects"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reports.grammar import JAVA, SCALA
+from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.parsing import Parser, asked
 from reports.reading import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groupquake.mutants.recording import Recording
+from groupquake.selftest.mutants.recording import Recording
 from reports.assigned import unowned
 from reports.growth import noticed
 from reports.members import Request

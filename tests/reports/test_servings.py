@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from reports.grammar import JAVA
+from kafka_protocol.coordinator_lines import JAVA
 from reports.offices import LINES, Offices, offices
 from reports.parsing import Parser
 from reports.reading import TABLES, Log

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from reference_coordinator.releases import PROMISES
+from reference_coordinator.classic.releases import PROMISES
 from scenarios import Experiment, named, names
 from scenarios.model import Promise
 

@@ -7,8 +7,8 @@ one thing and looks at what the replay makes of it. Times are ms after the start
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reference_coordinator.profiles import Settings
-from reference_coordinator.releases import NEWEST, promised_by
+from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.classic.releases import NEWEST, promised_by
 from reference_coordinator.replay import (
     Evidence,
     Hint,

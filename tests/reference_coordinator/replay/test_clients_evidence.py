@@ -6,14 +6,14 @@ and nothing of when the coordinator acted.
 
 import pytest
 
-from groupquake.mutants.judging import told_by
-from groupquake.mutants.recording import Recording
-from reference_coordinator.mutants import MUTANTS
+from groupquake.selftest.mutants.judging import told_by
+from groupquake.selftest.mutants.recording import Recording
+from reference_coordinator.classic.mutants import MUTANTS
+from reference_coordinator.classic.step import step
+from reference_coordinator.event_files.event_file import EventSequence
 from reference_coordinator.replay import replay
-from reference_coordinator.replay.event_file import EventSequence
-from reference_coordinator.step import step
 from tests.recorded.logs import RECORDINGS
-from tests.reference_coordinator.replay.event_lines import from_log, one
+from tests.reference_coordinator.event_files.event_lines import from_log, one
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
 

@@ -8,6 +8,7 @@ from dataclasses import replace as altered
 import pytest
 
 from reference_coordinator.replay import Replay, replay
+from tests.reference_coordinator.event_files.event_lines import of_story, one
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     PROFILE,
@@ -17,7 +18,6 @@ from tests.reference_coordinator.replay.conftest import (
     unexplained,
     wrong,
 )
-from tests.reference_coordinator.replay.event_lines import of_story, one
 
 AGAIN = 27
 

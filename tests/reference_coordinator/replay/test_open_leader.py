@@ -8,9 +8,9 @@ group rebalance: it was settled when `b` sent a SyncGroup that seemed to change 
 from dataclasses import dataclass, field
 from typing import Any
 
-from reference_coordinator.errors import Error
-from reference_coordinator.profiles import Settings
-from reference_coordinator.releases import profile_for
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import Evidence, Observed, Replay, replay
 
 START = 1_000_000.0

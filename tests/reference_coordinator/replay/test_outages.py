@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reference_coordinator.releases import PROFILES
+from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import Evidence, Outage, replay
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Story, stable, wrong
 

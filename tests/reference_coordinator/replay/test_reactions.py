@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.changing import changed
-from reference_coordinator.effects import Answer, Arm, Effect
-from reference_coordinator.events import (
+from reference_coordinator.classic.changed import changed
+from reference_coordinator.classic.effects import Answer, Arm, Effect
+from reference_coordinator.classic.events import (
     CommitReceived,
     Event,
     HeartbeatReceived,
@@ -16,14 +16,14 @@ from reference_coordinator.events import (
     Timer,
     TimerKind,
 )
-from reference_coordinator.mutants import MUTANTS
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import NEWEST
+from reference_coordinator.classic.members import Members
+from reference_coordinator.classic.mutants import MUTANTS
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.classic.state import Group, Member, Service, State
+from reference_coordinator.classic.step import FIRST_SYNC_WITH_PROTOCOL, Step, step
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.reactions import Reactions, Timers
-from reference_coordinator.roster import Members
-from reference_coordinator.state import Group, Member, Service, State
-from reference_coordinator.step import FIRST_SYNC_WITH_PROTOCOL, Step, step
 
 SESSION_MS = 10_000
 

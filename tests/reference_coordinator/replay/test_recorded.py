@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from groupquake.mutants.recording import Recording
-from reference_coordinator.releases import PROFILES
+from groupquake.selftest.mutants.recording import Recording
+from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import replay
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.conftest import unexplained, wrong

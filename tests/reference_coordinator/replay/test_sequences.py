@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reference_coordinator.profiles import Profile
-from reference_coordinator.releases import profile_for
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import profile_for
+from reference_coordinator.classic.state import State
+from reference_coordinator.event_files.event_file import EventSequence, read
 from reference_coordinator.replay import Replay, replay
-from reference_coordinator.replay.event_file import EventSequence, read
 from reference_coordinator.replay.uncollected import uncollected
-from reference_coordinator.state import State
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "sequences"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.jsonl"))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reference_coordinator.events import Timer, TimerKind
+from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
 from tests.reference_coordinator.replay.conftest import IDS, START, Story, stable, wrong

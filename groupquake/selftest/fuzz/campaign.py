@@ -1,0 +1,126 @@
+"""Many sequences at the same time, each in a group of its own, written down as they end."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from groupquake.selftest.fuzz.script import Step
+from groupquake.selftest.fuzz.sequence import Played, play, play_again
+from groupquake.selftest.fuzz.stall_detector import Pulse
+from groupquake.selftest.fuzz.target import Target
+
+PROGRESS_EVERY_S = 5.0
+WARM_UP = 40
+"""So many sequences come first and do not count: a broker that has just begun answers late, and
+what is late may have come in many orders."""
+
+
+def header(target: Target, played: Played) -> dict[str, Any]:
+    """Write the header of a sequence's event file: all of a bulky one is a time of outage."""
+    outages = {"outages": [[0, round(played.log.now_ms())]]} if played.bulky else {}
+    stalls = [{"broker": "", "from_ms": begun, "until_ms": ended} for begun, ended in played.stalls]
+    return {
+        "kafka": target.kafka,
+        "coordinator": target.coordinator,
+        "config": dict(target.config),
+        "group": played.group,
+        "sequence": played.number,
+        **({"logged": {"stalls": stalls}} if stalls else {}),
+        **outages,
+    }
+
+
+def event_file(target: Target, played: Played) -> str:
+    """Write a sequence as an event file."""
+    text = StringIO()
+    played.log.write(text, header(target, played))
+    return text.getvalue()
+
+
+@dataclass
+class Campaign:
+    """Plays sequences of a seed on a broker, up to `in_flight` at once, and feels its pulse."""
+
+    target: Target
+    pulse: Pulse
+    seed: int
+    in_flight: int
+    progress: Callable[[str], None]
+
+    def play(self, count: int, file: Path) -> Iterator[Played]:
+        """Play `count` random sequences; each stands in `file` when it is handed out."""
+        writing = threading.Lock()
+
+        def one(number: int) -> Played:
+            played = self._felt(lambda: play(self.target, self.seed, number))
+            text = event_file(self.target, played)
+            with writing, file.open("a") as out:
+                out.write(text)
+            return played
+
+        yield from self._all(one, range(count), count)
+
+    def warm_up(self) -> None:
+        """Play sequences that nobody looks at."""
+        with ThreadPoolExecutor(self.in_flight) as threads:
+            for _ in threads.map(lambda n: play(self.target, self.seed, -n), range(1, WARM_UP + 1)):
+                pass
+        self.progress("the broker is warm")
+
+    def play_again(
+        self, scripts: Sequence[Sequence[Step]], name: str, *, bulky: bool
+    ) -> list[Played]:
+        """Play scripts; the outcome stands where the script did."""
+
+        def one(place: int) -> Played:
+            group = f"fuzz-{self.seed}-{name}-{place}"
+            script = scripts[place]
+            return self._felt(lambda: play_again(self.target, script, group, place, bulky=bulky))
+
+        with ThreadPoolExecutor(self.in_flight) as threads:
+            return list(threads.map(one, range(len(scripts))))
+
+    def _felt(self, play_one: Callable[[], Played]) -> Played:
+        """Play, and note when the broker stood still meanwhile."""
+        played = play_one()
+        ended_s = time.monotonic()
+        origin_s = ended_s - played.log.now_ms() / 1000
+        stalls = tuple(
+            (round((begun_s - origin_s) * 1000, 3), round((until_s - origin_s) * 1000, 3))
+            for begun_s, until_s in self.pulse.stalls(origin_s, ended_s)
+        )
+        return replace(played, stalls=stalls)
+
+    def _all(
+        self, one: Callable[[int], Played], numbers: Iterable[int], count: int
+    ) -> Iterator[Played]:
+        began = told = time.monotonic()
+        requests = 0
+        with ThreadPoolExecutor(self.in_flight) as threads:
+            futures: list[Future[Played]] = [threads.submit(one, number) for number in numbers]
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    played = future.result()
+                    requests += len(played.log.exchanges)
+                    now = time.monotonic()
+                    if now > told + PROGRESS_EVERY_S or done == count:
+                        told = now
+                        rate = requests / (now - began)
+                        self.progress(
+                            f"played {done} of {count}: {requests:,} requests, {rate:.0f} a second"
+                        )
+                    yield played
+            finally:
+                for future in futures:
+                    future.cancel()
+
+
+def parsed(text: str) -> list[dict[str, Any]]:
+    """Read the lines of an event file back."""
+    return [json.loads(line) for line in text.splitlines()]

@@ -1,0 +1,119 @@
+"""`groupquake dev fuzz`: random sequences to a real broker, explained by the oracle or not."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import click
+
+from chaos.errors import UnreachableError
+from groupquake import folders
+from groupquake.commands.options import coordinator_option
+from groupquake.console import Console
+from groupquake.exits import Exit
+from groupquake.selftest.fuzz.campaign import Campaign
+from groupquake.selftest.fuzz.judge import Verdict, judges
+from groupquake.selftest.fuzz.stall_detector import Pulse
+from groupquake.selftest.fuzz.summary import coverage, summary
+from groupquake.selftest.fuzz.target import Target, own_broker, ready
+from groupquake.selftest.fuzz.trial import examine
+from loadtest.wire import WireError
+from reference_coordinator.classic.releases import default_coordinator, profile_for
+from scenarios.fields import BIG_SEED
+from scenarios.model import Cluster
+
+CODES = {
+    Verdict.EXPLAINED: Exit.PASS,
+    Verdict.UNEXPLAINED: Exit.FAIL,
+    Verdict.UNKNOWN: Exit.UNKNOWN,
+}
+
+
+def _address(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[str, int] | None:
+    """Read HOST:PORT."""
+    if text is None:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise click.BadParameter(f"'{text}' is no address; write 127.0.0.1:9092")
+    return host, int(port)
+
+
+@click.command()
+@click.option(
+    "--kafka",
+    metavar="VERSION",
+    default=Cluster().version,
+    show_default=True,
+    help="Kafka release.",
+)
+@coordinator_option
+@click.option(
+    "--sequences", type=click.IntRange(1), default=1_000, show_default=True, help="How many."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, BIG_SEED), default=7, show_default=True, help="Which."
+)
+@click.option(
+    "--in-flight",
+    type=click.IntRange(1, 500),
+    default=60,
+    show_default=True,
+    help="How many are played at the same time, each in a group of its own.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Where the folder with event files goes.",
+)
+@click.option(
+    "--at",
+    metavar="HOST:PORT",
+    callback=_address,
+    help="A broker that runs already. [one of its own]",
+)
+def fuzz(
+    kafka: str,
+    coordinator: str | None,
+    sequences: int,
+    seed: int,
+    in_flight: int,
+    out: Path,
+    at: tuple[str, int] | None,
+) -> Exit:
+    """Send random sequences of group requests to a real broker, and let the oracle explain them.
+
+    A sequence that it cannot explain is made small and written down.
+    """
+    console = Console()
+    coordinator = coordinator or default_coordinator(kafka)
+    profile = profile_for(kafka, coordinator)
+    if profile is None:
+        raise click.UsageError(f"the oracle has no rules for Kafka {kafka} with {coordinator}")
+    folder = folders.make(out, f"fuzz-{kafka}-{coordinator}-{seed}")
+    console.progress(f"folder {folder}")
+    with judges() as pool:
+        try:
+            with (
+                _broker(at, kafka, coordinator, folder, console) as target,
+                Pulse(target.host, target.port) as pulse,
+            ):
+                campaign = Campaign(target, pulse, seed, in_flight, console.progress)
+                campaign.warm_up()
+                outcome = examine(campaign, sequences, profile, pool, folder)
+        except WireError as error:
+            raise UnreachableError(str(error)) from error
+        covered = coverage(outcome, profile, target, pool, console.progress)
+    Console.result(summary(outcome, covered, profile, target, folder))
+    return CODES[outcome.worst]
+
+
+def _broker(
+    at: tuple[str, int] | None, kafka: str, coordinator: str, folder: Path, console: Console
+) -> AbstractContextManager[Target]:
+    if at is None:
+        return own_broker(kafka, coordinator, folder / "brokers", console.progress)
+    return nullcontext(ready(*at, kafka, coordinator))

@@ -1,0 +1,123 @@
+"""One process of a group as the fuzzer plays it, and what its answers have told it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from groupquake.selftest.fuzz.script import Ref
+from loadtest.wire import Exchange
+
+NONE, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID = 0, 23, 25
+MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
+FIRST_STATIC = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 7}
+"""From these versions on a request names the group.instance.id."""
+
+
+class Phase(Enum):
+    """What a well-behaved client would do next: join, sync, or show that it lives."""
+
+    OUT = auto()
+    JOINED = auto()
+    IN = auto()
+
+
+@dataclass
+class Process:
+    """See the module. `member_id` and `generation` are those of the latest answers."""
+
+    client_id: str
+    instance_id: str | None
+    versions: Mapping[str, int]
+    session_ms: int
+    rebalance_ms: int
+    protocols: tuple[tuple[str, str], ...]
+    protocol_type: str = "consumer"
+    incarnation: int = 1
+    gone: bool = False
+    phase: Phase = Phase.OUT
+    member_id: Ref | str = ""
+    generation: Ref | int = -1
+    protocol: Ref | None = None
+    told: int = 0
+    """The step that made it the leader, 0 if it does not lead."""
+    joined: bool = False
+    stale: list[Ref] = field(default_factory=list)
+    waiting: dict[int, str] = field(default_factory=dict)
+    """What it waits for: the request by its step."""
+    alive_ms: float = 0.0
+    joined_ms: float = 0.0
+    pending_ms: float = 0.0
+
+    @property
+    def connection(self) -> str:
+        """The connection it speaks on; a restarted process has another one."""
+        return f"{self.client_id}.{self.incarnation}"
+
+    @property
+    def busy(self) -> bool:
+        """Whether it waits in a JoinGroup or SyncGroup."""
+        return any(api in ("JOIN_GROUP", "SYNC_GROUP") for api in self.waiting.values())
+
+    def restart(self) -> None:
+        """Begin anew, with the identity and nothing else."""
+        self.forget()
+        self.incarnation += 1
+        self.waiting.clear()
+
+    def forget(self) -> None:
+        """Give the member id up."""
+        if isinstance(self.member_id, Ref):
+            self.stale.append(self.member_id)
+        self.member_id, self.generation, self.protocol = "", -1, None
+        self.phase, self.told, self.joined = Phase.OUT, 0, False
+
+    def hear(self, step: int, exchange: Exchange, at_ms: float) -> None:
+        """Take in the answer to a request that it sent in its own name."""
+        if self.waiting.pop(step, None) is None or exchange.response is None:
+            return
+        error = _error(exchange.response)
+        if error == NONE:
+            self.alive_ms = at_ms
+        match exchange.api:
+            case "JOIN_GROUP":
+                self._hear_join(step, error, exchange.response, at_ms)
+            case "SYNC_GROUP" if error == NONE:
+                self.phase = Phase.IN
+            case "LEAVE_GROUP" if error == NONE:
+                self.forget()
+            case _:
+                self._hear_refusal(error)
+
+    def _hear_join(self, step: int, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
+        if error == NONE:
+            self.member_id = Ref(step, "memberId")
+            self.generation = Ref(step, "generationId")
+            self.protocol = Ref(step, "protocolName")
+            leads = answer["leader"] == answer["memberId"] and not answer.get("skipAssignment")
+            self.told = step if leads else 0
+            self.phase, self.joined, self.joined_ms = Phase.JOINED, True, at_ms
+        elif error == MEMBER_ID_REQUIRED:
+            self.member_id, self.pending_ms = Ref(step, "memberId"), at_ms
+        else:
+            self._hear_refusal(error)
+
+    def _hear_refusal(self, error: int) -> None:
+        if error in (UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID):
+            self.forget()
+        elif error == GROUP_MAX_SIZE_REACHED:
+            self.gone = True
+        elif error == INCONSISTENT_GROUP_PROTOCOL:
+            data = self.protocols[0][1]
+            self.protocols = (("range", data), ("rr", data))
+        elif error != NONE:
+            self.phase = Phase.OUT
+
+
+def _error(answer: Mapping[str, Any]) -> int:
+    """Return the error of an answer, wherever its version has it."""
+    if "topics" in answer:
+        return int(answer["topics"][0]["partitions"][0]["errorCode"])
+    members = answer.get("members") or []
+    nested = [member["errorCode"] for member in members if "errorCode" in member]
+    return int(answer["errorCode"] or (nested[0] if nested else NONE))

@@ -1,0 +1,89 @@
+"""What a run of the fuzzer came to, for people: verdicts, and what was covered."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.pool import Pool
+from pathlib import Path
+
+from groupquake.selftest.fuzz import reach
+from groupquake.selftest.fuzz.coverage import ALLOWS_MORE, OUT_OF_REACH, flips, moot
+from groupquake.selftest.fuzz.judge import Verdict, contradiction
+from groupquake.selftest.fuzz.sequence import may_be_bulky
+from groupquake.selftest.fuzz.target import Target
+from groupquake.selftest.fuzz.trial import Outcome, told_of
+from reference_coordinator.classic.profiles import Profile
+
+SAMPLE = 20
+"""So many sequences are tried at a time to show that a rule is covered."""
+SAMPLES = 50
+"""So many samples are taken at most: some rules show in one sequence of a thousand."""
+
+
+def coverage(
+    outcome: Outcome,
+    profile: Profile,
+    target: Target,
+    pool: Pool,
+    progress: Callable[[str], None],
+) -> Mapping[str, str]:
+    """Find a sequence that contradicts each rule's other value, by `rule=value`; "" if none does.
+
+    What was explained with little effort for each request comes first: there is little else that it
+    may be.
+    """
+    judged = zip(outcome.texts, outcome.judged, strict=True)
+    explained = [
+        (told.seconds / len(text), text)
+        for text, told in judged
+        if told.verdict is Verdict.EXPLAINED
+    ]
+    texts = [text for _, text in sorted(explained)][: SAMPLE * SAMPLES]
+    found: dict[str, str] = {}
+    open_ = [
+        flip
+        for flip in flips(profile)
+        if flip.rule not in moot(profile, target.versions, target.kafka)
+    ]
+    for start in range(0, len(texts), SAMPLE):
+        part = texts[start : start + SAMPLE]
+        places = pool.starmap(contradiction, [(part, flip) for flip in open_], chunksize=1)
+        for flip, place in zip(open_, places, strict=True):
+            if place is not None:
+                found[flip.name] = json.loads(part[place].partition("\n")[0])["group"]
+        open_ = [flip for flip in open_ if flip.name not in found]
+        progress(f"{len(found)} rules shown by {start + len(part)} sequences, {len(open_)} not yet")
+        if not open_:
+            break
+    return found | {flip.name: "" for flip in open_}
+
+
+def summary(
+    outcome: Outcome, covered: Mapping[str, str], profile: Profile, target: Target, folder: Path
+) -> str:
+    """Write what is printed at the end."""
+    moves = sum((judged.moves for judged in outcome.judged), Counter[str]())
+    errors = sum((judged.errors for judged in outcome.judged), Counter[str]())
+    bulky = may_be_bulky(target)
+    moves.update(dict.fromkeys(reach.moves(profile, bulky=bulky), 0))
+    errors.update(dict.fromkeys(reach.answers(profile, target.versions, bulky=bulky), 0))
+    seen = [*moves.values(), *errors.values(), *map(bool, covered.values())]
+    untold = {**OUT_OF_REACH, **ALLOWS_MORE, **moot(profile, target.versions, target.kafka)}
+    lines = [
+        "rules, and a sequence that contradicts another value of each",
+        *(f"  {rule}: {group or 'NONE'}" for rule, group in sorted(covered.items())),
+        *(f"  {rule}: {why}" for rule, why in untold.items()),
+        *_table("transitions", moves),
+        *_table("answers", errors),
+        f"never seen: {seen.count(0)} of {len(seen)} rules, transitions and answers",
+        f"{len(outcome.judged):,} sequences, {outcome.requests:,} requests",
+        f"{outcome.unanswered:,} without an answer, {outcome.lost} connections lost",
+        told_of(outcome),
+        *(f"see {page}" for page in outcome.pages),
+        f"event file: {folder / 'events.jsonl'}",
+    ]
+    return "\n".join(lines)
+
+
+def _table(title: str, counts: Mapping[str, int]) -> Sequence[str]:
+    return [title, *(f"{count:8,}  {name}" for name, count in sorted(counts.items()))]

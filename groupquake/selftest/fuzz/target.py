@@ -1,0 +1,182 @@
+"""The broker under test: what it speaks, how it is configured, and that it is ready."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.clusters.process import ProcessCluster
+from groupquake.selftest.fuzz.places import Places
+from groupquake.selftest.fuzz.player import MAX_SIZE, TOPIC
+from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
+from reference_coordinator.classic.releases import number
+
+CONFIG: Mapping[str, str | int | bool] = {
+    "group.initial.rebalance.delay.ms": 200,
+    "group.min.session.timeout.ms": 300,
+    "group.max.session.timeout.ms": 60_000,
+    "group.max.size": MAX_SIZE,
+    "message.max.bytes": 8_000,
+    "offsets.topic.num.partitions": 12,
+    "group.coordinator.append.linger.ms": 5,
+}
+"""Timers of seconds, and sizes of groups and records that sequences reach. Java's coordinator is to
+gather records, as it does by default in some releases: more is on its way to the disk then."""
+UNTOLD = ("offsets.topic.num.partitions", "group.coordinator.append.linger.ms")
+"""Those that the group's rules do not depend on; older releases do not know all of them."""
+PARTITIONS = 3
+"""Of the topic whose offsets are committed."""
+READY_WITHIN_S = 60.0
+BROKER = 4
+"""The type of a broker among DescribeConfigs' resources."""
+NONE, UNKNOWN_MEMBER_ID = 0, 25
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A broker that is ready; `topic_id` is that of the topic whose offsets are committed.
+
+    `config` are the group's settings, `largest_record` is what its log takes, in bytes.
+    """
+
+    host: str
+    port: int
+    kafka: str
+    coordinator: str
+    config: Mapping[str, int]
+    versions: Versions
+    topic_id: str
+    largest_record: int
+    places: Places
+
+    @property
+    def old_joins_know_no_statics(self) -> bool:
+        """Whether JoinGroup below v5 fails for the leader of static members (KAFKA-14422).
+
+        So it was from 2.5.0 to 3.3.1. It leaves the group half-way through its answers, and the
+        oracle does not tell how.
+        """
+        return number("2.5.0") <= number(self.kafka) < number("3.3.2")
+
+
+@contextmanager
+def own_broker(
+    kafka: str, coordinator: str, folder: Path, progress: Callable[[str], None]
+) -> Iterator[Target]:
+    """Start one real broker of a release, and end it afterwards."""
+    cluster = ProcessCluster(
+        f"fuzz-{time.time():.0f}",
+        folder,
+        version=kafka,
+        coordinator=coordinator,
+        brokers=1,
+        config=CONFIG,
+        progress=progress,
+    )
+    with cluster:
+        yield ready("127.0.0.1", cluster.brokers[0].port, kafka, coordinator)
+
+
+def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
+    """Get a broker that runs ready, and learn what is to be known of it.
+
+    Raises WireError if it does not answer, or does not coordinate groups within a minute.
+    """
+    connection = Connection(host, port, "scout")
+    try:
+        served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
+        asked = _Asked(connection, {api: highest for api, (_, highest) in served.items()})
+        topic_id = asked.topic()
+        asked.wait_for_coordinator()
+        told = asked.config()
+        config = {name: value for name, value in told.items() if name.startswith("group.")}
+        versions = negotiate(connection)
+        largest = told["message.max.bytes"]
+        places = Places(asked.group_partitions())
+        return Target(host, port, kafka, coordinator, config, versions, topic_id, largest, places)
+    finally:
+        connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of the broker beforehand, in the newest versions it shares with us."""
+
+    connection: Connection
+    versions: Mapping[str, int]
+
+    def topic(self) -> str:
+        """Create the topic, and return its id once the broker has it (none in old releases)."""
+        topic = {
+            "name": TOPIC,
+            "numPartitions": PARTITIONS,
+            "replicationFactor": 1,
+            "assignments": [],
+            "configs": [],
+        }
+        self.connection.ask(
+            "CREATE_TOPICS", 2, {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
+        )
+        for told in self._until_ready("METADATA", self._about_topic()):
+            found = told["topics"][0]
+            if found["errorCode"] == NONE:
+                return str(found.get("topicId", NO_TOPIC_ID))
+        raise AssertionError
+
+    def group_partitions(self) -> int:
+        """Ask how many partitions Kafka's own topic has."""
+        told = self.connection.ask(
+            "METADATA", self.versions["METADATA"], self._about_topic("__consumer_offsets")
+        )
+        return len(told["topics"][0]["partitions"])
+
+    def _about_topic(self, name: str = TOPIC) -> dict[str, object]:
+        return {
+            "topics": [{"name": name, "topicId": NO_TOPIC_ID}],
+            "allowAutoTopicCreation": False,
+            "includeClusterAuthorizedOperations": False,
+            "includeTopicAuthorizedOperations": False,
+        }
+
+    def wait_for_coordinator(self) -> None:
+        """Wait until the broker has made Kafka's own topic, and coordinates groups."""
+        whose = {"key": "fuzz", "coordinatorKeys": ["fuzz"], "keyType": 0}
+        for told in self._until_ready("FIND_COORDINATOR", whose):
+            if (told.get("coordinators") or [told])[0]["errorCode"] == NONE:
+                break
+        stray = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
+        for told in self._until_ready("HEARTBEAT", stray, version=0):
+            if told["errorCode"] == UNKNOWN_MEMBER_ID:
+                break
+
+    def config(self) -> dict[str, int]:
+        """Ask for the properties that the protocol depends on."""
+        names = [name for name in CONFIG if name not in UNTOLD]
+        about = {"resourceType": BROKER, "resourceName": self._node(), "configurationKeys": names}
+        answer = self.connection.ask(
+            "DESCRIBE_CONFIGS",
+            self.versions["DESCRIBE_CONFIGS"],
+            {"resources": [about], "includeSynonyms": False, "includeDocumentation": False},
+        )
+        told = {entry["name"]: entry["value"] for entry in answer["results"][0]["configs"]}
+        missing = [name for name in names if not told.get(name)]
+        if missing:
+            raise WireError(f"the broker does not tell its {', '.join(missing)}")
+        return {name: int(told[name]) for name in names}
+
+    def _node(self) -> str:
+        answer = self.connection.ask("METADATA", 1, {"topics": []})
+        return str(answer["brokers"][0]["nodeId"])
+
+    def _until_ready(
+        self, api: str, body: Mapping[str, object], version: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Ask again and again. Raises WireError after a minute."""
+        until = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < until:
+            spoken = self.versions[api] if version is None else version
+            yield self.connection.ask(api, spoken, body)
+            time.sleep(0.2)
+        raise WireError(f"the broker is not ready for groups after {READY_WITHIN_S:.0f} s")

@@ -1,0 +1,92 @@
+"""The recorded runs that lies are told of: seeds of the library's experiments.
+
+They are kept as one archive an experiment (`NAME.tar.xz`, with a run folder a seed), or lie about
+as run folders.
+"""
+
+import json
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from groupquake.selftest.mutants.recording import Recording
+
+Runs = Mapping[str, tuple[Recording, ...]]
+"""The runs of each experiment, in the order of their seeds."""
+KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")
+"""What a run folder needs beside its environment and its brokers' logs to be judged again."""
+OF_THE_MACHINE = ("platform", "python_version")
+"""What of the environment is left out."""
+
+
+@contextmanager
+def runs_in(folder: Path) -> Iterator[Runs]:
+    """Open every run in a folder; archives are unpacked for as long as the block lasts."""
+    with TemporaryDirectory(prefix="groupquake-") as scratch:
+        for archive in sorted(folder.glob("*.tar.xz")):
+            _unpack(archive, Path(scratch) / archive.name.partition(".")[0])
+        found = defaultdict(list)
+        for place in (folder, Path(scratch)):
+            for file in sorted(place.rglob("environment.json")):
+                if not file.parent.is_symlink() and any(file.parent.glob("brokers/*/group.log*")):
+                    run = Recording(file.parent)
+                    found[run.run.experiment.name].append(run)
+        in_order = {
+            name: tuple(sorted(mine, key=lambda run: int(run.environment["seed"])))
+            for name, mine in sorted(found.items())
+        }
+        yield in_order
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Unpack the files of an archive, and none beside `target`: tarfile learned that in 3.11.4."""
+    with tarfile.open(archive) as packed:
+        for entry in packed:
+            file = (target / entry.name).resolve()
+            content = packed.extractfile(entry)
+            if content is not None and file.is_relative_to(target.resolve()):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content.read())
+
+
+def keep(runs: Path, target: Path, seeds: int) -> None:
+    """Pack what is needed of the runs in a folder, an archive an experiment.
+
+    Those with the first `seeds` seeds, the latest where there are several of one.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    with runs_in(runs) as found:
+        for name, mine in found.items():
+            latest = {
+                int(run.environment["seed"]): run
+                for run in sorted(mine, key=lambda run: str(run.environment.get("started_at")))
+                if run.run.came_to_its_end
+                and not run.run.failures
+                and int(run.environment["seed"]) <= seeds
+            }
+            with tarfile.open(target / f"{name}.tar.xz", "w:xz", preset=9) as archive:
+                for seed, run in sorted(latest.items()):
+                    place = f"{name}-{seed}"
+                    _add(archive, f"{place}/environment.json", _elsewhere(run))
+                    for file in (*KEPT, *_logs(run.folder)):
+                        _add(archive, f"{place}/{file}", (run.folder / file).read_bytes())
+
+
+def _logs(folder: Path) -> list[str]:
+    return [str(log.relative_to(folder)) for log in sorted(folder.glob("brokers/*/group.log"))]
+
+
+def _elsewhere(run: Recording) -> bytes:
+    """Return a run's environment without what is its machine's."""
+    told = {key: value for key, value in run.environment.items() if key not in OF_THE_MACHINE}
+    return json.dumps(told, indent=2).encode()
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)  # with nobody's name, and no time
+    entry.size = len(content)
+    archive.addfile(entry, BytesIO(content))

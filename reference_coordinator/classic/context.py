@@ -1,0 +1,148 @@
+"""One step in the making: the group as it changes, and the effects in the order they happen.
+
+`step` is pure; inside it, rules share this short-lived scratch pad instead of handing tuples round.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.changed import changed
+from reference_coordinator.classic.checks import validate_member
+from reference_coordinator.classic.effects import (
+    Answer,
+    Arm,
+    Bound,
+    Disarm,
+    Effect,
+    JoinAnswer,
+    Persist,
+    Reason,
+    Response,
+    Transition,
+)
+from reference_coordinator.classic.events import (
+    SESSION,
+    Choices,
+    JoinReceived,
+    SyncReceived,
+    Timer,
+    TimerKind,
+)
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.records import GroupRecord, StoredMembers
+from reference_coordinator.classic.state import Group, Member, State
+
+FIRST_UNTOLD: Mapping[type, int] = {JoinReceived: 6, SyncReceived: 4}
+"""From these versions on a failure was not told of (`failures_are_told_in_every_version`)."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """The scratch pad of one step."""
+
+    group: Group
+    profile: Profile
+    at_ms: float
+    choices: Choices = field(default_factory=Choices)
+    effects: list[Effect] = field(default_factory=list)
+
+    def change(self, **fields: Any) -> None:
+        """Replace fields of the group."""
+        self.group = changed(self.group, **fields)
+
+    def put(self, member: Member) -> None:
+        """Add a member or replace the one of the same id."""
+        self.change(members=self.group.members.put(member))
+
+    def answer(self, request: str, response: Response) -> None:
+        """Answer a request."""
+        self.effects.append(Answer(request, response))
+
+    def fail(self, event: JoinReceived | SyncReceived, response: Response) -> None:
+        """Answer a request that Kafka fails over, where it has an answer for that."""
+        newest = FIRST_UNTOLD[type(event)]
+        if self.profile.failures_are_told_in_every_version or event.api_version < newest:
+            self.answer(event.request, response)
+
+    def answer_join(self, member: Member, response: JoinAnswer) -> None:
+        """Answer the JoinGroup a member waits in, if it waits in one."""
+        if member.join is not None:
+            self.answer(member.join, response)
+            self.put(changed(member, join=None))
+
+    def arm(self, kind: TimerKind, delay_ms: float, member_id: str = "") -> None:
+        """Start a timer, from now on."""
+        self.effects.append(Arm(Timer(kind, member_id), self.at_ms + delay_ms))
+
+    def disarm(self, kind: TimerKind, member_id: str = "") -> None:
+        """Stop a timer."""
+        self.effects.append(Disarm(Timer(kind, member_id)))
+
+    def validate(self, member_id: str, instance_id: str | None) -> Error:
+        """Check the two ids of a request of somebody who is a member already."""
+        strict = self.profile.unknown_instance_is_refused
+        return validate_member(self.group, member_id, instance_id, known_instances_alone=not strict)
+
+    def keep_alive(self, member: Member, timeout_ms: int | None = None) -> None:
+        """Restart a member's session, with its own timeout or another."""
+        if member.is_new and not self.profile.newcomers_have_sessions:
+            self.disarm(SESSION, member.member_id)
+        else:
+            timeout_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
+            self.arm(SESSION, timeout_ms, member.member_id)
+
+    def transition(
+        self, after: State, reason: Reason | None = None, member_id: str = "", **fields: Any
+    ) -> None:
+        """Move the group into another state; `fields` change with it."""
+        before = self.group.state
+        self.change(state=after, previous_state=before, **fields)
+        self.effects.append(
+            Transition(
+                before=before,
+                after=after,
+                generation=self.group.generation,
+                reason=reason,
+                member_id=member_id,
+                members=len(self.group.members),
+                static_members=len(self.group.static_ids),
+            )
+        )
+
+    def persist(
+        self, request: str | None, assignment: Mapping[str, str] | None = None, **fields: Any
+    ) -> None:
+        """Write the group's record, with the leader's new assignment if there is one.
+
+        `fields` change with it.
+        """
+        group = self.group
+        members = StoredMembers(group.members, group.protocol, assignment)
+        record = GroupRecord(
+            group.generation, group.protocol_type, group.protocol, group.leader, members
+        )
+        self.store(request, record, **fields)
+
+    def store(self, request: str | None, record: GroupRecord, **fields: Any) -> None:
+        """Write a record as it is; `fields` change with it."""
+        self.change(stored=record, **fields)
+        self.effects.append(Persist(request, record))
+
+    def bind(self, kind: str, offered: str, allowed: frozenset[str]) -> str:
+        """Choose among what Kafka leaves open: the offer if allowed, else the first by name.
+
+        One allowed value is no choice and is not counted as a binding.
+        """
+        if len(allowed) > 1:
+            refused = "" if offered in allowed else offered
+            value = min(allowed) if refused or not offered else offered
+            self.effects.append(Bound(kind, value, refused))
+            return value
+        return next(iter(allowed))
+
+
+def refuse(member_id: str, error: Error) -> JoinAnswer:
+    """Build the answer to a join that goes no further."""
+    return JoinAnswer(error, member_id)

@@ -1,0 +1,186 @@
+"""What comes out of `step`: answers, timers, transitions with their reason, records."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reference_coordinator.classic.events import Timer
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.state import State
+
+
+class Reason(StrEnum):
+    """Why a group went into PreparingRebalance: the class of Kafka's reason text."""
+
+    NEW_MEMBER = "new_member"
+    LEADER_REJOIN = "leader_rejoin"
+    MEMBER_METADATA = "member_metadata"
+    STATIC_REPLACED = "static_replaced"
+    PROTOCOL_CHANGE = "protocol_change"
+    SESSION_EXPIRED = "session_expired"
+    LEAVE = "leave"
+    PENDING_SYNC = "pending_sync"
+    OVER_CAPACITY = "over_capacity"
+    JOIN_REASON = "join_reason"
+    ASSIGNMENT_ERROR = "assignment_error"
+
+
+@dataclass(frozen=True)  # without slots, for `changed`
+class JoinAnswer:
+    """JoinGroup's response. `members` are (member id, instance id, metadata), in no order."""
+
+    error: int
+    member_id: str = ""
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: frozenset[tuple[str, str | None, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAnswer:
+    """SyncGroup's response."""
+
+    error: int
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswer:
+    """Heartbeat's response."""
+
+    error: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAnswer:
+    """LeaveGroup's response; `members` are (member id, instance id, error), in request order.
+
+    Versions 0 to 2 know no members: their one member's error stands at the top.
+    """
+
+    error: int
+    members: tuple[tuple[str, str | None, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAnswer:
+    """OffsetCommit's response: one error for all partitions that were asked for."""
+
+    error: int
+    every_partition_alike: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedMember:
+    """A member as DescribeGroups tells of it; metadata and assignment as base64."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: str
+    assignment: str
+
+
+@dataclass(frozen=True)  # without slots, for `changed`
+class DescribeAnswer:
+    """DescribeGroups' response about the group; `members` in no order."""
+
+    error: int
+    state: str = ""
+    protocol_type: str = ""
+    protocol: str = ""
+    members: frozenset[DescribedMember] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAnswer:
+    """DeleteGroups' response about the group."""
+
+    error: int
+
+
+Response = (
+    JoinAnswer
+    | SyncAnswer
+    | HeartbeatAnswer
+    | LeaveAnswer
+    | CommitAnswer
+    | DescribeAnswer
+    | DeleteAnswer
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The coordinator answers a request, received just now or parked before."""
+
+    request: str
+    response: Response
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A timer starts, replacing one of the same key."""
+
+    timer: Timer
+    deadline_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disarm:
+    """A timer stops; nothing happens if it was not armed."""
+
+    timer: Timer
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """The group changed its state. A transition into PreparingRebalance is a *rebalance*."""
+
+    before: State
+    after: State
+    generation: int
+    """The generation after the transition."""
+    reason: Reason | None = None
+    member_id: str = ""
+    """The member that gave the reason, if one did."""
+    members: int = 0
+    static_members: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentReceived:
+    """The leader's SyncGroup was accepted; `members`, `static_members` as Kafka's line says."""
+
+    leader: str
+    generation: int
+    members: int
+    static_members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """The coordinator writes the group's record; `request` waits for the outcome, if any does.
+
+    None is a tombstone: the group is gone.
+    """
+
+    request: str | None
+    record: GroupRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Something Kafka leaves open was bound; `offered` was allowed unless `refused`."""
+
+    kind: str
+    value: str
+    refused: str = ""
+
+
+Effect = Answer | Arm | Disarm | Transition | AssignmentReceived | Persist | Bound

@@ -1,0 +1,208 @@
+"""What goes into `step`: requests as received, timers that ran out, outcomes of record writes.
+
+Every event carries its time, UTC epoch ms. What Kafka leaves open is an argument of the event
+(`Choices`): a replay binds it from what was observed, a simulation draws it.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.records import GroupRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is offered for the things Kafka leaves open; taken only where it is allowed."""
+
+    new_member_id: str = ""
+    leader: str = ""
+    protocol: str = ""
+    described: tuple[str, str] = ("", "")
+    """The state and protocol type that the group has by what of it is on disk."""
+
+
+NO_CHOICES = Choices()
+
+
+@dataclass(frozen=True, slots=True)
+class JoinReceived:
+    """JoinGroup. `protocols` are (name, metadata as base64), in the client's order."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    client_id: str
+    member_id: str
+    group_instance_id: str | None
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[tuple[str, str], ...]
+    reason: str | None = None
+    choices: Choices = field(default_factory=Choices)
+    client_host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReceived:
+    """SyncGroup. `assignments` are (member id, assignment as base64); followers send none."""
+
+    at_ms: float
+    request: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+    protocol_type: str | None
+    protocol: str | None
+    assignments: tuple[tuple[str, str], ...]
+    api_version: int = 0
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReceived:
+    """Heartbeat."""
+
+    at_ms: float
+    request: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveReceived:
+    """LeaveGroup. `members` are (member id, group.instance.id); versions 0 to 2 name one member."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    members: tuple[tuple[str, str | None], ...]
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReceived:
+    """OffsetCommit, or TxnOffsetCommit; only what the coordinator checks of it."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    generation: int
+    member_id: str
+    group_instance_id: str | None
+    transactional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeReceived:
+    """DescribeGroups, as far as it asks for the group."""
+
+    at_ms: float
+    request: str
+    api_version: int
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteReceived:
+    """DeleteGroups, as far as it names the group."""
+
+    at_ms: float
+    request: str
+
+
+class TimerKind(StrEnum):
+    """The timers of a group; `SESSION` also covers pending and new members, as in Kafka."""
+
+    SESSION = "session"
+    JOIN = "join"
+    SYNC = "sync"
+
+
+SESSION = TimerKind.SESSION  # for what is asked most often; see `errors.NO_ERROR`
+
+
+class Timer(NamedTuple):
+    """A timer's key: one join and one sync timer a group, one session timer a member."""
+
+    kind: TimerKind
+    member_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """An armed timer ran out.
+
+    `of_pending` says that its member was pending when it was armed, though it need not be now; see
+    `overtaken_expiry_counts`.
+    """
+
+    at_ms: float
+    timer: Timer
+    choices: Choices = field(default_factory=Choices)
+    of_pending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWritten:
+    """The outcome of the write that `request` started."""
+
+    at_ms: float
+    request: str
+    error: Error = Error.NONE
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStarted:
+    """The broker began to load the group's partition."""
+
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The broker finished loading; `record` is the group as last stored, None if it never was.
+
+    `closed` says that the broker, which has just started, takes no requests yet.
+    """
+
+    at_ms: float
+    record: GroupRecord | None
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The broker, which loaded the group as it started, takes requests from now on."""
+
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """The broker gave the group's partition up."""
+
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The broker found the group Empty and without offsets, and removed it (offsets.retention)."""
+
+    at_ms: float
+
+
+Request = (
+    JoinReceived
+    | SyncReceived
+    | HeartbeatReceived
+    | LeaveReceived
+    | CommitReceived
+    | DescribeReceived
+    | DeleteReceived
+)
+Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Opened | Unloaded | Expired

@@ -1,0 +1,97 @@
+"""Rules of LeaveGroup switched off: who is removed, what is answered, what follows."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.context import Turn
+from reference_coordinator.classic.effects import Answer, Effect, LeaveAnswer, Reason, Response
+from reference_coordinator.classic.events import Event, LeaveReceived
+from reference_coordinator.classic.mutants.form import Outcome, Step, answering
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.rebalance import prepare
+from reference_coordinator.classic.state import Group, State
+from reference_coordinator.classic.step import step
+
+
+def removes_the_first_alone(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Remove but the first of a batch, and say that all were removed that could be."""
+    if isinstance(event, LeaveReceived):
+        answer = _answers(step(group, event, profile)[1], event)
+        after, effects = step(group, replace(event, members=event.members[:1]), profile)
+        own = _answers(effects, event)
+        return after, tuple(e for e in effects if e not in own) + answer
+    return step(group, event, profile)
+
+
+def _answers(effects: Iterable[Effect], event: LeaveReceived) -> tuple[Effect, ...]:
+    return tuple(e for e in effects if isinstance(e, Answer) and e.request == event.request)
+
+
+def calls_ghosts_removed(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Say of unknown instances that they were removed."""
+    after, effects = step(group, event, profile)
+    return after, answering(effects, _all_removed)
+
+
+def _all_removed(response: Response) -> Response:
+    if isinstance(response, LeaveAnswer):
+        unknown, fine = Error.UNKNOWN_MEMBER_ID, Error.NONE
+        told = ((m, i, fine if e == unknown else e) for m, i, e in response.members)
+        return replace(response, members=tuple(told))
+    return response
+
+
+def knows_no_instances(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Refuse to remove members that are named by their instance ids alone."""
+    if not isinstance(event, LeaveReceived):
+        return step(group, event, profile)
+    named = tuple((m, i) for m, i in event.members if m or i is None)
+    after, effects = step(group, replace(event, members=named), profile)
+
+    def refusing(response: Response) -> Response:
+        if not isinstance(response, LeaveAnswer) or len(response.members) != len(named):
+            return response
+        told = iter(response.members)
+        unknown = Error.UNKNOWN_MEMBER_ID
+        everyone = tuple(
+            next(told) if m or i is None else (m, i, unknown) for m, i in event.members
+        )
+        return replace(response, members=everyone)
+
+    return after, answering(effects, refusing)
+
+
+def rebalances_though_nobody_left(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Rebalance for every LeaveGroup, even if there was nobody to remove."""
+    after, effects = step(group, event, profile)
+    if isinstance(event, LeaveReceived) and after.state is State.STABLE:
+        turn = Turn(after, profile, event.at_ms)
+        prepare(turn, Reason.LEAVE)
+        return turn.group, (*effects, *turn.effects)
+    return after, effects
+
+
+def does_not_rebalance_on_leave(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Remove members, and go on as if their partitions were still theirs."""
+    if isinstance(event, LeaveReceived) and group.state is State.STABLE:
+        after, effects = step(replace(group, state=State.EMPTY), event, profile)
+        return replace(after, state=group.state), effects
+    return step(group, event, profile)
+
+
+def removes_no_sooner_than_sessions_end(group: Group, event: Event, profile: Profile) -> Outcome:
+    """Say that members were removed, and wait until their sessions end."""
+    if isinstance(event, LeaveReceived):
+        return group, _answers(step(group, event, profile)[1], event)
+    return step(group, event, profile)
+
+
+MUTANTS: Iterable[Step] = (
+    removes_the_first_alone,
+    calls_ghosts_removed,
+    knows_no_instances,
+    rebalances_though_nobody_left,
+    does_not_rebalance_on_leave,
+    removes_no_sooner_than_sessions_end,
+)

@@ -1,0 +1,84 @@
+"""A group's record in `__consumer_offsets` (GroupMetadataValue v3), as far as rules need it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from reference_coordinator.classic.changed import changed
+from reference_coordinator.classic.state import Member
+
+
+class StoredMembers(Sequence[Member]):
+    """Members as a record holds them; worked out when they are read, which few records ever are.
+
+    They keep only the metadata of the selected protocol, and no parked requests; `assignment`
+    tells everyone's share, where None each keeps its own.
+    """
+
+    __slots__ = ("_assignment", "_members", "_protocol", "_stored")
+
+    def __init__(
+        self,
+        members: Mapping[str, Member],
+        protocol: str | None,
+        assignment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take members that do not change."""
+        self._members = members
+        self._protocol = protocol
+        self._assignment = assignment
+        self._stored: tuple[Member, ...] | None = None
+
+    def _all(self) -> tuple[Member, ...]:
+        if self._stored is None:
+            self._stored = tuple(map(self._as_stored, self._members.values()))
+        return self._stored
+
+    def _as_stored(self, member: Member) -> Member:
+        given = self._assignment
+        return changed(
+            member,
+            join=None,
+            sync=None,
+            is_new=False,
+            protocols=((self._protocol or "", member.metadata(self._protocol)),),
+            assignment=member.assignment if given is None else given.get(member.member_id, ""),
+        )
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> Member: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Member, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Member | tuple[Member, ...]:
+        return self._all()[index]
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, StoredMembers | tuple):
+            return NotImplemented
+        return len(self) == len(other) and self._all() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A group as stored: what a new coordinator knows after loading."""
+
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    leader: str | None
+    members: Sequence[Member]

@@ -1,0 +1,133 @@
+"""The counterexample of a violation: as few requests as show it, the last the one that is wrong.
+
+What came after it goes, and what brokers logged besides; then members, and then single requests are
+left out as long as the first violation of the rest stays the same.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.replay.evidence import Evidence, Observed
+from reference_coordinator.replay.replay import replay
+from reference_coordinator.replay.result import Replay, Violation
+
+STEPS = 300_000
+"""How many events trying to leave requests out may replay; a search counts for each of its own."""
+LOGGED = ("hints", "stalls", "outages", "servings")
+"""What brokers logged besides: left out at once where the answers alone show the violation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """The longest explained prefix, minimised, with the request that no order explains.
+
+    `left_out` counts the requests that it does without; `minimal` says that none more could go.
+    """
+
+    evidence: Evidence
+    violation: Violation
+    left_out: int
+    minimal: bool
+
+
+def counterexample(
+    evidence: Evidence, profile: Profile, steps: int = STEPS
+) -> Counterexample | None:
+    """Reduce evidence to what shows its first violation; None if it is explained."""
+    whole = replay(evidence, profile, first_alone=True)
+    if not whole.violations:
+        return None
+    rest = _Rest(evidence, profile, whole, steps)
+    wrong = rest.violation
+    rest.leave_out(
+        "requests", [[seen for seen in evidence.requests if seen.earliest_ms > wrong.at_ms]]
+    )
+    for part in LOGGED:
+        rest.leave_out(part, [getattr(evidence, part)])
+    rest.leave_out("requests", _members(rest.evidence.requests, wrong.request))
+    rest.thin("requests")
+    for part in LOGGED:
+        rest.thin(part)
+    return Counterexample(
+        rest.evidence,
+        rest.violation,
+        len(evidence.requests) - len(rest.evidence.requests),
+        rest.steps > 0,
+    )
+
+
+@dataclass(slots=True)
+class _Rest:
+    """What is left of the evidence, and what its replay yields; `steps` of the budget are left."""
+
+    evidence: Evidence
+    profile: Profile
+    outcome: Replay
+    steps: int
+
+    @property
+    def violation(self) -> Violation:
+        """What is to be shown."""
+        return self.outcome.violations[0]
+
+    def leave_out(self, part: str, groups: Iterable[Sequence[Any]]) -> None:
+        """Leave out each group of a part, such as its requests, without which the violation stays.
+
+        Never the request that was answered wrongly.
+        """
+        for group in groups:
+            items = getattr(self.evidence, part)
+            gone = {id(item) for item in group if getattr(item, "id", "") != self.violation.request}
+            fewer = tuple(item for item in items if id(item) not in gone)
+            if self.steps <= 0 or len(fewer) == len(items):
+                continue
+            less = replace(self.evidence, **{part: fewer})  # type: ignore[arg-type]
+            outcome = replay(less, self.profile, first_alone=True)
+            self.steps -= outcome.steps + len(less.requests)
+            if _shows(outcome, self.outcome):
+                self.evidence, self.outcome = less, outcome
+
+    def thin(self, part: str) -> None:
+        """Leave out halves of a part, and quarters, and so on, until nothing of it can go."""
+        size = len(getattr(self.evidence, part))
+        while size > 1:
+            size = (size + 1) // 2
+            items = getattr(self.evidence, part)
+            self.leave_out(part, _chunks(items, size))
+            if size == 1 and len(getattr(self.evidence, part)) < len(items):
+                size = 2  # what went may have been all that others were needed for
+
+
+def _shows(fewer: Replay, more: Replay) -> bool:
+    """Tell whether fewer requests show the same violation, and for no other reason.
+
+    How early or late an answer is may be another matter; whose session ends may not: without its
+    heartbeats any member would be gone.
+    """
+    if not fewer.violations:
+        return False
+    one, other = fewer.violations[0], more.violations[0]
+    same = (one.request, one.rule, one.searched) == (other.request, other.rule, other.searched)
+    told = (one.expected, one.observed) == (other.expected, other.observed)
+    return same and (told or one.rule != "answer") and _ended(fewer) <= _ended(more)
+
+
+def _ended(outcome: Replay) -> Counter[tuple[str, str]]:
+    """Count whose sessions ended."""
+    ends = ("session_expired", "pending_expired")
+    return Counter((said.line, said.subject) for said in outcome.said if said.line in ends)
+
+
+def _members(requests: Sequence[Observed], wrong: str) -> Iterator[list[Observed]]:
+    """Yield all requests of each client, but of the one that was answered wrongly."""
+    clients = dict.fromkeys(seen.client_id for seen in requests if seen.id != wrong)
+    for client in clients:
+        yield [seen for seen in requests if seen.client_id == client]
+
+
+def _chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

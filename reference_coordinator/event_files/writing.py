@@ -1,0 +1,153 @@
+"""Writing a counterexample down: a page for people, an event file, and a test.
+
+The test fails as long as nothing explains the evidence, and needs nothing but this package.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.event_files.counterexample import Counterexample
+from reference_coordinator.event_files.event_file import FORMAT, EventSequence
+from reference_coordinator.event_files.logged import LAST_MS, logged_of, logged_of_request
+from reference_coordinator.event_files.shown import asked, plain, table
+from reference_coordinator.replay.evidence import Evidence, Observed
+
+WIDTH = 60
+"""Of the column of what was expected."""
+
+PAGE, EVENTS, CASE = "counterexample.txt", "counterexample.jsonl", "test_counterexample.py"
+TEST = '''"""{title}
+
+Fails as long as no order of these requests explains the last answer.
+"""
+
+from reference_coordinator.classic.releases import profile_named
+from reference_coordinator.replay import replay
+from reference_coordinator.event_files.event_file import read
+
+PROFILE = {profile!r}
+EVENTS = [
+{events}
+]
+
+
+def test_the_answers_are_explained() -> None:
+    (sequence,) = read(EVENTS, "EVENTS")
+    profile = profile_named(PROFILE)
+    assert profile is not None
+    outcome = replay(sequence.evidence, profile.with_settings(sequence.settings))
+    assert outcome.violations == ()
+'''
+
+
+@dataclass(frozen=True)
+class Account:
+    """A counterexample found in a sequence under the rules of a profile, in words.
+
+    `source` says where the sequence is from, `places` where each request stands, by its id; times
+    are shown in ms after `began_ms`.
+    """
+
+    found: Counterexample
+    sequence: EventSequence
+    profile: Profile
+    source: str
+    places: Mapping[str, str]
+    began_ms: float = 0.0
+
+    def files(self) -> Mapping[str, str]:
+        """Write it in all forms, by file names."""
+        events = self._events()
+        cited = "\n".join(f"    {text!r}," for text in events)
+        title = f"{self.source}: {self.found.violation.request} is unexplained."
+        return {
+            PAGE: f"{self.shown()}\n{''.join(self._raw())}",
+            EVENTS: "".join(f"{text}\n" for text in events),
+            CASE: TEST.format(title=_quoted(title), profile=self.profile.name, events=cited),
+        }
+
+    def shown(self) -> str:
+        """Show the requests that are left, and what was expected beside what was observed."""
+        requests = self.found.evidence.requests
+        kept = f"{len(requests)} requests of {len(requests) + self.found.left_out}"
+        lines = [
+            f"counterexample: {self.source}, under the rules of {self.profile.name}",
+            kept if self.found.minimal else f"{kept}; to leave out more would take too long",
+            "",
+            *table(requests, self.found.violation.request, self.began_ms),
+            "",
+            *self._beside(),
+        ]
+        return "".join(f"{plain(line)}\n" for line in lines)
+
+    def _beside(self) -> Iterator[str]:
+        """Yield what the oracle expects, in any order of events, beside what was observed."""
+        violation, requests = self.found.violation, self.found.evidence.requests
+        wrong = next((seen for seen in requests if seen.id == violation.request), None)
+        said = f", {wrong.api} of {wrong.client_id}, {asked(wrong)}" if wrong is not None else ""
+        no_order = "no order of events explains" if violation.searched else "no order was found for"
+        yield f"{no_order} what was answered to {violation.request}{said}"
+        yield f"  rule: {violation.rule.replace('_', ' ')}"
+        yield f"  {'expected':{WIDTH}} observed"
+        yield f"  {violation.expected:{WIDTH}} {violation.observed}"
+        for other in violation.otherwise:
+            yield f"  or {other}"
+
+    def _raw(self) -> Iterator[str]:
+        for seen in self.found.evidence.requests:
+            yield f"{self.places[seen.id]}: {self.sequence.text(seen.id)}\n"
+
+    def _events(self) -> list[str]:
+        """Take the lines that are left out of the sequence, with its header and its end."""
+        header = self.sequence.texts[0]
+        if "logged" in (told := json.loads(header)):
+            header = _text(told | _besides(self.found.evidence))
+        left = (self.sequence.text(seen.id) for seen in self.found.evidence.requests)
+        return [header, *left, self.sequence.texts[-1]]
+
+
+def event_lines(header: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
+    """Write evidence from brokers as a sequence of an event file; `header` is what begins it."""
+    told = {"format": FORMAT, **header, "group": evidence.group, "sequence": 0}
+    yield _text(told | _besides(evidence))
+    last_ms = 0.0
+    for seen in evidence.requests:
+        answered_ms = seen.at_ms if seen.response is None else seen.answered_ms
+        last_ms = max(last_ms, seen.at_ms, answered_ms)
+        yield _text(_line(seen))
+    yield _text({"at_ms": last_ms, "end": True})
+
+
+def _line(seen: Observed) -> dict[str, Any]:
+    line = {
+        "at_ms": seen.at_ms,
+        "id": seen.id,
+        "connection": seen.connection,
+        "api": seen.api,
+        "api_version": seen.api_version,
+        "client_id": seen.client_id,
+        "client_host": seen.client_host,
+        "logged": logged_of_request(seen),
+        "request": seen.request,
+    }
+    if seen.response is None:
+        return line
+    return line | {"answered_at_ms": seen.answered_ms, "response": seen.response}
+
+
+def _besides(evidence: Evidence) -> dict[str, Any]:
+    """Write what a header tells of what brokers logged besides."""
+    outages = [[each.from_ms, min(each.until_ms, LAST_MS)] for each in evidence.outages]
+    return {"outages": outages, "logged": logged_of(evidence)}
+
+
+def _text(line: Mapping[str, Any]) -> str:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def _quoted(text: str) -> str:
+    """Write a text so that it can stand in a string of Python, whatever a file is called."""
+    return ascii(text)[1:-1].replace('"', '\\"')

@@ -1,0 +1,157 @@
+"""Terms of office: the evidence of a group, cut where another coordinator takes over.
+
+Each broker has a view of its own of who coordinates a group. One that was paused goes on answering
+for it, from what it remembers, until it learns that it was replaced: so terms may overlap, and each
+is replayed for itself. What one term hands to the next is the group's record as it was stored.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.replay.evidence import Evidence, Hint, Observed, Serving, Stall
+from reference_coordinator.replay.wire import answer_of
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What one broker did for the group from one load, or its start, to the next.
+
+    `incarnation` numbers the loads that were finished, over all brokers and from 1 on, in order of
+    time; 0 if the broker did not get so far in this term. `serves` tells whether it coordinates the
+    group from the beginning, as is assumed where nothing tells of loads. `ended_ms` is the last
+    that is known of the broker, if that is in this term. It takes requests from `opens_ms` on.
+    """
+
+    incarnation: int
+    loaded_ms: float
+    requests: tuple[Observed, ...]
+    hints: tuple[Hint, ...]
+    servings: tuple[Serving, ...]
+    stalls: tuple[Stall, ...]
+    serves: bool = False
+    ended_ms: float = float("-inf")
+    opens_ms: float = float("-inf")
+
+    @property
+    def loads_closed(self) -> bool:
+        """Whether the broker loads the group before it takes requests."""
+        return self.loaded_ms < self.opens_ms
+
+    @property
+    def takes_over_ms(self) -> float:
+        """When the broker began to load: from then on its predecessor writes in vain."""
+        begins = (serving.at_ms for serving in self.servings if serving.kind == "loading")
+        return min(begins, default=self.loaded_ms)
+
+    @property
+    def end_ms(self) -> float:
+        """The last that is known of the group in this term."""
+        answers = [r.answered_ms if r.response else r.at_ms for r in self.requests]
+        lines = [hint.at_ms for hint in self.hints] + [load.at_ms for load in self.servings]
+        return max(answers + lines, default=0.0)
+
+
+def terms(evidence: Evidence, early: float) -> list[Term]:
+    """Cut the evidence into terms, in the order in which brokers took over.
+
+    `early` is how far the time of a request may lie too early, in ms.
+    """
+    if not evidence.servings:
+        whole = (evidence.requests, evidence.hints, (), evidence.stalls)
+        return [Term(0, float("-inf"), *whole, serves=True)]
+    parts = [
+        part
+        for broker in sorted(
+            {seen.broker for seen in evidence.requests} | {s.broker for s in evidence.servings}
+        )
+        for part in _of_broker(evidence, broker, early)
+    ]
+    parts.sort(key=lambda part: part.loaded_ms)  # of the same time: the lower broker first
+    return [
+        replace(part, incarnation=number if part.loaded_ms < float("inf") else 0)
+        for number, part in enumerate(parts, 1)
+    ]
+
+
+def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[Term]:
+    """Cut what one broker did wherever it started or began to load."""
+    servings = sorted(_of(evidence.servings, broker), key=lambda serving: serving.at_ms)
+    cuts = [s.at_ms - early for s in servings if s.kind in ("started", "loading")]
+    loads = [s.at_ms for s in servings if s.kind == "loading"]
+    requests = [_once_it_loads(seen, loads) for seen in _of(evidence.requests, broker)]
+    starts = [float("-inf"), *cuts]
+    for start, end in zip(starts, [*cuts, float("inf")], strict=True):
+        inside = [s for s in servings if start <= s.at_ms < end and s.kind != "opened"]
+        loaded_ms = next((s.at_ms for s in inside if s.kind == "loaded"), float("inf"))
+        opens_ms = _opens(servings, requests, end)
+        if loaded_ms < opens_ms < end:
+            inside.append(Serving(opens_ms, broker, "opened"))
+        ended = (s.at_ms for s in inside if s.kind == "ended")
+        term = Term(
+            0,
+            loaded_ms,
+            tuple(seen for seen in requests if start <= seen.at_ms < end),
+            tuple(h for h in evidence.hints if h.broker in ("", broker) and start <= h.at_ms < end),
+            tuple(s for s in inside if s.kind != "ended"),
+            tuple(_of(evidence.stalls, broker)),
+            ended_ms=max(ended, default=float("-inf")),
+            opens_ms=opens_ms,
+        )
+        if term.requests or term.servings:
+            yield term
+
+
+def _opens(servings: Iterable[Serving], requests: Iterable[Observed], before_ms: float) -> float:
+    """Tell when a broker opened in the life that it is in then; long ago, if nobody saw it open.
+
+    A request shows it, too. Both are in order of time.
+    """
+    starts = [s.at_ms for s in servings if s.kind == "started" and s.at_ms < before_ms]
+    start = max(starts, default=float("inf"))
+    opened = [s.at_ms for s in servings if s.kind == "opened" and s.at_ms >= start]
+    asked = [seen.earliest_ms for seen in requests if seen.at_ms >= start]
+    return min([*opened[:1], *asked[:1]]) if opened else float("-inf")
+
+
+def _once_it_loads(seen: Observed, loads: Iterable[float]) -> Observed:
+    """Put a request where the load begins that it was told of, if that is when it may have come."""
+    load_ms = next((at for at in loads if seen.at_ms < at <= seen.latest_ms), None)
+    if load_ms is None or seen.response is None:
+        return seen
+    told_of_it = answer_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
+    return replace(seen, at_ms=load_ms) if told_of_it else seen
+
+
+def _of(items: Iterable, broker: str) -> list:  # type: ignore[type-arg]
+    return [item for item in items if item.broker == broker]
+
+
+@dataclass(slots=True)
+class Records:
+    """The group's records as they were stored, by whose turn it was, in the order of terms.
+
+    `lost` says that the replay lost sight of the group and saw no record written since.
+    """
+
+    stored: list[tuple[float, int, GroupRecord | None]] = field(default_factory=list)
+    lost: bool = False
+
+    def keep(self, at_ms: float, incarnation: int, record: GroupRecord | None) -> None:
+        """Note a record that a term wrote."""
+        self.stored.append((at_ms, incarnation, record))
+        self.lost = False
+
+    def found_by(self, term: Term, takeovers: Mapping[int, float]) -> GroupRecord | None:
+        """Return the record that a term finds, None if there is none.
+
+        It is the last one that was written before somebody else took over; `takeovers` tells when
+        each incarnation did. What a replaced coordinator writes after that does not count.
+        """
+        found = None
+        for at_ms, writer, record in self.stored:
+            over = takeovers.get(writer + 1, float("inf"))
+            if writer < term.incarnation and at_ms <= over:
+                found = record
+        return found

@@ -1,0 +1,173 @@
+"""The likeliest order of events, straight on: without a way back, and so without copies.
+
+Nearly all of a file is explained by it. Where it is not, `search` finds out what is.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import attrgetter
+
+from reference_coordinator.classic.events import Timer
+from reference_coordinator.replay.candidates import LATEST_MS, Candidate, next_ms
+from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.hints import Hints
+from reference_coordinator.replay.hypothesis import World
+from reference_coordinator.replay.options import (
+    blocked,
+    internal,
+    likely_ms,
+    options_of,
+)
+from reference_coordinator.replay.reactions import Timers
+
+_BY_TIME = attrgetter("earliest_ms", "at_ms")
+_LIKELIEST = attrgetter("at_ms", "earliest_ms")
+
+
+def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, last: int) -> int:
+    """Take stretches of right requests that leave no trace, while nothing else could happen.
+
+    Return the index of the first that is not like that, `last` if all before are. Not needed for
+    the result, which `search` finds as well: most of a long file is this.
+    """
+    if world.writes or world.lost:
+        return index
+    group, parked, reply_ms = world.group, world.parked, world.tolerance.reply
+    step, profile, reaction_to = world.step, world.profile, world.reactions.to
+    while index < last:
+        until_ms, passing = next_ms(parts, index), []
+        for candidate in parts[index]:
+            seen, latest_ms = candidate.cause, candidate.latest_ms
+            if not isinstance(seen, Observed) or seen.answered_ms > latest_ms + reply_ms:
+                return index
+            if parked and world.answered_before(candidate.earliest_ms, seen.connection):
+                return index
+            timers = reaction_to(group, seen, step, profile)
+            if timers is None:
+                return index
+            if latest_ms > until_ms:
+                until_ms = latest_ms
+            passing.append((candidate, timers, seen.id))
+        if world.may_run_out(until_ms):
+            return index
+        for taken in passing:
+            _pass(world, *taken)
+        index += 1
+    return index
+
+
+def _pass(world: World, candidate: Candidate, timers: Timers, request: str) -> None:
+    """Let a request happen that has no effect but on timers; `World.take` without the rest."""
+    if candidate.at_ms > world.now_ms:
+        world.now_ms = candidate.at_ms
+    if candidate.earliest_ms > world.earliest_ms:
+        world.earliest_ms = candidate.earliest_ms
+    world.latest_ms = candidate.latest_ms
+    for timer, after_ms in timers:
+        if after_ms is None:
+            world.disarm(timer, candidate)
+        else:
+            world.arm(timer, world.now_ms + after_ms, candidate)
+    world.yields.answered.append(request)
+
+
+def in_order(
+    world: World, stretch: Sequence[Candidate], until_ms: float, hints: Hints
+) -> tuple[World | None, int]:
+    """Return the world that the likeliest order leads to, and how many steps that took.
+
+    None if it does not explain all; else it is the first that a search would find, too.
+    """
+    world, queue = world.fork(), Queue(stretch)
+    for steps in range(1, len(stretch) + world.tolerance.search + 1):
+        if not queue.left and _is_quiet(world, until_ms):
+            return world, steps
+        option, cutoff = _likeliest(world, queue, until_ms, hints)
+        if option is None or blocked(world, option, ""):
+            break
+        if not _left_no_trace(world, option, cutoff) and world.take(option, cutoff):
+            break
+        if option.cause is None and not queue.left:
+            return world, steps
+        queue.remove(option)
+    return None, 0
+
+
+def _is_quiet(world: World, until_ms: float) -> bool:
+    """Tell whether nothing is under way that may go on by itself, or that should have."""
+    return not (world.writes or world.parked or world.may_run_out(until_ms))
+
+
+def _left_no_trace(world: World, option: Candidate, cutoff: float) -> bool:
+    """Let a right request happen that has no effect but on timers; else nothing has happened."""
+    seen, latest_ms = option.cause, option.latest_ms
+    if not isinstance(seen, Observed) or world.overtaken or option.at_ms > cutoff:
+        return False
+    if not -world.tolerance.early <= seen.answered_ms - latest_ms <= world.tolerance.reply:
+        return False
+    timers = world.reactions.to(world.group, seen, world.step, world.profile)
+    if timers is None:
+        return False
+    _pass(world, option, timers, seen.id)
+    return True
+
+
+class Queue:
+    """What is left of a stretch, the likeliest last; and by when the next must have come."""
+
+    def __init__(self, stretch: Sequence[Candidate]) -> None:
+        """Put a stretch in order."""
+        self.left = sorted(stretch, key=_LIKELIEST)[::-1]
+        self._find_limits()
+
+    def _find_limits(self) -> None:
+        self._limits = [*accumulate(map(LATEST_MS, self.left), min)]
+
+    @property
+    def latest_ms(self) -> float:
+        """By when one of those that are left must have come."""
+        return self._limits[-1]
+
+    def remove(self, candidate: Candidate) -> None:
+        """Take out what has come, if it is of the stretch."""
+        if self.left and self.left[-1] is candidate:
+            del self.left[-1], self._limits[-1]
+        elif not isinstance(candidate.cause, Timer | str):
+            self.left = [other for other in self.left if other.cause is not candidate.cause]
+            self._find_limits()
+
+
+def _likeliest(
+    world: World, queue: Queue, until_ms: float, hints: Hints
+) -> tuple[Candidate | None, float]:
+    """Return what is likeliest to happen next, and by when something must have.
+
+    Most often that is the next request, or what is due before. Where it may be another one, all
+    that is open is weighed.
+    """
+    first = queue.left[-1] if queue.left else None
+    if first is not None and _comes_first(world, first):
+        cutoff = queue.latest_ms
+        if not world.writes and not world.may_run_out(cutoff):
+            return first, cutoff
+        due = internal(world, cutoff, hints)
+        if not due:
+            return first, cutoff
+        cutoff = min(cutoff, *(candidate.latest_ms for candidate in due))
+        if first.earliest_ms <= cutoff:
+            likely = [first, *(candidate for candidate in due if candidate.earliest_ms <= cutoff)]
+            return min(likely, key=lambda candidate: likely_ms(world, candidate)), cutoff
+    by_time = sorted(queue.left, key=_BY_TIME)
+    options, cutoff = options_of(world, by_time, until_ms, hints)
+    return next(options, None), cutoff
+
+
+def _comes_first(world: World, candidate: Candidate) -> bool:
+    """Tell whether no other request can be likelier than the one that is likeliest by its time."""
+    seen = candidate.cause
+    return (
+        isinstance(seen, Observed)
+        and seen.response is not None
+        and len(world.group.members) > 0
+        and not world.answered_before(candidate.earliest_ms, seen.connection)
+    )

@@ -1,0 +1,78 @@
+"""The pulse, on a broker that stands still when it is told to."""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from groupquake.selftest.fuzz.stall_detector import STILL_S, Pulse
+
+UNKNOWN_MEMBER_ID = 25
+PATIENCE_S = 30.0
+
+
+class Broker:
+    """Answers Heartbeat v0 on one connection, and nothing while it is to be still."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.moves = threading.Event()
+        self.moves.set()
+        self.answered = 0
+
+    @property
+    def port(self) -> int:
+        return int(self.listener.getsockname()[1])
+
+    def serve(self) -> None:
+        client, _ = self.listener.accept()
+        with client, client.makefile("rb") as frames:
+            while length := frames.read(4):
+                (correlation,) = struct.unpack_from(
+                    ">i", frames.read(*struct.unpack(">i", length)), 4
+                )
+                self.moves.wait(PATIENCE_S)
+                client.sendall(struct.pack(">iih", 6, correlation, UNKNOWN_MEMBER_ID))
+                self.answered += 1
+
+
+@contextmanager
+def broker() -> Iterator[Broker]:
+    it = Broker()
+    thread = threading.Thread(target=it.serve, daemon=True)
+    thread.start()
+    yield it
+    it.moves.set()
+    thread.join(PATIENCE_S)
+    it.listener.close()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def test_a_stall_is_known_while_it_lasts_and_afterwards() -> None:
+    with broker() as it, Pulse("127.0.0.1", it.port) as pulse:
+        until(lambda: it.answered > 0)
+        it.moves.clear()
+        still_s = time.monotonic()
+        until(lambda: bool(pulse.stalls(still_s, time.monotonic())))
+        it.moves.set()
+        answered = it.answered
+        until(lambda: it.answered > answered + 1)
+        moved_s = time.monotonic()
+        begun_s, ended_s = pulse.stalls(still_s, moved_s)[0]
+        assert still_s <= begun_s
+        assert begun_s + STILL_S < ended_s <= moved_s
+
+
+def test_a_stall_is_told_as_far_as_it_lies_between_two_times() -> None:
+    pulse = Pulse("127.0.0.1", 0, _stalls=[(10.0, 20.0)])
+    assert pulse.stalls(15.0, 17.0) == [(15.0, 17.0)]
+    assert pulse.stalls(0.0, 12.0) == [(10.0, 12.0)]
+    assert pulse.stalls(19.9, 25.0) == []

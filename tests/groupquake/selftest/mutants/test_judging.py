@@ -1,0 +1,25 @@
+"""Without Spark the same is found as with it: see `tests/reports/test_lies.py`."""
+
+import pytest
+
+from groupquake.selftest.mutants import judging
+from reference_coordinator.classic.mutants import MUTANTS
+from reference_coordinator.classic.step import step
+from tests.recorded.logs import RECORDINGS
+from tests.reports.test_lies import LIES
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_has_the_root_that_the_pipeline_finds(lie: str) -> None:
+    group, places = LIES[lie]
+    told = judging.told_by(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)
+    first, *_ = sorted(judging.proven(judging.found(told, group)), key=lambda root: root.at_ms)
+    assert first.kind in places
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+@pytest.mark.parametrize("group", ["failover", "static"])
+def test_nothing_is_found_of_a_recording(recording: str, group: str) -> None:
+    unaltered = RECORDINGS[recording]
+    assert judging.found(unaltered, group) == []
+    assert judging.found(judging.told_by(step, unaltered, group), group) == []

@@ -1,0 +1,104 @@
+"""A sample of what `groupquake dev mutants` works out; all of it takes minutes."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from groupquake.selftest.fuzz.judge import Verdict
+from groupquake.selftest.mutants import judging, traces
+from groupquake.selftest.mutants.assigned import ASSIGNED
+from groupquake.selftest.mutants.command import KEPT
+from groupquake.selftest.mutants.evidence import Runs
+from groupquake.selftest.mutants.recording import Recording
+from groupquake.selftest.mutants.table import Row, Table, is_contradicted, is_told, row
+from reference_coordinator.classic.mutants import MUTANTS
+from reference_coordinator.classic.step import step
+from scenarios import named, names
+from tests.groupquake.conftest import Command
+
+README = (Path(__file__).parents[4] / "README.md").read_text(encoding="utf-8")
+CAUGHT = Row("m", "Break it", "KIP-345", "demo", 10, 10, 1, 5, 0, 0)
+SAMPLE = ("does_not_fence_heartbeats", "keeps_old_member_id", "tells_leader_of_itself_alone")
+
+
+def in_readme(mutant: str) -> str:
+    (line,) = re.findall(rf"^\| `{mutant}` \|.*$", README, re.MULTILINE)
+    return str(line)
+
+
+def test_every_mutant_is_told_of_a_group_of_an_experiment() -> None:
+    assert ASSIGNED.keys() == MUTANTS.keys()
+    assert len(MUTANTS) >= 40
+    for assigned in ASSIGNED.values():
+        assert assigned.experiment in names()
+        workload = named(assigned.experiment).workload
+        groups = {group.name for group in workload.groups} | set(workload.stories)
+        assert assigned.group in groups
+
+
+def test_every_mutant_stands_in_the_readme_with_its_experiment_and_source() -> None:
+    for mutant, assigned in ASSIGNED.items():
+        assert f"| {assigned.source} | `{assigned.experiment}` " in in_readme(mutant)
+
+
+@pytest.mark.parametrize("mutant", SAMPLE)
+def test_the_readme_says_what_the_evidence_gives(mutant: str, runs: Runs) -> None:
+    mine = runs[ASSIGNED[mutant].experiment]
+    worked_out = row(mutant, mine, traces.read_all(KEPT / "traces"), ())
+    assert worked_out.line == in_readme(mutant)
+    assert worked_out.caught_told
+    assert worked_out.caught_believed
+
+
+@pytest.mark.parametrize("experiment", sorted({a.experiment for a in ASSIGNED.values()}))
+def test_nothing_is_found_where_nothing_is_altered(experiment: str, runs: Runs) -> None:
+    first = runs[experiment][0]
+    assert first.groups
+    assert [found for group in first.groups for found in judging.found(first, group)] == []
+
+
+@pytest.mark.parametrize("experiment", sorted({a.experiment for a in ASSIGNED.values()}))
+def test_one_mutant_of_each_experiment(experiment: str, runs: Runs) -> None:
+    mutant = next(name for name, told in ASSIGNED.items() if told.experiment == experiment)
+    run, group = runs[experiment][0], ASSIGNED[mutant].group
+    assert is_told(mutant, run)
+    assert judging.found(judging.told_by(step, run, group), group) == []
+
+
+def test_the_oracle_explains_the_kept_sequences_and_a_mutant_does_not() -> None:
+    kept = traces.read_all(KEPT / "traces")
+    small = sorted(kept, key=lambda sequence: len(sequence.requests))[:3]
+    assert {traces.verdict(sequence) for sequence in small} == {Verdict.EXPLAINED}
+    fooled = [traces.verdict(s, MUTANTS["gives_no_id_first"], traces.BRIEFLY) for s in kept]
+    assert Verdict.UNEXPLAINED in fooled
+
+
+def test_real_answers_contradict_a_coordinator_that_speaks_without_office() -> None:
+    recording = Recording(KEPT / "kafka-4.3.0")
+    assert is_contradicted("speaks_without_office", recording, "failover")
+    assert not is_contradicted("has_no_max_size", recording, "failover")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        replace(CAUGHT, caught=9),
+        replace(CAUGHT, caught=9, seeds=9),
+        replace(CAUGHT, unexplained=0),
+    ],
+)
+def test_one_miss_makes_the_table_bad(row: Row) -> None:
+    assert Table((CAUGHT,), 50, 0, 5, 0).good
+    assert not Table((CAUGHT, row), 50, 0, 5, 0).good
+
+
+def test_a_finding_in_unaltered_evidence_makes_it_bad() -> None:
+    assert not Table((CAUGHT,), 50, 1, 5, 0).good
+    assert not Table((CAUGHT,), 50, 0, 5, 1).good
+
+
+def test_without_evidence_nothing_is_claimed(groupquake: Command, tmp_path: Path) -> None:
+    done = groupquake("dev", "mutants", "--evidence", tmp_path / "none")
+    assert done.code == 64

@@ -1,0 +1,267 @@
+"""Requests as text, the request log before 2.8: lines that brokers of 2.4.1 and 2.5.1 wrote."""
+
+import re
+from typing import Any
+
+import pytest
+
+from kafka_protocol.request_text import content
+from reports.parsing import COMPLETED, asked
+
+A = "a-14042f91-a43d-40a7-b604-9dbd612b2441"
+B = "b-59d03249-49b9-4ccb-bdb0-3b9c42bb2f39"
+OLD = "b-b717a789-6b7f-4246-abc0-0d3498ae603d"
+DYNAMIC = "dynamic-dynamic-0-becd0523-b3fe-4c68-b79a-c9078c9afb52"
+PLAIN = "securityProtocol:PLAINTEXT,principal:User:ANONYMOUS,listener:PLAINTEXT"
+TOOK = (
+    " from connection 127.0.0.1:25763-127.0.0.1:39002-9;totalTime:921.59,requestQueueTime:0.16,"
+    "localTime:0.585,remoteTime:879.131,throttleTime:0.196,responseQueueTime:7.905,sendTime:33.61,"
+    + PLAIN
+)
+
+
+def bytes_of(size: int) -> str:
+    return f"java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]"
+
+
+def line(header: str, request: str, response: str, took: str = TOOK) -> str:
+    return f"RequestHeader({header}) -- {request},response:{response}{took}"
+
+
+JOIN = line(
+    "apiKey=JOIN_GROUP, apiVersion=5, clientId=dynamic-dynamic-0, correlationId=3",
+    "{group_id=dynamic,session_timeout_ms=10000,rebalance_timeout_ms=30000,member_id=,"
+    "group_instance_id=null,protocol_type=consumer,"
+    f"protocols=[{{name=range,metadata={bytes_of(28)}}}]}}",
+    "{throttle_time_ms=0,error_code=79,generation_id=-1,protocol_name=,leader=,"
+    f"member_id={DYNAMIC},members=[]}}",
+)
+"""The first JoinGroup of a dynamic member (KIP-394), as a real client sends it."""
+
+LED = line(
+    "apiKey=JOIN_GROUP, apiVersion=7, clientId=replaced-a, correlationId=3",
+    f"{{group_id=replaced,session_timeout_ms=10000,rebalance_timeout_ms=3000,member_id={A},"
+    "group_instance_id=a,protocol_type=consumer,"
+    f"protocols=[{{name=range,metadata={bytes_of(18)},_tagged_fields={{}}}}],_tagged_fields={{}}}}",
+    "{throttle_time_ms=0,error_code=0,generation_id=2,protocol_type=consumer,protocol_name=range,"
+    f"leader={A},member_id={A},"
+    f"members=[{{member_id={A},group_instance_id=a,metadata={bytes_of(18)},_tagged_fields={{}}}},"
+    f"{{member_id={B},group_instance_id=b,metadata={bytes_of(18)},_tagged_fields={{}}}}],"
+    "_tagged_fields={}}",
+    f"{TOOK},clientInformation:ClientInformation(softwareName=unknown, softwareVersion=unknown)",
+)
+"""A leader is told the members; version 7 and KIP-511's client information came with 2.5."""
+
+ASSIGNS = line(
+    "apiKey=SYNC_GROUP, apiVersion=4, clientId=replaced-a, correlationId=3",
+    f"{{group_id=replaced,generation_id=1,member_id={A},group_instance_id=a,"
+    f"assignments=[{{member_id={OLD},assignment={bytes_of(7)},_tagged_fields={{}}}},"
+    f"{{member_id={A},assignment={bytes_of(7)},_tagged_fields={{}}}}],_tagged_fields={{}}}}",
+    f"{{throttle_time_ms=0,error_code=0,assignment={bytes_of(7)},_tagged_fields={{}}}}",
+)
+GIVEN_NOTHING = line(
+    "apiKey=SYNC_GROUP, apiVersion=4, clientId=replaced-b, correlationId=3",
+    f"{{group_id=replaced,generation_id=1,member_id={B},group_instance_id=b,assignments=[],"
+    "_tagged_fields={}}",
+    f"{{throttle_time_ms=0,error_code=0,assignment={bytes_of(0)},_tagged_fields={{}}}}",
+)
+"""KAFKA-9801."""
+BEAT = line(
+    "apiKey=HEARTBEAT, apiVersion=3, clientId=dynamic-dynamic-0, correlationId=6",
+    f"{{group_id=dynamic,generation_id=1,member_id={DYNAMIC},group_instance_id=null}}",
+    "{throttle_time_ms=0,error_code=27}",
+)
+LEAVES = line(
+    "apiKey=LEAVE_GROUP, apiVersion=1, clientId=dynamic-dynamic-0, correlationId=16",
+    f"{{group_id=dynamic,member_id={DYNAMIC}}}",
+    "{throttle_time_ms=0,error_code=0}",
+)
+REMOVED = line(
+    "apiKey=LEAVE_GROUP, apiVersion=4, clientId=full-e, correlationId=4",
+    f"{{group_id=full,members=[{{member_id={A},group_instance_id=a,_tagged_fields={{}}}}],"
+    "_tagged_fields={}}",
+    f"{{throttle_time_ms=0,error_code=0,members=[{{member_id={A},group_instance_id=a,error_code=0,"
+    "_tagged_fields={}}],_tagged_fields={}}",
+)
+COMMITS = line(
+    "apiKey=OFFSET_COMMIT, apiVersion=8, clientId=dynamic-dynamic-0, correlationId=8",
+    f"{{group_id=dynamic,generation_id=1,member_id={DYNAMIC},group_instance_id=null,"
+    "topics=[{name=orders,partitions=[{partition_index=1,committed_offset=8,"
+    "committed_leader_epoch=0,committed_metadata=,_tagged_fields={}}],_tagged_fields={}}],"
+    "_tagged_fields={}}",
+    "{throttle_time_ms=0,topics=[{name=orders,partitions=[{partition_index=1,error_code=0,"
+    "_tagged_fields={}}],_tagged_fields={}}],_tagged_fields={}}",
+)
+
+
+def member(member_id: str, instance: str, **more: Any) -> dict[str, Any]:
+    return {"memberId": member_id, "groupInstanceId": instance, **more}
+
+
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    # what JSON has, by KAFKA-10525, of the same requests; but for the bytes
+    JOIN: (
+        {
+            "groupId": "dynamic",
+            "sessionTimeoutMs": 10_000,
+            "rebalanceTimeoutMs": 30_000,
+            "memberId": "",
+            "groupInstanceId": None,
+            "protocolType": "consumer",
+            "protocols": [{"name": "range", "metadata": "(28 bytes)"}],
+        },
+        {
+            "throttleTimeMs": 0,
+            "errorCode": 79,
+            "generationId": -1,
+            "protocolName": "",
+            "leader": "",
+            "memberId": DYNAMIC,
+            "members": [],
+        },
+    ),
+    LED: (
+        {
+            "groupId": "replaced",
+            "sessionTimeoutMs": 10_000,
+            "rebalanceTimeoutMs": 3_000,
+            **member(A, "a"),
+            "protocolType": "consumer",
+            "protocols": [{"name": "range", "metadata": "(18 bytes)"}],
+        },
+        {
+            "throttleTimeMs": 0,
+            "errorCode": 0,
+            "generationId": 2,
+            "protocolType": "consumer",
+            "protocolName": "range",
+            "leader": A,
+            "memberId": A,
+            "members": [
+                member(A, "a", metadata="(18 bytes)"),
+                member(B, "b", metadata="(18 bytes)"),
+            ],
+        },
+    ),
+    ASSIGNS: (
+        {
+            "groupId": "replaced",
+            "generationId": 1,
+            **member(A, "a"),
+            "assignments": [
+                {"memberId": OLD, "assignment": "(7 bytes)"},
+                {"memberId": A, "assignment": "(7 bytes)"},
+            ],
+        },
+        {"throttleTimeMs": 0, "errorCode": 0, "assignment": "(7 bytes)"},
+    ),
+    GIVEN_NOTHING: (
+        {"groupId": "replaced", "generationId": 1, **member(B, "b"), "assignments": []},
+        {"throttleTimeMs": 0, "errorCode": 0, "assignment": ""},
+    ),
+    BEAT: (
+        {"groupId": "dynamic", "generationId": 1, "memberId": DYNAMIC, "groupInstanceId": None},
+        {"throttleTimeMs": 0, "errorCode": 27},
+    ),
+    LEAVES: (
+        {"groupId": "dynamic", "memberId": DYNAMIC},
+        {"throttleTimeMs": 0, "errorCode": 0},
+    ),
+    REMOVED: (
+        {"groupId": "full", "members": [member(A, "a")]},
+        {"throttleTimeMs": 0, "errorCode": 0, "members": [member(A, "a", errorCode=0)]},
+    ),
+    COMMITS: (
+        {
+            "groupId": "dynamic",
+            "generationId": 1,
+            "memberId": DYNAMIC,
+            "groupInstanceId": None,
+            "topics": [
+                {
+                    "name": "orders",
+                    "partitions": [
+                        {
+                            "partitionIndex": 1,
+                            "committedOffset": 8,
+                            "committedLeaderEpoch": 0,
+                            "committedMetadata": "",
+                        }
+                    ],
+                }
+            ],
+        },
+        {
+            "throttleTimeMs": 0,
+            "topics": [{"name": "orders", "partitions": [{"partitionIndex": 1, "errorCode": 0}]}],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("text", BODIES)
+def test_a_line_has_the_bodies_that_json_would_have(text: str) -> None:
+    told = content(text)
+    assert (told["request"], told["response"]) == BODIES[text]
+    assert asked(COMPLETED + text).readable
+
+
+def test_the_rest_of_a_line() -> None:
+    told = asked(COMPLETED + LED)
+    assert (told.api, told.api_version, told.group) == ("JOIN_GROUP", 7, "replaced")
+    assert (told.client_id, told.correlation_id) == ("replaced-a", 3)
+    assert told.connection == "127.0.0.1:25763-127.0.0.1:39002-9"
+
+
+NOT_CLEAR = {
+    "a string with a comma": LEAVES.replace("group_id=dynamic", "group_id=dyna,mic"),
+    "a string with a brace": JOIN.replace("name=range", "name=ra}nge"),
+    "a string that goes on like the line": BEAT.replace(
+        "clientId=dynamic-dynamic-0", "clientId=x, correlationId=1) -- {group_id=y}"
+    ),
+    "a second answer": BEAT.replace("{group_id=dynamic", "{group_id=g},response:{error_code=0}"),
+    "nobody, or an instance called null": JOIN.replace(DYNAMIC, f"null-{DYNAMIC[-36:]}"),
+    "a field that the version has not": BEAT.replace("{throttle", "{generation_id=1,throttle"),
+    "a field that is missing": BEAT.replace(",group_instance_id=null", ""),
+    "fields in another order": LEAVES.replace(
+        "throttle_time_ms=0,error_code=0", "error_code=0,throttle_time_ms=0"
+    ),
+    "a tagged field": REMOVED.replace("_tagged_fields={}}]", "_tagged_fields={0=x}}]", 1),
+    "a number that is none": BEAT.replace("error_code=27", "error_code=2 7"),
+    "another API": BEAT.replace("HEARTBEAT", "FETCH"),
+    "half a line": BEAT[:-200],
+    "parts that are more than the whole": re.sub(
+        r"requestQueueTime:[^,]+", "requestQueueTime:9e3", BEAT
+    ),
+    "bytes that were read in part": JOIN.replace("pos=0", "pos=3"),
+}
+
+
+@pytest.mark.parametrize("text", NOT_CLEAR.values(), ids=NOT_CLEAR)
+def test_what_can_be_read_in_two_ways_or_in_none_is_not_read(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        content(text)
+    assert not asked(COMPLETED + text).readable
+
+
+@pytest.mark.parametrize(
+    ("times", "local", "remote"),
+    [
+        # 2.4.1: the thread came to note the end 8.569 ms after the answer was handed over
+        ("60.713,21.139,33.442,0.0,0.202,14.514,0.186", 24.874, 0.0),
+        # 2.5.1: the answer waited for others, and then for the quota
+        ("100.0,10.0,20.0,50.0,15.0,4.0,1.0", 20.0, 65.0),
+        # 2.6 on: there is no throttle time between
+        ("85.0,10.0,20.0,50.0,15.0,4.0,1.0", 20.0, 50.0),
+    ],
+)
+def test_a_requests_time_is_the_sum_of_its_parts(times: str, local: float, remote: float) -> None:
+    names = ("total", "requestQueue", "local", "remote", "throttle", "responseQueue", "send")
+    parts = ",".join(f"{n}Time:{t}" for n, t in zip(names, times.split(","), strict=True))
+    before, _ = BEAT.split("totalTime:")
+    told = asked(f"{COMPLETED}{before}{parts},{PLAIN}")
+    assert told.readable
+    assert told.times_ms is not None
+    assert told.times_ms[2:4] == pytest.approx((local, remote))
+    wrong = parts.replace(f"totalTime:{times.split(',', maxsplit=1)[0]}", "totalTime:300.0")
+    assert not asked(f"{COMPLETED}{before}{wrong},{PLAIN}").readable

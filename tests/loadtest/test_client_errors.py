@@ -1,0 +1,40 @@
+from confluent_kafka import KafkaError
+
+from loadtest.client_errors import QUIET_MS, Complaints
+
+LOST, DOWN = KafkaError(KafkaError._TRANSPORT), KafkaError(KafkaError._ALL_BROKERS_DOWN)
+
+
+def told(*errors):
+    """Return what is written of errors, which are pairs of an error and its time."""
+    lines = []
+    complaints = Complaints(lambda event, **fields: lines.append((event, fields)))
+    for error, at_ms in errors:
+        complaints.add(error, at_ms)
+    assert {event for event, _ in lines} <= {"error"}
+    return [fields for _, fields in lines]
+
+
+def test_the_first_error_of_each_kind_is_written_at_once():
+    assert told((LOST, 1_000.0), (DOWN, 1_000.1)) == [
+        {"at_ms": 1_000.0, "error": LOST.str()},
+        {"at_ms": 1_000.1, "error": DOWN.str()},
+    ]
+
+
+def test_the_like_is_counted_until_a_second_has_passed():
+    flood = [(LOST, 1_000.0 + n) for n in range(100)]
+    later = 1_000.0 + QUIET_MS
+    assert told(*flood, (LOST, later), (LOST, later + QUIET_MS)) == [
+        {"at_ms": 1_000.0, "error": LOST.str()},
+        {"at_ms": later, "error": LOST.str(), "left_out": 99},
+        {"at_ms": later + QUIET_MS, "error": LOST.str()},
+    ]
+
+
+def test_the_same_error_about_something_else_is_another_kind():
+    lines = []
+    complaints = Complaints(lambda _, **fields: lines.append(fields["error"]))
+    complaints.add(LOST, 0.0)
+    complaints.add(LOST, 0.0, about="commit: ")
+    assert lines == [LOST.str(), f"commit: {LOST.str()}"]

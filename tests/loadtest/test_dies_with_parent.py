@@ -1,0 +1,44 @@
+"""A child ends with whoever started it, however that one ends."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loadtest.dies_with_parent import tethered
+
+PARENT = """
+import signal, subprocess, sys, time
+from loadtest.dies_with_parent import tethered
+program = "import time; print('up', flush=True); time.sleep(60)"
+subprocess.Popen([*tethered(signal.Signals(int(sys.argv[1]))), "-c", program])
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_child_ends_with_a_parent_that_is_killed(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(int(number))],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    ) as parent:
+        assert parent.stdout is not None
+        try:
+            assert parent.stdout.readline() == b"up\n"
+        finally:
+            parent.kill()
+        assert parent.communicate(timeout=20)[0] == b"", (
+            "the pipe is closed once its last holder has ended"
+        )
+
+
+def test_a_child_whose_parent_ended_before_the_kernel_was_told_does_nothing() -> None:
+    """As here, where the shell that starts it is not the one that it was to end with."""
+    command = [*tethered(signal.SIGKILL), "-c", "print('up')"]
+    done = subprocess.run(
+        ["sh", "-c", '"$@"; exit $?', "sh", *command], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")

@@ -1,0 +1,213 @@
+"""The requests of a play, with what most of them say."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import replace
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import (
+    Bound,
+    CommitAnswer,
+    DeleteAnswer,
+    DescribeAnswer,
+    HeartbeatAnswer,
+    JoinAnswer,
+    LeaveAnswer,
+    SyncAnswer,
+)
+from reference_coordinator.classic.events import (
+    Choices,
+    CommitReceived,
+    DeleteReceived,
+    DescribeReceived,
+    HeartbeatReceived,
+    JoinReceived,
+    LeaveReceived,
+    Request,
+    SyncReceived,
+)
+from reference_coordinator.classic.state import Group, State
+from tests.reference_coordinator.classic.call import Call
+
+SESSION_MS = 10_000
+REBALANCE_MS = 30_000
+BOTH = ("range", "roundrobin")
+"""What most members of a play support: `range` is then the selected protocol."""
+
+
+class Requests(ABC):
+    """What clients send; a play keeps the rest."""
+
+    group: Group
+    now_ms: float
+    choices: Choices
+    calls: dict[str, Call]
+    bound: list[Bound]
+
+    def __init__(self) -> None:
+        self._drawn: Counter[str] = Counter()
+
+    @abstractmethod
+    def _ask(self, event: Request) -> Call:
+        """Hand a request to the coordinator."""
+
+    def _name(self, kind: str, who: str) -> str:
+        return f"{kind} {len(self.calls) + 1} of {who}"
+
+    def _generation(self, given: int | None) -> int:
+        return self.group.generation if given is None else given
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        instance: str | None = None,
+        client: str = "client",
+        version: int = 9,
+        protocols: tuple[str, ...] = BOTH,
+        subscription: str = "orders",
+        protocol_type: str = "consumer",
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        reason: str | None = None,
+        host: str = "/127.0.0.1",
+        drawn: str | None = None,
+    ) -> Call[JoinAnswer]:
+        """Send JoinGroup; a new member id, if it gets one, is `<instance or client>-<n>`.
+
+        `drawn` is offered in its place.
+        """
+        prefix = instance or client
+        offered = f"{prefix}-{self._drawn[prefix] + 1}" if drawn is None else drawn
+        event = JoinReceived(
+            at_ms=self.now_ms,
+            request=self._name("join", member_id or prefix),
+            api_version=version,
+            client_id=client,
+            member_id=member_id,
+            group_instance_id=instance,
+            session_timeout_ms=session_ms,
+            rebalance_timeout_ms=rebalance_ms,
+            protocol_type=protocol_type,
+            protocols=tuple((name, f"{name}:{subscription}") for name in protocols),
+            reason=reason,
+            choices=replace(self.choices, new_member_id=offered),
+            client_host=host,
+        )
+        call = self._ask(event)
+        if any(b.kind == "member_id" and b.value == offered for b in self.bound):
+            self._drawn[prefix] += 1
+        return call
+
+    def join_dynamic(self, client: str, *, session_ms: int = SESSION_MS) -> Call[JoinAnswer]:
+        """Join as today's clients do, in two steps (KIP-394); return the second."""
+        first = self.join(client=client, session_ms=session_ms)
+        assert first.error is Error.MEMBER_ID_REQUIRED
+        return self.join(first.answer.member_id, client=client, session_ms=session_ms)
+
+    def sync(
+        self,
+        member_id: str,
+        *,
+        instance: str | None = None,
+        generation: int | None = None,
+        protocol_type: str | None = None,
+        protocol: str | None = None,
+        version: int = 4,
+        **assignments: str,
+    ) -> Call[SyncAnswer]:
+        """Send SyncGroup, of the current generation unless another is given."""
+        return self._ask(
+            SyncReceived(
+                at_ms=self.now_ms,
+                request=self._name("sync", member_id),
+                generation=self._generation(generation),
+                member_id=member_id,
+                group_instance_id=instance,
+                protocol_type=protocol_type,
+                protocol=protocol,
+                assignments=tuple(assignments.items()),
+                api_version=version,
+            )
+        )
+
+    def sync_everyone(self) -> None:
+        """Let the leader give each member `work of <member id>`, and the followers fetch it."""
+        work = {member_id: f"work of {member_id}" for member_id in self.group.members}
+        leader = self.leader or ""
+        assert self.sync(leader, **work).error is Error.NONE
+        for follower in sorted(self.member_ids - {leader}):
+            assert self.sync(follower).answer.assignment == work[follower]
+        assert self.state is State.STABLE
+
+    def heartbeat(
+        self, member_id: str, *, instance: str | None = None, generation: int | None = None
+    ) -> Error:
+        """Send Heartbeat, of the current generation unless another is given."""
+        call: Call[HeartbeatAnswer] = self._ask(
+            HeartbeatReceived(
+                at_ms=self.now_ms,
+                request=self._name("heartbeat", member_id),
+                generation=self._generation(generation),
+                member_id=member_id,
+                group_instance_id=instance,
+            )
+        )
+        return call.error
+
+    def leave(self, *members: tuple[str, str | None], version: int = 5) -> LeaveAnswer:
+        """Send LeaveGroup for (member id, instance id)s."""
+        call: Call[LeaveAnswer] = self._ask(
+            LeaveReceived(
+                at_ms=self.now_ms,
+                request=self._name("leave", str(len(members))),
+                api_version=version,
+                members=members,
+                choices=self.choices,
+            )
+        )
+        return call.answer
+
+    def commit(
+        self,
+        member_id: str = "",
+        *,
+        instance: str | None = None,
+        generation: int | None = None,
+        version: int = 9,
+        transactional: bool = False,
+    ) -> Error:
+        """Send OffsetCommit or TxnOffsetCommit, of the current generation if no other is given."""
+        call: Call[CommitAnswer] = self._ask(
+            CommitReceived(
+                at_ms=self.now_ms,
+                request=self._name("commit", member_id),
+                api_version=version,
+                generation=self._generation(generation),
+                member_id=member_id,
+                group_instance_id=instance,
+                transactional=transactional,
+            )
+        )
+        return call.error
+
+    def describe(
+        self, *, version: int = 5, confirmed: tuple[str, str] = ("", "")
+    ) -> DescribeAnswer:
+        """Send DescribeGroups; `confirmed` offers state and protocol type on disk."""
+        event = DescribeReceived(
+            self.now_ms,
+            self._name("describe", "an operator"),
+            version,
+            Choices(described=confirmed),
+        )
+        call: Call[DescribeAnswer] = self._ask(event)
+        return call.answer
+
+    def delete(self) -> Error:
+        """Send DeleteGroups."""
+        return self.ask_to_delete().error
+
+    def ask_to_delete(self) -> Call[DeleteAnswer]:
+        """Send DeleteGroups, whose answer may wait for a write."""
+        return self._ask(DeleteReceived(self.now_ms, self._name("delete", "an operator")))

@@ -1,0 +1,266 @@
+"""A play: requests, passing time and outcomes of writes go in; answers and rebalances come out.
+
+The play is what a broker is to the coordinator. It keeps the clock, the armed timers, the parked
+requests and the writes under way, so that a test reads as a course of events:
+
+    play = Playbook()
+    first = play.join(instance="I1")
+    assert first.parked
+    play.after(INITIAL_DELAY_MS)
+    assert first.answer.generation == 1
+
+It also holds every test to two rules of the wire: a request is answered once, and only while the
+coordinator has it in its hands.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import (
+    Answer,
+    Arm,
+    AssignmentReceived,
+    Bound,
+    DeleteAnswer,
+    Disarm,
+    Effect,
+    JoinAnswer,
+    Persist,
+    Reason,
+    SyncAnswer,
+    Transition,
+)
+from reference_coordinator.classic.events import (
+    Choices,
+    Event,
+    Expired,
+    Loaded,
+    LoadStarted,
+    Opened,
+    RecordWritten,
+    Request,
+    Timer,
+    TimerFired,
+    TimerKind,
+    Unloaded,
+)
+from reference_coordinator.classic.profiles import Profile, Settings
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.classic.state import Group, Member, State
+from reference_coordinator.classic.step import step
+from tests.reference_coordinator.classic.asking import BOTH, REBALANCE_MS, SESSION_MS, Requests
+from tests.reference_coordinator.classic.call import Call
+
+__all__ = [
+    "BOTH",
+    "HEARTBEAT_MS",
+    "INITIAL_DELAY_MS",
+    "REBALANCE_MS",
+    "SESSION_MS",
+    "Playbook",
+    "requests_in_hand",
+    "statics",
+]
+
+INITIAL_DELAY_MS = 1_000
+HEARTBEAT_MS = 3_000
+
+
+class Playbook(Requests):
+    """One group on one coordinator, driven by hand in virtual time (ms, from 0)."""
+
+    release: ClassVar[Profile] = NEWEST
+    """Whose rules plays follow; the fixture `profile` puts the one under test here."""
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "orders-app",
+        initial_delay_ms: int = INITIAL_DELAY_MS,
+        max_size: int = Settings().max_size,
+    ) -> None:
+        super().__init__()
+        settings = Settings(
+            initial_rebalance_delay_ms=initial_delay_ms,
+            min_session_timeout_ms=10,
+            max_session_timeout_ms=600_000,
+            max_size=max_size,
+        )
+        self.profile = self.release.with_settings(settings)
+        self.group = Group(group_id)
+        self.now_ms = 0.0
+        self.choices = Choices()
+        """What the broker would pick where Kafka leaves it open."""
+        self.hold_writes = False
+        """Whether writes wait for `written`; otherwise they succeed at once."""
+        self.timers: dict[Timer, float] = {}
+        self.writes: list[str] = []
+        self.calls: dict[str, Call] = {}
+        self.transitions: list[Transition] = []
+        self.records: list[GroupRecord | None] = []
+        """What was written, a tombstone as None."""
+        self.assignments: list[AssignmentReceived] = []
+        self.bound: list[Bound] = []
+
+    # What the play looks like now.
+
+    @property
+    def state(self) -> State:
+        """The group's state."""
+        return self.group.state
+
+    @property
+    def generation(self) -> int:
+        """The group's generation."""
+        return self.group.generation
+
+    @property
+    def leader(self) -> str | None:
+        """The leader's member id."""
+        return self.group.leader
+
+    @property
+    def member_ids(self) -> set[str]:
+        """The ids of all members."""
+        return set(self.group.members)
+
+    @property
+    def rebalances(self) -> list[Reason | None]:
+        """Why the group went into PreparingRebalance, each time it did."""
+        return [t.reason for t in self.transitions if t.after is State.PREPARING_REBALANCE]
+
+    def id_of(self, instance: str) -> str:
+        """Return the member id that an instance id stands for."""
+        return self.group.static_ids[instance]
+
+    def member(self, instance: str) -> Member:
+        """Return the member that an instance id stands for."""
+        return self.group.members[self.id_of(instance)]
+
+    # What happens to the coordinator.
+
+    def after(self, ms: float, *, alive: Iterable[str] = ()) -> None:
+        """Let time pass; timers that run out meanwhile fire when they are due, in order.
+
+        The members named by `alive` heartbeat all along, in the generation of the moment.
+        """
+        members = tuple(alive)
+        while members and ms > HEARTBEAT_MS:
+            self.after(HEARTBEAT_MS)
+            for member_id in members:
+                self.heartbeat(member_id)
+            ms -= HEARTBEAT_MS
+        until = self.now_ms + ms
+        while due := [timer for timer, deadline in self.timers.items() if deadline <= until]:
+            timer = min(due, key=self.timers.__getitem__)
+            self.now_ms = self.timers.pop(timer)
+            self._step(TimerFired(self.now_ms, timer, self.choices))
+        self.now_ms = until
+
+    def armed(self, kind: TimerKind, member_id: str = "") -> float | None:
+        """Tell in how many ms a timer runs out, None if it is not armed."""
+        deadline = self.timers.get(Timer(kind, member_id))
+        return None if deadline is None else deadline - self.now_ms
+
+    def written(
+        self,
+        call: Call[JoinAnswer] | Call[SyncAnswer] | Call[DeleteAnswer],
+        error: Error = Error.NONE,
+    ) -> None:
+        """Let the write that a request waits for come out well, or with an error."""
+        self.writes.remove(call.request)
+        self._step(RecordWritten(self.now_ms, call.request, error, self.choices))
+
+    def unload(self) -> None:
+        """Let the broker give the group up."""
+        self._step(Unloaded(self.now_ms))
+        self.timers.clear()
+        self.writes.clear()
+
+    def start_loading(self) -> None:
+        """Let a broker begin to load the group; what the one before did not store is lost."""
+        self.timers.clear()
+        self.writes.clear()
+        self._step(LoadStarted(self.now_ms))
+
+    def load(self, record: GroupRecord | None, *, closed: bool = False) -> None:
+        """Let the broker finish loading the group from a record, maybe before it takes requests."""
+        self._step(Loaded(self.now_ms, record, closed))
+
+    def open(self) -> None:
+        """Let the broker take requests from now on."""
+        self._step(Opened(self.now_ms))
+
+    def expire(self) -> None:
+        """Let the broker remove the Empty group, as it does once its offsets have expired."""
+        self._step(Expired(self.now_ms))
+
+    def crash(self) -> None:
+        """Let the broker die and another take over from what was written last."""
+        self.start_loading()
+        self.load(self.records[-1] if self.records else None)
+
+    def force(self, state: State) -> None:
+        """Put the group into a state that no event of the play leads to."""
+        self.group = replace(self.group, state=state)
+
+    # How the play is kept.
+
+    def _ask(self, event: Request) -> Call:
+        call: Call = Call(event.request)
+        self.calls[event.request] = call
+        self._step(event)
+        return call
+
+    def _step(self, event: Event) -> tuple[Effect, ...]:
+        in_hand = requests_in_hand(self.group) | {getattr(event, "request", "")}
+        self.group, effects = step(self.group, event, self.profile)
+        for effect in effects:
+            self._absorb(effect, in_hand)
+        while self.writes and not self.hold_writes:
+            self._step(RecordWritten(self.now_ms, self.writes.pop(0), choices=self.choices))
+        return effects
+
+    def _absorb(self, effect: Effect, in_hand: set[str]) -> None:
+        match effect:
+            case Answer():
+                assert effect.request in in_hand, f"{effect.request} was not there to be answered"
+                call = self.calls[effect.request]
+                assert call.parked, f"{effect.request} is answered a second time"
+                call.response = effect.response
+            case Arm():
+                self.timers.pop(effect.timer, None)  # a timer armed anew queues behind its equals
+                self.timers[effect.timer] = effect.deadline_ms
+            case Disarm():
+                self.timers.pop(effect.timer, None)
+            case Transition():
+                self.transitions.append(effect)
+            case Persist():
+                self.records.append(effect.record)
+                if effect.request is not None:
+                    self.writes.append(effect.request)
+            case AssignmentReceived():
+                self.assignments.append(effect)
+            case Bound():
+                self.bound.append(effect)
+
+
+def requests_in_hand(group: Group) -> set[str]:
+    """Return the requests that the coordinator has not answered yet."""
+    members = group.members.values()
+    return {request for m in members for request in (m.join, m.sync) if request is not None}
+
+
+def statics(play: Playbook, *instances: str, **settings: int) -> list[str]:
+    """Form a Stable group of static members, led by the first; return their member ids.
+
+    `settings` are those of `Playbook.join`. Generation 1, protocol `range`, everyone has work.
+    """
+    joins = [play.join(instance=instance, **settings) for instance in instances]
+    play.after(2 * play.profile.settings.initial_rebalance_delay_ms)
+    assert [join.error for join in joins] == [Error.NONE] * len(joins)
+    play.sync_everyone()
+    return [join.answer.member_id for join in joins]

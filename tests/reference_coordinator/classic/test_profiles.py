@@ -1,0 +1,12 @@
+"""Settings, as the oracle reads them out of what a broker was told."""
+
+from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.classic.releases import PROFILES
+
+
+def test_settings_are_read_out_of_broker_properties():
+    """Whatever else the broker was told is not the oracle's business; its rules stay."""
+    settings = Settings.from_properties({"group.max.size": "7", "log.dirs": "/data"})
+    profile = PROFILES["3.9-scala"].with_settings(settings)
+    assert profile.settings == Settings(max_size=7)
+    assert profile.with_settings(Settings()) == PROFILES["3.9-scala"]

@@ -1,0 +1,261 @@
+"""Which rules a release gets: every change between Kafka 2.4.0 and 4.3, told by both its sides."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import (
+    JAVA,
+    KIP_345,
+    NEWEST,
+    PROFILE_NAMES,
+    PROFILES,
+    PROMISES,
+    SCALA,
+    profile_for,
+    profile_named,
+    promised_by,
+)
+
+RULES = {field.name for field in fields(Profile)} - {"name", "settings"}
+
+
+@pytest.mark.parametrize(
+    ("version", "coordinator", "name"),
+    [
+        ("2.4.0", "scala", "2.4.0"),
+        ("2.4.1", "scala", "2.4.1"),
+        ("2.5.1", "scala", "2.5.1"),
+        ("2.6.0", "scala", "2.6.0"),
+        ("2.6.3", "scala", "2.6.1"),
+        ("2.7.2", "scala", "2.7"),
+        ("2.8.0", "scala", "2.8.0"),
+        ("2.8.2", "scala", "2.8.1"),
+        ("3.2.3", "scala", "3.2"),
+        ("3.3.1", "scala", "3.3.0"),
+        ("3.3.2", "scala", "3.3.2"),
+        ("3.9.1", "scala", "3.9-scala"),
+        ("3.9.0", "java", "3.9-java"),
+        ("3.7.2", "java", "3.7-java"),
+        ("4.0.1", "scala", "4.0-scala"),
+        ("4.0.1", "java", "4.0-java"),
+        ("4.1.1", "java", "4.1"),
+        ("4.3.0", "java", "4.3"),
+        ("4.3", "java", "4.3"),
+    ],
+)
+def test_a_profile_is_found_by_release_and_coordinator(version, coordinator, name):
+    """Patch releases share one with their line, unless the line changed a rule within."""
+    profile = profile_for(version, coordinator)
+    assert profile is not None
+    assert profile.name == name
+    assert profile_named(f"{version}-{coordinator}") is profile
+    assert profile_named(name) is profile
+
+
+@pytest.mark.parametrize(
+    ("version", "coordinator"),
+    [
+        ("4.3.0", "scala"),
+        ("3.6.2", "java"),
+        ("2.3.1", "scala"),
+        ("4.4.0", "java"),
+        ("43.0", "java"),
+        ("3.9.1.2", "java"),
+        ("3.9.1", "rust"),
+        ("", "java"),
+    ],
+)
+def test_other_releases_have_none(version, coordinator):
+    """The oracle does not guess."""
+    assert profile_for(version, coordinator) is None
+    assert profile_named(f"{version}-{coordinator}") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [("3.6.2", "3.6"), ("3.9.1", "3.9-scala"), ("4.0.0", "4.0-java"), ("4.3.0", "4.3")],
+)
+def test_without_a_coordinator_a_release_runs_its_default(version, name):
+    """Scala up to 3.9, Java from 4.0 on."""
+    profile = profile_named(version)
+    assert profile is not None
+    assert profile.name == name
+
+
+@pytest.mark.parametrize("name", ["", "4.3.0-", "kip-999", "newest", "3.9.1-rc0"])
+def test_names_that_nobody_bears(name):
+    """And no guess here either."""
+    assert profile_named(name) is None
+
+
+def test_profiles_are_known_by_their_names():
+    """Every profile bears the name it is found by, and no two have one."""
+    assert list(PROFILE_NAMES) == [profile.name for profile in PROFILES.values()]
+    assert {"4.3", "3.9-java", "3.9-scala", "kip-345", "kip-423"} <= set(PROFILE_NAMES)
+    assert Profile("4.3") == NEWEST
+
+
+def changed(before: str, after: str) -> set[str]:
+    """Return the rules in which two profiles differ."""
+    return {r for r in RULES if getattr(PROFILES[before], r) != getattr(PROFILES[after], r)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rules"),
+    [
+        ("2.4.0", "2.4.1", {"replaced_newcomer_stays_new", "newcomers_have_sessions"}),
+        (
+            "2.4.1",
+            "2.5.0",
+            {
+                "newcomers_have_sessions",
+                "failures_are_told_in_every_version",
+                "return_makes_completing_group_rebalance",
+                "describes_static_to_old_clients",
+            },
+        ),
+        ("2.5.0", "2.5.1", {"describes_static_to_old_clients"}),
+        ("2.5.1", "2.6.0", {"last_to_rejoin_are_shed"}),
+        (
+            "2.6.0",
+            "2.6.1",
+            {
+                "heartbeats_count_while_completing",
+                "return_may_change_protocol",
+                "return_is_stored",
+                "store_answers_latest_return",
+                "failed_return_restores_protocols",
+            },
+        ),
+        ("2.6.1", "2.7", set()),
+        ("2.7", "2.8.0", {"refused_instance_is_forgotten"}),
+        ("2.8.0", "2.8.1", {"pending_sync_timer", "stale_sync_id_stops_timer"}),
+        (
+            "2.8.1",
+            "3.0",
+            {
+                "stale_sync_id_stops_timer",
+                "unknown_instance_is_refused",
+                "pending_may_name_an_instance",
+                "refused_pending_stays",
+                "transaction_is_checked_as_a_whole",
+                "empty_group_takes_any_commit",
+            },
+        ),
+        ("3.0", "3.2", set()),
+        ("3.2", "3.3.0", {"empty_group_takes_any_commit"}),
+        ("3.3.0", "3.3.2", {"joins_update_timeouts"}),
+        ("3.3.2", "3.4", set()),
+        ("3.4", "4.0-scala", set()),
+        ("3.7-java", "3.8-java", {"session_range_comes_first", "unload_answers_waiting"}),
+        ("3.8-java", "3.9-java", set()),
+        ("3.9-java", "4.0-java", set()),
+        ("4.0-java", "4.3", set()),
+    ],
+)
+def test_what_a_release_changed(before, after, rules):
+    """The table, read once more from Kafka's history, release by release."""
+    assert changed(before, after) == rules
+
+
+def test_the_two_coordinators_of_3_9():
+    """What an upgrade to 4.0 changes for classic groups, though no rule of the protocol did."""
+    assert changed("3.9-scala", "3.9-java") == {
+        "sync_while_loading",
+        "session_range_comes_first",
+        "unserved_join_keeps_member_id",
+        "describes_assignment_at_all_times",
+        "commit_to_unknown_group_v9",
+        "transaction_creates_group",
+        "oversized_commit",
+        "stores_new_group",
+        "write_timeout",
+        "answers_wait_for_writes",
+        "forgotten_pending_timer_runs_on",
+        "refused_join_may_end_join_phase",
+        "newcomers_extend_every_initial_delay",
+        "expiry_ends_initial_delay",
+        "sync_in_stable_restarts_session",
+        "replaced_newcomer_stays_new",
+        "leave_is_one_step",
+        "overtaken_expiry_counts",
+        "deleted_group_is_dead_first",
+        "describes_what_is_confirmed",
+        "store_answers_latest_return",
+        "failed_return_restores_protocols",
+    }
+
+
+def test_what_the_proposals_promise_beyond_the_newest_release():
+    """Departures are those of every release: no table lists them."""
+    departures = {
+        "describes_latest_client",
+        "instance_keeps_its_place",
+        "replaced_id_stays_pending_sync",
+        "sync_timer_spares_statics",
+        "every_return_is_stored",
+        "sessions_wait_for_clients",
+        "changed_subscription_rebalances",
+    }
+    assert changed("4.3", "kip-345") == departures
+    assert changed("4.3", "kip-423") == {"join_reason_counts"}
+    listed = {change.rule for change in (*SCALA, *JAVA)}
+    assert listed.isdisjoint(departures | {"join_reason_counts"})
+    assert listed | departures | {"join_reason_counts"} == RULES
+
+
+def test_what_kip_345_promises_of_an_old_release():
+    """Its defects in the matter are gone; all else is as it is, other defects included."""
+    promised = promised_by(PROFILES["2.4.1"])
+    changed_by_it = {
+        rule for rule in RULES if getattr(promised, rule) != getattr(PROFILES["2.4.1"], rule)
+    }
+    assert changed_by_it == {
+        "describes_latest_client",
+        "instance_keeps_its_place",
+        "replaced_id_stays_pending_sync",
+        "sync_timer_spares_statics",
+        "every_return_is_stored",
+        "sessions_wait_for_clients",
+        "changed_subscription_rebalances",
+        "joins_update_timeouts",
+        "refused_instance_is_forgotten",
+        "return_is_stored",
+        "return_makes_completing_group_rebalance",
+        "return_may_change_protocol",
+        "unknown_instance_is_refused",
+    }
+    assert promised.settings == PROFILES["2.4.1"].settings
+    assert profile_named("kip-345-2.4.1") == profile_named(promised.name) == promised
+    assert profile_named("kip-345-3.9.1-java") == promised_by(PROFILES["3.9-java"])
+    assert profile_named("kip-345-9.9") is None
+    assert replace(promised_by(NEWEST), name="kip-345") == KIP_345
+    assert set(PROMISES) <= RULES
+
+
+@pytest.mark.parametrize("changes", [SCALA, JAVA], ids=["scala", "java"])
+def test_the_table_says_nothing_twice(changes):
+    """Each row changes something, and rows of a release stand together, in order of time."""
+    last = replace(NEWEST)
+    for change in changes:
+        assert getattr(last, change.rule) != change.value, change
+        last = replace(last, **{change.rule: change.value})
+    releases = [tuple(map(int, change.release.split("."))) for change in changes]
+    assert releases == sorted(releases)
+
+
+def test_errors_of_writes_that_failed():
+    """How clients hear of a log that took a record badly; Scala has two more words for it."""
+    assert PROFILES["4.3"].failed_writes == {
+        Error.UNKNOWN_SERVER_ERROR,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.NOT_COORDINATOR,
+    }
+    assert PROFILES["3.9-scala"].failed_writes - PROFILES["4.3"].failed_writes == {
+        Error.REBALANCE_IN_PROGRESS,
+        Error.REQUEST_TIMED_OUT,
+        Error.INVALID_COMMIT_OFFSET_SIZE,
+    }

@@ -1,0 +1,249 @@
+"""Static members return to a Stable group with a new id, beside Kafka's own tests.
+
+In all of these the member lost its id (it restarted). Members that come back with the id they
+have: `test_known_member_rejoin`.
+"""
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.events import Choices
+from reference_coordinator.classic.state import State
+from tests.reference_coordinator.classic.playbook import SESSION_MS, Playbook, statics
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
+
+pytestmark = EVERY_RELEASE
+
+WRITE_ERRORS = pytest.mark.parametrize(
+    "error", [Error.UNKNOWN_SERVER_ERROR, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR]
+)
+"""What Kafka makes of MESSAGE_TOO_LARGE, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER."""
+
+
+def test_replaced_member_is_stored():
+    """KAFKA-10284 (2.6.1): the new id is in the record, so that it survives the coordinator."""
+    play = Playbook()
+    leader, follower = statics(play, "L", "F")
+    before = len(play.records)
+    play.hold_writes = True
+    back = play.join(instance="L")
+    assert back.parked
+    record = play.records[-1]
+    assert len(play.records) == before + 1
+    assert (record.generation, record.leader, record.protocol) == (1, "L-2", "range")
+    assert {m.member_id: m.assignment for m in record.members} == {
+        "L-2": f"work of {leader}",
+        follower: f"work of {follower}",
+    }
+    play.written(back)
+    assert back.error is Error.NONE
+    play.hold_writes = False
+    play.crash()
+    assert play.heartbeat("L-2", instance="L") is Error.NONE
+
+
+@pytest.mark.parametrize(
+    ("picked", "rebalances"),
+    [("range", []), ("roundrobin", [Reason.PROTOCOL_CHANGE])],
+)
+def test_static_member_whose_return_makes_a_tie_of_the_votes(picked, rebalances):
+    """Cases 11 and 12 meet: a tie is broken by hash order, so what was observed decides."""
+    play = Playbook()
+    statics(play, "L", "F")
+    play.choices = Choices(protocol=picked)
+    back = play.join(instance="F", protocols=("roundrobin", "range"))
+    assert play.rebalances[1:] == rebalances
+    play.join("L-1", instance="L")
+    assert back.answer.protocol == picked
+
+
+@WRITE_ERRORS
+@pytest.mark.parametrize("instance", ["L", "F"])
+@pytest.mark.parametrize("version", [8, 9])
+def test_failed_return_goes_on_under_the_old_id(error, instance, version):
+    """What could not be stored has not happened; the old id goes on."""
+    play = Playbook()
+    leader, follower = statics(play, "L", "F")
+    old = {"L": leader, "F": follower}[instance]
+    play.hold_writes = True
+    back = play.join(instance=instance, protocols=("range",), version=version)
+    play.written(back, error)
+    assert back.answer == JoinAnswer(
+        error,
+        member_id="",
+        generation=1,
+        protocol_type="consumer",
+        protocol="range",
+        leader=leader,
+    )
+    assert play.rebalances == [Reason.NEW_MEMBER]
+    assert (play.state, play.leader) == (State.STABLE, leader)
+    assert play.heartbeat(old, instance=instance) is Error.NONE
+    assert play.sync(old, instance=instance).answer.assignment == f"work of {old}"
+    assert play.heartbeat(f"{instance}-2", instance=instance) is Error.FENCED_INSTANCE_ID
+    assert play.heartbeat(f"{instance}-2") is Error.UNKNOWN_MEMBER_ID
+
+
+def test_replace_static_member_in_stable_state_starts_with_the_old_session():
+    """The first session still runs with the old timeout."""
+    play = Playbook()
+    leader, _ = statics(play, "L", "F")
+    play.join(instance="F", session_ms=3 * SESSION_MS)
+    play.after(SESSION_MS - 1)
+    play.heartbeat(leader)
+    assert play.rebalances == [Reason.NEW_MEMBER]
+    play.after(1)
+    assert play.rebalances == [Reason.NEW_MEMBER, Reason.SESSION_EXPIRED]
+    assert play.member_ids == {leader}
+
+
+@by_coordinator("told, alive", scala=("F-2", False), java=("F-3", True))
+@pytest.mark.parametrize("version", [8, 9])
+def test_store_answers_latest_return(told, alive, version):
+    """Seen live on 3.9.1: each return fences the one before; only the last is answered NONE.
+
+    In Scala the first one's write does that, with the first one's id: fenced as soon as it is used.
+    """
+    play = Playbook()
+    statics(play, "L", "F")
+    play.hold_writes = True
+    first = play.join(instance="F", version=version)
+    second = play.join(instance="F", version=version)
+    assert first.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "F-2")
+    play.written(first)
+    assert second.parked == alive
+    play.written(second)
+    assert (second.error, second.answer.member_id) == (Error.NONE, told)
+    assert play.rebalances == [Reason.NEW_MEMBER]
+    assert play.id_of("F") == "F-3"
+    expected = Error.NONE if alive else Error.FENCED_INSTANCE_ID
+    assert play.heartbeat(told, instance="F") is expected
+
+
+def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
+    """Who left and came again is another member, even in Scala."""
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave(("F-2", "F"))
+    assert back.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
+    anew = play.join(instance="F")
+    play.written(back)
+    assert anew.parked
+    assert follower not in play.member_ids
+
+
+def test_failed_return_that_was_followed_by_another():
+    """There is nothing to take back: the next return's own write decides."""
+    play = Playbook()
+    statics(play, "L", "F")
+    play.hold_writes = True
+    first = play.join(instance="F")
+    second = play.join(instance="F")
+    play.written(first, Error.COORDINATOR_NOT_AVAILABLE)
+    assert (second.parked, play.id_of("F")) == (True, "F-3")
+    play.written(second, Error.COORDINATOR_NOT_AVAILABLE)
+    assert second.answer.member_id == ""
+    assert (second.error, play.id_of("F")) == (Error.COORDINATOR_NOT_AVAILABLE, "F-2")
+
+
+@by_coordinator("restored", scala=("range",), java=("range", "roundrobin"))
+def test_failed_return_restores_protocols(restored):
+    """Seen live on 3.9.1: in Scala the member of old is left with what its return offered.
+
+    So its next join, with what it always offered, looks like a change and rebalances the group.
+    """
+    play = Playbook()
+    _, follower = statics(play, "L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F", protocols=("range",))
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert tuple(name for name, _ in play.member("F").protocols) == restored
+    again = play.join(follower, instance="F")
+    assert again.parked == (restored == ("range",))
+
+
+def test_failed_return_after_a_rebalance_began_waits_no_longer():
+    """The join it was answered for no longer counts; the member of old has yet to come."""
+    play = Playbook()
+    leader, follower, other = statics(play, "L", "F", "G")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((other, "G"))
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert back.error is Error.COORDINATOR_NOT_AVAILABLE
+    play.hold_writes = False
+    rejoin = play.join(leader, instance="L")
+    assert rejoin.parked
+    play.join(follower, instance="F")
+    assert {m for m, _, _ in rejoin.answer.members} == {leader, follower}
+
+
+def test_failed_return_of_one_that_may_lead_next():
+    """Who was picked to lead keeps the lead under its old id."""
+    play = Playbook()
+    leader, follower, other = statics(play, "L", "F", "G")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((leader, "L"))
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert play.group.open_leaders == {follower, other}
+
+
+def test_failed_return_after_its_join_was_answered():
+    """The old id comes back all the same, and who was told the new one is fenced."""
+    play = Playbook()
+    leader, follower = statics(play, "L", "F")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((leader, "L"))
+    assert (back.error, back.answer.leader) == (Error.NONE, "F-2")
+    play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
+    assert (play.leader, play.id_of("F")) == (follower, follower)
+    assert play.sync("F-2", instance="F").error is Error.FENCED_INSTANCE_ID
+
+
+def test_rebalance_before_a_follower_s_return_is_stored():
+    """A write that comes out well answers its join, whatever the group does by then.
+
+    The member is told the running generation and has to join again.
+    """
+    play = Playbook()
+    _, _, other = statics(play, "L", "F", "G")
+    play.hold_writes = True
+    back = play.join(instance="F")
+    play.leave((other, "G"))
+    assert play.state is State.PREPARING_REBALANCE
+    play.written(back)
+    assert (back.error, back.answer.generation) == (Error.NONE, 1)
+
+
+def test_rebalance_before_a_leader_s_return_is_stored():
+    """As above, but v9 would list the members, and Kafka refuses to in PreparingRebalance.
+
+    `ClassicGroup.currentClassicGroupMembers` (Scala: `GroupMetadata.currentMemberMetadata`) throws
+    there, inside the write's callback, so the join stays parked and counts for the rebalance under
+    way.
+    """
+    play = Playbook()
+    _, follower, other = statics(play, "L", "F", "G")
+    play.hold_writes = True
+    back = play.join(instance="L", version=9)
+    play.leave((other, "G"))
+    play.written(back)
+    assert back.parked
+    play.join(follower, instance="F")
+    assert (back.error, back.answer.generation) == (Error.NONE, 2)
+    assert not back.answer.skip_assignment
+
+
+@pytest.mark.parametrize("offered", ["", "F-1", "stranger-7"])
+def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(offered):
+    """An id is `<instance>-<random>` and in nobody's use; any other offer is refused (1.7.6)."""
+    play = Playbook()
+    statics(play, "L", "F")
+    back = play.join(instance="F", drawn=offered)
+    assert play.bound[-1].refused == offered
+    assert back.answer.member_id not in {offered, "F-1"}

@@ -1,0 +1,104 @@
+"""Event files for tests: made up, or what the clients of a recording would have written down."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from groupquake.selftest.mutants.recording import Line, Recording
+from reference_coordinator.event_files.event_file import FORMAT, EventSequence, read
+from reference_coordinator.replay import Observed
+from tests.reference_coordinator.replay.conftest import START, Story
+
+EARLY_MS = 40.0
+"""How far an arrival may be earlier than a log tells: its lines are written late (`reports`)."""
+NOT_IN_OFFICE = (14, 15, 16)
+"""What a broker answers that does not coordinate the group, or does not yet."""
+
+
+def header(**fields: Any) -> str:
+    """Begin a sequence."""
+    told = {"format": FORMAT, "kafka": "4.3.0", "coordinator": "java", "config": {}, "group": "g",
+            "sequence": 0}  # fmt: skip
+    return json.dumps(told | fields)
+
+
+def end(at_ms: float) -> str:
+    """End a sequence."""
+    return json.dumps({"at_ms": at_ms, "end": True})
+
+
+def as_line(seen: Observed, sent_ms: float, answered_ms: float) -> str:
+    """Write a request down as its client saw it."""
+    line: dict[str, Any] = {
+        "at_ms": sent_ms,
+        "id": seen.id,
+        "connection": seen.connection,
+        "api": seen.api,
+        "api_version": seen.api_version,
+        "client_id": seen.client_id,
+        "client_host": seen.client_host,
+        "request": seen.request,
+    }
+    if seen.response is not None:
+        line |= {"answered_at_ms": answered_ms, "response": seen.response}
+    return json.dumps(line)
+
+
+def one(lines: Iterable[str]) -> EventSequence:
+    """Read a file of one sequence."""
+    (sequence,) = read(lines, "events")
+    return sequence
+
+
+def coordinator_of(recording: Recording, group: str) -> tuple[str, float]:
+    """Return who coordinated a group first, and from when on."""
+    loads = [s for s in recording.evidence(group).servings if s.kind == "loaded"]
+    first = min(loads, key=lambda serving: serving.at_ms)
+    return first.broker, first.at_ms
+
+
+def from_log(recording: Recording, group: str, lines: Iterable[Line]) -> list[str]:
+    """Turn the lines about a group into an event file, as far as they are of one term of office."""
+    broker, loaded_ms = coordinator_of(recording, group)
+    told = [
+        (line.at_ms - line.request["totalTimeMs"] - EARLY_MS, line.at_ms, line.observed)
+        for line in lines
+        if line.request is not None and line.broker == broker
+    ]
+    told = [
+        (sent_ms, answered_ms, seen)
+        for sent_ms, answered_ms, seen in told
+        if sent_ms + EARLY_MS > loaded_ms and seen.told.get("errorCode") not in NOT_IN_OFFICE
+    ]
+    began_ms = min(sent_ms for sent_ms, *_ in told)
+    environment = recording.environment
+    return [
+        header(
+            kafka=environment["kafka_version"],
+            coordinator=environment["coordinator"],
+            config=environment["broker_config"],
+            group=told[0][2].request["groupId"],
+        ),
+        *_in_order(told, began_ms),
+        end(max(answered_ms for _, answered_ms, _ in told) - began_ms),
+    ]
+
+
+def _in_order(told: list[tuple[float, float, Observed]], began_ms: float) -> Iterator[str]:
+    """Yield the lines as they were sent; on a connection one after the other."""
+    last: dict[str, float] = {}
+    placed = []
+    for sent_ms, answered_ms, seen in sorted(told, key=lambda item: item[2].serial):
+        at_ms = max(sent_ms, last.get(seen.connection, sent_ms))
+        last[seen.connection] = at_ms
+        placed.append((at_ms, answered_ms, seen))
+    for sent_ms, answered_ms, seen in sorted(placed, key=lambda item: item[0]):
+        yield as_line(seen, sent_ms - began_ms, answered_ms - began_ms)
+
+
+def of_story(story: Story, end_ms: float = 60_000.0) -> list[str]:
+    """Write a story down as an event file, with the coordinator's work anywhere in between."""
+    config = {"group.initial.rebalance.delay.ms": 500, "group.min.session.timeout.ms": 1_000}
+    asked = sorted(story.requests, key=lambda seen: seen.at_ms)
+    lines = (as_line(seen, seen.at_ms - START, seen.answered_ms - START) for seen in asked)
+    return [header(config=config), *lines, end(end_ms)]

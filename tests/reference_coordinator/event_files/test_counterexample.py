@@ -1,0 +1,196 @@
+"""Counterexamples: as little evidence as shows a violation, for people and as a test."""
+
+import subprocess
+import sys
+from dataclasses import replace as altered
+from pathlib import Path
+
+from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.event_files.counterexample import Counterexample, counterexample
+from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.writing import CASE, PAGE, Account
+from reference_coordinator.replay import replay
+from tests.recorded.logs import RECORDINGS
+from tests.reference_coordinator.event_files.event_lines import from_log, of_story, one
+from tests.reference_coordinator.replay.conftest import Story, rejoin, stable
+
+GOLDEN = Path(__file__).parent / "golden" / "counterexample.txt"
+
+
+def fenced_without_reason() -> Story:
+    """b leaves; then a is told that it is fenced, and not that it has to come again."""
+    story = stable()
+    story.heartbeats("a", 1_500, 2_500)
+    story.heartbeats("b", 1_510, 2_510)
+    story.heartbeat("c", 2_600, error=25)
+    story.leave("b", 2_700)
+    story.heartbeat("a", 2_800, error=82)
+    story.heartbeat("a", 3_300, error=27)
+    return story
+
+
+def reduced(story: Story) -> tuple[EventSequence, Counterexample]:
+    sequence = one(of_story(story))
+    found = counterexample(sequence.evidence, NEWEST.with_settings(sequence.settings))
+    assert found is not None
+    return sequence, found
+
+
+def kept(found: Counterexample) -> list[str]:
+    """Return the requests that are left."""
+    return [seen.id for seen in found.evidence.requests]
+
+
+def account(found: Counterexample, sequence: EventSequence) -> Account:
+    places = {request: f"some.jsonl:{line}" for request, line in sequence.places.items()}
+    return Account(found, sequence, NEWEST, "some.jsonl:1, sequence 0, group g", places)
+
+
+def test_what_is_explained_has_none() -> None:
+    sequence = one(of_story(stable()))
+    assert counterexample(sequence.evidence, NEWEST.with_settings(sequence.settings)) is None
+
+
+def test_what_is_left_shows_the_same_and_nothing_of_it_can_go() -> None:
+    sequence, found = reduced(fenced_without_reason())
+    profile = NEWEST.with_settings(sequence.settings)
+    assert (found.violation.request, found.violation.observed) == (
+        "HEARTBEAT:a:2800",
+        "error=FENCED_INSTANCE_ID",
+    )
+    assert kept(found) == [
+        "JOIN_GROUP:a:0",
+        "JOIN_GROUP:b:20",
+        "LEAVE_GROUP:b:2700",
+        "HEARTBEAT:a:2800",
+    ]
+    assert found.left_out == len(sequence.requests) - 4
+    assert found.minimal
+    for place in range(len(kept(found)) - 1):
+        fewer = [seen for n, seen in enumerate(found.evidence.requests) if n != place]
+        less = replay(altered(found.evidence, requests=tuple(fewer)), profile)
+        assert [(v.request, v.expected) for v in less.violations[:1]] != [
+            (found.violation.request, found.violation.expected)
+        ]
+
+
+def test_what_came_after_the_wrong_answer_is_not_needed() -> None:
+    assert "HEARTBEAT:a:3300" not in kept(reduced(fenced_without_reason())[1])
+
+
+def test_signs_of_life_are_not_left_out_if_a_session_would_end_instead() -> None:
+    """a is told to come again, though b is alive; without its heartbeats that would be right."""
+    story = stable()
+    for at in (1_500, 3_500, 5_500):
+        story.heartbeat("a", at)
+        story.heartbeat("b", at + 10)
+    story.heartbeat("a", 7_500, 27)
+    _, found = reduced(story)
+    assert found.violation.expected == "error=NONE"
+    assert {"HEARTBEAT:b:3510", "HEARTBEAT:b:5510"} <= set(kept(found))
+
+
+def test_what_is_left_does_not_show_the_same_by_the_end_of_a_session() -> None:
+    """b left, and is answered long after; without its leaving, its session would be over."""
+    story = stable()
+    story.leave("b", 1_500)
+    for at in range(2_000, 7_000, 1_000):
+        story.heartbeat("a", at, 27)
+    story.heartbeat("b", 6_500)
+    _, found = reduced(story)
+    assert found.violation.expected == "error=UNKNOWN_MEMBER_ID"
+    assert "LEAVE_GROUP:b:1500" in kept(found)
+
+
+def test_reducing_is_given_up_after_some_steps() -> None:
+    sequence = one(of_story(fenced_without_reason()))
+    profile = NEWEST.with_settings(sequence.settings)
+    found = counterexample(sequence.evidence, profile, steps=20)
+    assert found is not None
+    assert not found.minimal
+    assert found.violation.request == "HEARTBEAT:a:2800"
+
+
+def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines() -> None:
+    sequence, found = reduced(fenced_without_reason())
+    page = account(found, sequence).files()[PAGE]
+    assert page == GOLDEN.read_text(encoding="utf-8")
+    for seen in found.evidence.requests:
+        assert f"some.jsonl:{sequence.places[seen.id]}: {sequence.text(seen.id)}" in page
+
+
+def test_what_other_orders_would_have_asked_for_is_told() -> None:
+    """b leaves while a asks: a is to be told so or is not, but never of another generation."""
+    story = stable()
+    story.heartbeats("a", 1_500, 2_500)
+    story.leave("b", 2_700, answered=2_900)
+    story.heartbeat("a", 2_750, 22, answered=2_850)
+    sequence, found = reduced(story)
+    told = {found.violation.expected, *found.violation.otherwise}
+    assert told == {"error=NONE", "error=REBALANCE_IN_PROGRESS"}
+    assert "  or error=" in account(found, sequence).shown()
+
+
+def run(case: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a generated test in a process of its own."""
+    file = folder / "test_counterexample.py"
+    file.write_text(case, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_generated_test_fails_as_the_evidence_does(tmp_path: Path) -> None:
+    sequence, found = reduced(fenced_without_reason())
+    case = account(found, sequence).files()[CASE]
+    done = run(case, tmp_path)
+    assert done.returncode == 1
+    assert "1 failed" in done.stdout
+    assert "FENCED_INSTANCE_ID" in done.stdout
+    assert {
+        line.split()[1].partition(".")[0] for line in case.splitlines() if "import" in line
+    } == {"reference_coordinator"}
+
+
+def test_the_generated_test_passes_once_it_is_explained(tmp_path: Path) -> None:
+    sequence, found = reduced(fenced_without_reason())
+    case = account(found, sequence).files()[CASE]
+    done = run(case.replace('"errorCode": 82', '"errorCode": 27'), tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_many_generations_are_kept_where_the_last_is_wrong() -> None:
+    """Generations are counted, so none can be left out; what is in them can."""
+    story = stable()
+    for generation, at in enumerate((2_000, 2_500, 3_000), 2):
+        rejoin(story, at, generation)
+    story.change("JOIN_GROUP:b:3040", generationId=5)
+    _, found = reduced(story)
+    assert found.violation.expected == "generation=4"
+    assert [request for request in kept(found) if "SYNC" not in request] == [
+        f"JOIN_GROUP:{who}:{at}"
+        for who, at in [("a", 0), ("b", 20)]
+        + [(who, at + late) for at in (2_000, 2_500, 3_000) for who, late in (("a", 0), ("b", 40))]
+    ]
+
+
+def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
+    recording = RECORDINGS["kafka-4.3.0"]
+    lines = [
+        line
+        for line in recording.lines
+        if line.request is not None and line.request["request"]["groupId"] == "static"
+    ]
+    sequence = one(from_log(recording, "static", lines))
+    place = next(
+        n for n, seen in enumerate(sequence.requests) if seen.api == "HEARTBEAT" and n > 100
+    )
+    wrong = sequence.requests[place]
+    sequence.requests[place] = altered(wrong, response={**wrong.told, "errorCode": 22})
+    found = counterexample(sequence.evidence, recording.profile)
+    assert found is not None
+    assert (found.violation.request, found.violation.searched) == (wrong.id, True)
+    assert len(found.evidence.requests) < len(sequence.requests) / 5
+    alone = replay(found.evidence, recording.profile, first_alone=True)
+    assert alone.violations == (found.violation,)
