@@ -5,13 +5,13 @@ from typing import Any
 
 from reports.expectations import Shortfall
 from reports.wording import UNOWNED
-from scenarios.model import Foretold
+from scenarios.model import ExpectedVerdict
 
 Json = dict[str, Any]
 
 
 def told(
-    foretold: Foretold | None,
+    foretold: ExpectedVerdict | None,
     verdict: str,
     broken: Mapping[str, Sequence[str]],
     proven: Collection[str],

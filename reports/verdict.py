@@ -178,7 +178,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         "seed": environment["seed"],
         "judge": run.experiment.judge,
         "foretold": foretold.told(
-            run.experiment.foretold,
+            run.experiment.expected_verdict,
             verdict,
             data.broken,
             [one.group for one in proven],

@@ -5,10 +5,10 @@ import pytest
 from reports.expectations import Shortfall
 from reports.foretold import told
 from reports.wording import UNOWNED
-from scenarios.model import Foretold
+from scenarios.model import ExpectedVerdict
 
-FAIL = Foretold(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
-PASS = Foretold(since="2.8.0", verdict="pass")
+FAIL = ExpectedVerdict(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
+PASS = ExpectedVerdict(since="2.8.0", verdict="pass")
 BROKEN = {"g": ["return_is_stored"]}
 
 
@@ -17,7 +17,7 @@ def short(group: str, what: str = "rebalances", *, too_many: bool = True) -> Sho
 
 
 def came_true(
-    foretold: Foretold,
+    foretold: ExpectedVerdict,
     verdict: str,
     broken: dict[str, list[str]],
     *proven: str,
@@ -59,7 +59,7 @@ def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
 def test_a_fail_for_partitions_without_owner(
     proven: tuple[str, ...], unmet: tuple[Shortfall, ...], somewhere: bool, there: bool
 ) -> None:
-    foretold = Foretold(since="2.8.0", verdict="fail", because="unowned")
+    foretold = ExpectedVerdict(since="2.8.0", verdict="fail", because="unowned")
     assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is somewhere
     foretold = foretold.model_copy(update={"group": "g"})
     assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is there

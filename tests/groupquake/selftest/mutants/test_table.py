@@ -34,7 +34,7 @@ def test_every_mutant_is_told_of_a_group_of_an_experiment() -> None:
     for assigned in ASSIGNED.values():
         assert assigned.experiment in names()
         workload = named(assigned.experiment).workload
-        groups = {group.name for group in workload.groups} | set(workload.stories)
+        groups = {group.name for group in workload.groups} | set(workload.wire_scripts)
         assert assigned.group in groups
 
 

@@ -1,4 +1,4 @@
-from chaos.clusters.complaint import complaint
+from chaos.clusters.error_line import error_line
 
 
 def test_the_exception_of_the_first_error_counts() -> None:
@@ -12,7 +12,7 @@ def test_the_exception_of_the_first_error_counts() -> None:
         "[2026-11-21 11:51:25,995] ERROR stumbled in the shutdown (kafka.C)\n"
         "java.lang.NullPointerException: later\n"
     )
-    assert complaint(log) == "KafkaException: Class no.such.Reporter cannot be found"
+    assert error_line(log) == "KafkaException: Class no.such.Reporter cannot be found"
 
 
 def test_a_tool_prints_its_exception_to_standard_error() -> None:
@@ -21,16 +21,16 @@ def test_a_tool_prints_its_exception_to_standard_error() -> None:
         " Invalid value nonsense for configuration process.roles\n"
         "\tat kafka.tools.StorageTool$.main(StorageTool.scala:46)\n"
     )
-    assert complaint(printed) == (
+    assert error_line(printed) == (
         "ConfigException: Invalid value nonsense for configuration process.roles"
     )
 
 
 def test_an_error_without_exception() -> None:
     log = "[2026-11-21 11:51:25,990] ERROR Port 1 is mine (kafka.B)\n[2026-11-21] INFO bye (k)\n"
-    assert complaint(log) == "Port 1 is mine (kafka.B)"
+    assert error_line(log) == "Port 1 is mine (kafka.B)"
 
 
 def test_without_errors_the_end_is_quoted() -> None:
-    assert complaint("one\ntwo\n\n") == "two"
-    assert complaint(" \n") == "it said nothing"
+    assert error_line("one\ntwo\n\n") == "two"
+    assert error_line(" \n") == "it said nothing"

@@ -19,7 +19,7 @@ POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class MemberEvidence:
     """One member in the brokers' logs.
 
     It is down if no request of it arrived for two heartbeat intervals, while its coordinator could

@@ -35,13 +35,13 @@ def test_the_last_entry_counts_that_is_about_the_release_and_its_coordinator(
 
     def told(version: str, coordinator: str) -> str | None:
         chosen = [f"cluster.version={version}", f"cluster.coordinator={coordinator}"]
-        foretold = experiment.override(chosen).foretold
+        foretold = experiment.override(chosen).expected_verdict
         return foretold and foretold.verdict
 
     assert told("3.6.2", "scala") == "pass"
     assert told("3.9.1", "scala") == "fail"
     assert told("3.9.1", "java") == "pass"
-    assert load_text(judged(small, f"since: 4.4.0, {FAIL}")).foretold is None
+    assert load_text(judged(small, f"since: 4.4.0, {FAIL}")).expected_verdict is None
 
 
 @pytest.mark.parametrize(

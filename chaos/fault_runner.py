@@ -9,7 +9,7 @@ from chaos.journal import Journal
 from chaos.plan import Step
 
 
-class Execution:
+class FaultRunner:
     """Carries out faults, from any thread, and knows which of them are not healed.
 
     `stop` ends every wait; what is broken then is healed at once.

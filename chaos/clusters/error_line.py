@@ -9,7 +9,7 @@ _EXCEPTION = re.compile(
 )
 
 
-def complaint(text: str) -> str:
+def error_line(text: str) -> str:
     """Return one line: the first exception from the first error on, else an error, else the end.
 
     The first, since what follows is mostly the shutdown stumbling over what is not there.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import Presence
-from chaos.faults.presence import GRACE_MS
+from chaos.faults import MemberEvidence
+from chaos.faults.member_evidence import GRACE_MS
 from chaos.journal import now_ms
 from chaos.witness import Witness
 from tests.chaos.fakes import BrokerLog
@@ -24,7 +24,7 @@ def asked() -> list[int]:
 
 
 @pytest.fixture
-def presence(logs, asked):
+def evidence(logs, asked):
     """Of `static-3`, which was heard last before it was stopped, by broker 1."""
     logs[1].request("static-3", "HEARTBEAT", now_ms() - BEFORE_MS)
 
@@ -33,7 +33,7 @@ def presence(logs, asked):
         return broker == 2
 
     witness = Witness({broker: log.path for broker, log in logs.items()})
-    return Presence("static-3", 50, 300, witness, answers)
+    return MemberEvidence("static-3", 50, 300, witness, answers)
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def stopped_ms() -> int:
     return now_ms() - BEFORE_MS + 10
 
 
-def test_a_coordinator_that_is_silent_itself_proves_nothing(presence, logs, asked, stopped_ms):
+def test_a_coordinator_that_is_silent_itself_proves_nothing(evidence, logs, asked, stopped_ms):
     logs[1].request("static-1", "HEARTBEAT", stopped_ms)
     logs[2].request("d-0", "HEARTBEAT", group="d")
-    finding = presence.silence(stopped_ms)
+    finding = evidence.silence(stopped_ms)
     assert not finding.holds
     assert finding.evidence.endswith("but broker 1 was silent altogether")
     assert asked == [1]
@@ -52,15 +52,15 @@ def test_a_coordinator_that_is_silent_itself_proves_nothing(presence, logs, aske
 
 @pytest.mark.parametrize("group", ["static", "d"])
 def test_a_coordinator_that_hears_others_hears_the_silence(
-    presence, logs, asked, stopped_ms, group
+    evidence, logs, asked, stopped_ms, group
 ):
     logs[1].request("other", "HEARTBEAT", stopped_ms + GRACE_MS + 1, group=group)
-    assert presence.silence(stopped_ms).holds
+    assert evidence.silence(stopped_ms).holds
     assert asked == []
 
 
-def test_the_coordinator_is_whoever_told_of_the_group_last(presence, logs, asked, stopped_ms):
+def test_the_coordinator_is_whoever_told_of_the_group_last(evidence, logs, asked, stopped_ms):
     logs[2].request("static-1", "HEARTBEAT", stopped_ms + 5)
     logs[1].request("static-2", "HEARTBEAT", stopped_ms + 9, error=16)  # NOT_COORDINATOR
-    assert presence.silence(stopped_ms).holds
+    assert evidence.silence(stopped_ms).holds
     assert asked == [2], "which is there, and has nobody to hear"
