@@ -14,12 +14,12 @@ from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import evidence
-from groupquake.selftest.mutants.recording import Recording
 from groupquake.selftest.mutants.table import SEEDS
 from groupquake.selftest.mutants.traces import BRIEFLY, verdict
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.event_files.event_file import read
 from reference_coordinator.event_files.writing import event_lines
+from reports.judgement.recording import Recording
 
 HERE = Path(__file__).parent
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.mutants.judging import found, proven
-from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.releases import promised_by
-from reports.findings import Finding
-from reports.group import Judge
+from reports.judgement.findings import Finding
+from reports.judgement.group import Judge
+from reports.judgement.recording import Recording
 from tests.reports import conftest
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "before-2.8"

@@ -2,9 +2,7 @@
 
 import pytest
 
-from reports.expectations import Shortfall
-from reports.foretold import told
-from reports.wording import UNOWNED
+from reports.judgement.expectations import UNOWNED, Shortfall, expected_verdict
 from scenarios.model import Foretold
 
 FAIL = Foretold(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
@@ -23,13 +21,13 @@ def came_true(
     *proven: str,
     unmet: tuple[Shortfall, ...] = (),
 ) -> bool:
-    found = told(foretold, verdict, broken, proven, unmet)
+    found = expected_verdict(foretold, verdict, broken, proven, unmet)
     assert found is not None
     return bool(found["came_true"])
 
 
 def test_nothing_was_foretold() -> None:
-    assert told(None, "fail", BROKEN, ["g"], ()) is None
+    assert expected_verdict(None, "fail", BROKEN, ["g"], ()) is None
 
 
 def test_a_pass_is_a_pass() -> None:

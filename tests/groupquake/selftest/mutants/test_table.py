@@ -11,10 +11,10 @@ from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.assigned import ASSIGNED
 from groupquake.selftest.mutants.command import KEPT
 from groupquake.selftest.mutants.evidence import Runs
-from groupquake.selftest.mutants.recording import Recording
 from groupquake.selftest.mutants.table import Row, Table, is_contradicted, is_told, row
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
+from reports.judgement.recording import Recording
 from scenarios import named, names
 from tests.groupquake.conftest import Command
 
