@@ -4,11 +4,12 @@ In: the release and coordinator that wrote a log. Out: its grammar.
 It may know Kafka's wording, and nothing of how lines are read.
 """
 
-from kafka_protocol.coordinator_lines.grammar import Grammar, Template
+from kafka_protocol.coordinator_lines.grammar import Grammar
 from kafka_protocol.coordinator_lines.java import JAVA
 from kafka_protocol.coordinator_lines.scala import SCALA
 from kafka_protocol.coordinator_lines.scala_2_4 import SCALA_2_4, SCALA_2_5, SCALA_2_7
 from kafka_protocol.coordinator_lines.scala_2_8 import SCALA_2
+from kafka_protocol.coordinator_lines.template import Matcher, Reason, Template
 
 GRAMMARS = {grammar.coordinator: grammar for grammar in (JAVA, SCALA)}
 """The grammars by coordinator, as `environment.json` names it."""
@@ -30,4 +31,4 @@ def grammar_of(version: str, coordinator: str) -> Grammar:
     return next(of, SCALA)
 
 
-__all__ = ["GRAMMARS", "Grammar", "Template", "grammar_of"]
+__all__ = ["GRAMMARS", "Grammar", "Matcher", "Reason", "Template", "grammar_of"]
