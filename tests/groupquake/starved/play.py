@@ -1,7 +1,7 @@
 """Runs experiments on brokers that are stopped now and then, or on a machine that is kept busy.
 
 python -m tests.groupquake.starved.play RUNS NAME… [--kafka X] [--coordinator Y] [--seed N]
-                                        [--stops] [--load N]
+                                        [--stops] [--stopped-s MIN MAX] [--brokers N…] [--load N]
 
 With `--stops` each broker gets SIGSTOP again and again, for 0.3 to 3 s, as the seed has it; no
 journal notes it. `--load` keeps so many busy loops running. Prints a line for each run: experiment,
@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-STOPPED_S = (0.3, 3.0)
 RUNNING_S = (2.0, 10.0)
+"""How long a broker runs between two stops."""
 
 
 @contextmanager
@@ -56,11 +56,13 @@ def _phase(folder: Path) -> str:
     return next((e["phase"] for e in reversed(entries) if e["event"] == "phase"), "")
 
 
-def stop_now_and_then(runs: Path, broker: int, seed: str, over: threading.Event) -> None:
+def stop_now_and_then(
+    runs: Path, broker: int, seed: str, stopped_s: tuple[float, float], over: threading.Event
+) -> None:
     """Stop and continue one broker of the run in `runs`, until the run is being torn down."""
     chance = random.Random(f"{seed} {broker}")  # noqa: S311 (a test's dice)
     while not over.wait(chance.uniform(*RUNNING_S)):
-        held_s = chance.uniform(*STOPPED_S)
+        held_s = chance.uniform(*stopped_s)
         folder = (runs / "latest").resolve()
         pid = _brokers(folder).get(broker)
         if pid is None or _phase(folder) not in ("formation", "impact", "recovery"):
@@ -82,10 +84,12 @@ def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
     command += [f"--kafka={asked.kafka}"] if asked.kafka else []
     command += [f"--coordinator={asked.coordinator}"] if asked.coordinator else []
     over = threading.Event()
-    brokers = range(1, 4 if asked.stops else 1)
+    brokers = asked.brokers if asked.stops else ()
     threads = [
         threading.Thread(
-            target=stop_now_and_then, args=(runs, broker, f"{name} {asked.seed}", over), daemon=True
+            target=stop_now_and_then,
+            args=(runs, broker, f"{name} {asked.seed}", tuple(asked.stopped_s), over),
+            daemon=True,
         )
         for broker in brokers
     ]
@@ -141,5 +145,7 @@ if __name__ == "__main__":
     parser.add_argument("--coordinator")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stops", action="store_true")
+    parser.add_argument("--stopped-s", type=float, nargs=2, default=(0.3, 3.0))
+    parser.add_argument("--brokers", type=int, nargs="+", default=(1, 2, 3))
     parser.add_argument("--load", type=int, default=0)
     sys.exit(main(parser.parse_args()))
