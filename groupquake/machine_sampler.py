@@ -89,6 +89,10 @@ class MachineSampler:
             ticks.end()
 
 
+def _now_ms() -> int:
+    return round(time.time() * 1000)
+
+
 @dataclass
 class _Ticks:
     """What is noted from tick to tick; times of the system's monotonic clock in s."""
@@ -96,7 +100,7 @@ class _Ticks:
     out: IO[str]
     brokers: Pids
     _tick_s: float = field(default_factory=time.monotonic)
-    _tick_ms: int = field(default_factory=lambda: _now_ms())
+    _tick_ms: int = field(default_factory=_now_ms)
     _pids: Mapping[int, int] = field(default_factory=dict)
     _stopped_since_ms: dict[int, int] = field(default_factory=dict)
     _sampled_s: float = float("-inf")
@@ -139,10 +143,6 @@ class _Ticks:
 
     def _write(self, event: str, **told: Any) -> None:
         self.out.write(json.dumps({"at_ms": _now_ms(), "event": event, **told}) + "\n")
-
-
-def _now_ms() -> int:
-    return round(time.time() * 1000)
 
 
 def _rates(grown: Mapping[str, float], interval_s: float) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def stop_now_and_then(
     runs: Path, broker: int, seed: str, stopped_s: tuple[float, float], over: threading.Event
 ) -> None:
     """Stop and continue one broker of the run in `runs`, until the run is being torn down."""
-    chance = random.Random(f"{seed} {broker}")  # noqa: S311 (a test's dice)
+    chance = random.Random(f"{seed} {broker}")
     while not over.wait(chance.uniform(*RUNNING_S)):
         held_s = chance.uniform(*stopped_s)
         folder = (runs / "latest").resolve()
