@@ -10,9 +10,9 @@ import pytest
 
 from groupquake.oracle import replay as oracle_replay
 from groupquake.selftest.mutants.recording import Recording
-from reference_coordinator.event_files.event_file import read
+from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
-from reference_coordinator.replay import Evidence, Observed, Outage, Stall, replay
+from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay
 from reports.counterexample import FILES, group_of, write
 from reports.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
@@ -39,10 +39,14 @@ def header_of(recording: Recording) -> dict[str, object]:
     return {key: told[name] for key, name in keys.items()}
 
 
-def lied(evidence: Evidence) -> tuple[Evidence, Observed]:
+def lied(evidence: Evidence) -> tuple[Evidence, ObservedRequest]:
     """Answer one heartbeat, after the failover, as if its generation were over."""
-    beats = [s for s in evidence.requests if s.api == "HEARTBEAT" and s.told.get("errorCode") == 0]
-    wrong = altered(beats[-5], response={**beats[-5].told, "errorCode": 22})
+    beats = [
+        s
+        for s in evidence.requests
+        if s.api == "HEARTBEAT" and s.response_fields.get("errorCode") == 0
+    ]
+    wrong = altered(beats[-5], response={**beats[-5].response_fields, "errorCode": 22})
     requests = tuple(wrong if seen.id == wrong.id else seen for seen in evidence.requests)
     return altered(evidence, requests=requests), wrong
 

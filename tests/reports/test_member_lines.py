@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA
-from reference_coordinator.replay import Said
+from reference_coordinator.replay import ExpectedLine
 from reports import member_lines
 
 KIND = "dynamic_given_id"
@@ -11,7 +11,7 @@ KIND = "dynamic_given_id"
 
 def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     """Compare lines of one kind, all of the same instant, by the ids that they name."""
-    said = [Said(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
+    said = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
     line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1"}
     seen = [line | {"member": member, "line": n} for n, member in enumerate(observed, 1)]
     return {(row["outcome"], row["subject"]) for row in member_lines.compare(seen, said, JAVA)}

@@ -6,7 +6,7 @@ import pytest
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
-from reference_coordinator.event_files.event_file import read
+from reference_coordinator.event_files.reading import read
 from reference_coordinator.replay import replay
 from reports.promises import broken
 

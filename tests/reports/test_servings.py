@@ -76,7 +76,7 @@ def servings(found: Offices, groups: dict[str, list[Row]]) -> list[tuple[Any, ..
     told = [
         (group, int(one.at_ms), one.broker, one.kind)
         for group, lines in groups.items()
-        for one in judge.evidence(group, lines).servings
+        for one in judge.evidence(group, lines).epoch_events
     ]
     return sorted(told)
 

@@ -12,7 +12,7 @@ from groupquake.selftest.mutants.evidence import Runs
 from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
 
 SEEDS = 10

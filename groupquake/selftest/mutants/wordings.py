@@ -13,7 +13,7 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncAnswer,
 )
-from reference_coordinator.replay import Observed
+from reference_coordinator.replay import ObservedRequest
 
 UNTOLD = "; client reason: not provided"
 STATIC = "Static member with groupInstanceId={instance} and unknown member id joins group {group} "
@@ -164,7 +164,7 @@ FIRST_SYNC_WITH_PROTOCOL = 5
 FIRST_BATCH_LEAVE = 3
 
 
-def body(answer: Response, seen: Observed) -> dict[str, Any]:
+def body(answer: Response, seen: ObservedRequest) -> dict[str, Any]:
     """Write an answer as the request log prints it: the fields of the request's version."""
     version = seen.api_version
     result: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": int(answer.error)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.event_files.counterexample import Counterexample, counterexample
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.event_files.writing import CASE, PAGE, Account
 from reference_coordinator.replay import replay
 from tests.recorded.logs import RECORDINGS
@@ -187,7 +187,7 @@ def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
         n for n, seen in enumerate(sequence.requests) if seen.api == "HEARTBEAT" and n > 100
     )
     wrong = sequence.requests[place]
-    sequence.requests[place] = altered(wrong, response={**wrong.told, "errorCode": 22})
+    sequence.requests[place] = altered(wrong, response={**wrong.response_fields, "errorCode": 22})
     found = counterexample(sequence.evidence, recording.profile)
     assert found is not None
     assert (found.violation.request, found.violation.searched) == (wrong.id, True)

@@ -10,7 +10,7 @@ from groupquake.selftest.mutants.judging import told_by
 from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.event_files.event_lines import from_log, one

@@ -8,31 +8,31 @@ from dataclasses import dataclass, field, replace
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
-from reference_coordinator.replay.result import Row, Said
+from reference_coordinator.replay.result import ExpectedLine, Row
 
 
 @dataclass(slots=True)
-class Yields:
+class Output:
     """What came of events so far; `row` is the rebalance under way, `bound` counts by kind."""
 
     row: Row | None = None
     rows: list[Row] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    expected_lines: list[ExpectedLine] = field(default_factory=list)
     stored: list[tuple[float, GroupRecord | None]] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     bound: dict[str, int] = field(default_factory=dict)
-    moves: list[Transition] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
 
-    def fork(self) -> "Yields":
+    def fork(self) -> "Output":
         """Copy it."""
-        return Yields(
+        return Output(
             self.row,
             list(self.rows),
-            list(self.said),
+            list(self.expected_lines),
             list(self.stored),
             list(self.answered),
             dict(self.bound),
-            list(self.moves),
+            list(self.transitions),
         )
 
     def bind(self, kind: str, times: int = 1) -> None:
@@ -44,19 +44,22 @@ class Yields:
         self.close("superseded", row.started_ms)
         self.row = row
 
-    def follow(self, moved: Transition, now_ms: float) -> None:
+    def follow(self, transition: Transition, now_ms: float) -> None:
         """Write how a join phase ended into the timeline."""
         if self.row is None:
             return
-        if moved.after is State.COMPLETING_REBALANCE:
-            self.row = replace(
-                self.row, joined_ms=now_ms, generation=moved.generation, members=moved.members
-            )
-        elif moved.after is State.EMPTY:
+        if transition.after is State.COMPLETING_REBALANCE:
             self.row = replace(
                 self.row,
                 joined_ms=now_ms,
-                generation=moved.generation,
+                generation=transition.generation,
+                members=transition.members,
+            )
+        elif transition.after is State.EMPTY:
+            self.row = replace(
+                self.row,
+                joined_ms=now_ms,
+                generation=transition.generation,
                 members=0,
                 ended_as="empty",
                 ended_ms=now_ms,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.event_files.event_file import EventFileError, read
+from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.replay import replay
 from tests.reference_coordinator.event_files.event_lines import end, header, of_story, one
 from tests.reference_coordinator.replay.conftest import PROFILE, stable

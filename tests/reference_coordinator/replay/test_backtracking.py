@@ -12,7 +12,7 @@ from tests.reference_coordinator.event_files.event_lines import of_story, one
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     PROFILE,
-    Story,
+    Scenario,
     rejoin,
     stable,
     unexplained,
@@ -22,28 +22,28 @@ from tests.reference_coordinator.replay.conftest import (
 AGAIN = 27
 
 
-def lose(story: Story, request: str) -> str:
+def lose(scenario: Scenario, request: str) -> str:
     """Let the client of a request go before its answer comes."""
-    place = next(i for i, seen in enumerate(story.requests) if seen.id == request)
-    gone = altered(story.requests[place], response=None, answered_ms=float("inf"))
-    story.requests[place] = gone
+    place = next(i for i, seen in enumerate(scenario.requests) if seen.id == request)
+    gone = altered(scenario.requests[place], response=None, answered_ms=float("inf"))
+    scenario.requests[place] = gone
     return request
 
 
-def judged(story: Story) -> Replay:
+def judged(scenario: Scenario) -> Replay:
     """Replay what the clients saw."""
-    return replay(one(of_story(story)).evidence, PROFILE)
+    return replay(one(of_story(scenario)).evidence, PROFILE)
 
 
-def left(told_from: float | None, until: float = float("inf")) -> Story:
+def left(told_from: float | None, until: float = float("inf")) -> Scenario:
     """b says at 2000 that it leaves, and is gone; a is told to come again for some time."""
-    story = stable()
-    story.heartbeats("b", 1_510, 1_510)
-    lose(story, story.leave("b", 2_000))
+    scenario = stable()
+    scenario.heartbeats("b", 1_510, 1_510)
+    lose(scenario, scenario.leave("b", 2_000))
     for at in range(1_500, 4_000, 100):
         again = told_from is not None and told_from <= at < until
-        story.heartbeat("a", at, AGAIN if again else 0)
-    return story
+        scenario.heartbeat("a", at, AGAIN if again else 0)
+    return scenario
 
 
 @pytest.mark.parametrize("told_from", [2_100, 2_900, None], ids=["at once", "late", "never"])
@@ -64,50 +64,50 @@ def test_it_was_not_acted_on_and_then_not() -> None:
 
 
 def test_what_it_has_no_part_in_stays_a_violation() -> None:
-    story = left(2_100)
-    story.change("HEARTBEAT:a:1700", errorCode=82)
-    outcome = judged(story)
+    scenario = left(2_100)
+    scenario.change("HEARTBEAT:a:1700", errorCode=82)
+    outcome = judged(scenario)
     assert wrong(outcome) == unexplained(outcome) == ["HEARTBEAT:a:1700"]
     assert outcome.violations[0].searched
 
 
-def silent(told_from: float) -> Story:
+def silent(told_from: float) -> Scenario:
     """b is heard last at 2010, and sends something at 3000 that nobody answers."""
-    story = stable()
-    story.heartbeats("b", 1_510, 2_010)
-    lose(story, story.heartbeat("b", 3_000))
+    scenario = stable()
+    scenario.heartbeats("b", 1_510, 2_010)
+    lose(scenario, scenario.heartbeat("b", 3_000))
     for at in range(1_500, 7_500, 100):
-        story.heartbeat("a", at, AGAIN if at >= told_from else 0)
-    return story
+        scenario.heartbeat("a", at, AGAIN if at >= told_from else 0)
+    return scenario
 
 
 @pytest.mark.parametrize("told_from", [5_100, 6_100, 7_400])
 def test_a_lost_heartbeat_may_have_kept_a_session_alive(told_from: float) -> None:
-    story = silent(told_from)
-    assert judged(story).violations == ()
-    story.requests = [seen for seen in story.requests if seen.response is not None]
-    assert bool(judged(story).violations) is (told_from > 5_600)
+    scenario = silent(told_from)
+    assert judged(scenario).violations == ()
+    scenario.requests = [seen for seen in scenario.requests if seen.response is not None]
+    assert bool(judged(scenario).violations) is (told_from > 5_600)
 
 
 def test_a_lost_heartbeat_ends_no_session_early() -> None:
     assert wrong(judged(silent(4_900))) == ["HEARTBEAT:a:4900"]
 
 
-def joined_and_gone(member_id: str) -> Story:
+def joined_and_gone(member_id: str) -> Scenario:
     """c joins and waits, and its process is gone before it is told who it is."""
-    story = stable()
-    story.heartbeats("a", 1_500, 1_900)
-    lose(story, story.join("c", 2_000, 9_000))
-    story.heartbeat("a", 2_100, AGAIN)
-    story.heartbeat("b", 2_110, AGAIN)
-    rejoin(story, 2_500, 2)
-    census = next(s for s in story.requests if s.id == "JOIN_GROUP:a:2500")
+    scenario = stable()
+    scenario.heartbeats("a", 1_500, 1_900)
+    lose(scenario, scenario.join("c", 2_000, 9_000))
+    scenario.heartbeat("a", 2_100, AGAIN)
+    scenario.heartbeat("b", 2_110, AGAIN)
+    rejoin(scenario, 2_500, 2)
+    census = next(s for s in scenario.requests if s.id == "JOIN_GROUP:a:2500")
     newcomer = {"memberId": member_id, "groupInstanceId": "c", "metadata": "bQ=="}
-    story.change(census.id, members=[*census.told["members"], newcomer])
+    scenario.change(census.id, members=[*census.response_fields["members"], newcomer])
     for at in range(2_600, 5_000, 500):
-        story.ask("HEARTBEAT", "a", at, {"generationId": 2}, {})
-        story.ask("HEARTBEAT", "b", at + 10, {"generationId": 2}, {})
-    return story
+        scenario.ask("HEARTBEAT", "a", at, {"generationId": 2}, {})
+        scenario.ask("HEARTBEAT", "b", at + 10, {"generationId": 2}, {})
+    return scenario
 
 
 def test_a_lost_join_waits_as_any_other_and_its_member_is_named_by_the_leader_s_answer() -> None:
@@ -140,45 +140,45 @@ def test_two_clients_may_be_gone_at_once(
     leader: str, members: str, answered: float, *, fine: bool
 ) -> None:
     """a and b join and are lost; whoever came first leads, and c is told so."""
-    story = Story()
-    lose(story, story.join("a", 0, 1_001))
-    lose(story, story.join("b", 20, 1_001))
-    told = story.join("c", 700, answered)
-    story.change(
+    scenario = Scenario()
+    lose(scenario, scenario.join("a", 0, 1_001))
+    lose(scenario, scenario.join("b", 20, 1_001))
+    told = scenario.join("c", 700, answered)
+    scenario.change(
         told,
         leader=NAMED[leader]["memberId"],
         memberId=NAMED["c"]["memberId"],
         members=[NAMED[name] for name in members],
     )
-    assert (judged(story).violations == ()) is fine
+    assert (judged(scenario).violations == ()) is fine
 
 
 def test_a_request_that_waits_at_the_end_is_no_violation() -> None:
-    story = stable()
-    lose(story, story.join("c", 2_000, 9_000))
-    assert judged(story).violations == ()
+    scenario = stable()
+    lose(scenario, scenario.join("c", 2_000, 9_000))
+    assert judged(scenario).violations == ()
 
 
 def test_joins_that_overlap_come_in_any_order() -> None:
     """b leads, so its join was the first, though it was sent after that of a."""
-    story = Story()
+    scenario = Scenario()
     for who, at, members in (("a", 0, ""), ("b", 20, "ab")):
-        told = story.join(who, at, 1_001, members=members)
-        story.change(told, leader=IDS["b"])
-    assert judged(story).violations == ()
-    story.change("JOIN_GROUP:a:0", leader=IDS["c"])
-    assert wrong(judged(story))
+        told = scenario.join(who, at, 1_001, members=members)
+        scenario.change(told, leader=IDS["b"])
+    assert judged(scenario).violations == ()
+    scenario.change("JOIN_GROUP:a:0", leader=IDS["c"])
+    assert wrong(judged(scenario))
 
 
 @pytest.mark.parametrize(("protocol", "fine"), [("x", True), ("y", True), ("z", False)])
 def test_a_tied_vote_goes_either_way(protocol: str, *, fine: bool) -> None:
     """a prefers x and b y; z is the last choice of both."""
-    story = Story()
+    scenario = Scenario()
     for who, at, order, members in (("a", 0, "xyz", "ab"), ("b", 20, "yxz", "")):
-        told = story.join(who, at, 1_001, members=members)
-        story.change(told, protocolName=protocol)
-        place = next(i for i, seen in enumerate(story.requests) if seen.id == told)
-        seen = story.requests[place]
+        told = scenario.join(who, at, 1_001, members=members)
+        scenario.change(told, protocolName=protocol)
+        place = next(i for i, seen in enumerate(scenario.requests) if seen.id == told)
+        seen = scenario.requests[place]
         protocols = [{"name": name, "metadata": "bQ=="} for name in order]
-        story.requests[place] = altered(seen, request={**seen.request, "protocols": protocols})
-    assert (judged(story).violations == ()) is fine
+        scenario.requests[place] = altered(seen, request={**seen.request, "protocols": protocols})
+    assert (judged(scenario).violations == ()) is fine

@@ -4,15 +4,15 @@ import pytest
 
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.search import candidates_of, stretches
-from tests.reference_coordinator.replay.conftest import IDS, START, Story, stable, wrong
+from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
 
 
-def overlap(leaves_from: float, *, who: str = "a", told: int = 27) -> Story:
+def overlap(leaves_from: float, *, who: str = "a", told: int = 27) -> Scenario:
     """A heartbeat that was told of b's leave, though it was likely there before it."""
-    story = stable()
-    story.heartbeat(who, 3_000, told, answered=3_040, before=20)
-    story.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
-    return story
+    scenario = stable()
+    scenario.heartbeat(who, 3_000, told, answered=3_040, before=20)
+    scenario.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
+    return scenario
 
 
 def test_another_order_is_found_by_search() -> None:
@@ -23,10 +23,10 @@ def test_another_order_is_found_by_search() -> None:
 
 
 def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
-    story = stable()
-    early = story.heartbeat("a", 3_000, 27, answered=3_001)
-    story.leave("b", 3_020)
-    outcome = story.replay()
+    scenario = stable()
+    early = scenario.heartbeat("a", 3_000, 27, answered=3_001)
+    scenario.leave("b", 3_020)
+    outcome = scenario.replay()
     assert wrong(outcome) == [early]
     assert outcome.violations[0].searched
 
@@ -37,47 +37,47 @@ def test_one_connection_keeps_its_order() -> None:
 
 
 def test_a_hint_gives_the_order_without_a_search() -> None:
-    story = overlap(2_990)
-    story.hints = [Hint(START + 2_995, HintKind.LEFT, IDS["b"])]
-    outcome = story.replay()
+    scenario = overlap(2_990)
+    scenario.hints = [Hint(START + 2_995, HintKind.LEFT, IDS["b"])]
+    outcome = scenario.replay()
     assert outcome.violations == ()
     assert outcome.bound["order"] == 0
 
 
 def test_a_hint_that_misleads_is_overruled() -> None:
-    story = overlap(2_990)
-    story.hints = [Hint(START + 3_039, HintKind.LEFT, IDS["b"])]
-    outcome = story.replay()
+    scenario = overlap(2_990)
+    scenario.hints = [Hint(START + 3_039, HintKind.LEFT, IDS["b"])]
+    outcome = scenario.replay()
     assert outcome.violations == ()
     assert outcome.bound["order"] == 1
 
 
 @pytest.mark.parametrize(("budget", "searched"), [(8, False), (5_000, True)])
 def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
-    story = stable()
+    scenario = stable()
     for at in range(3_000, 3_005):
-        story.heartbeat("a", at, answered=at + 0.5, before=20)
-    story.leave("b", 3_010, answered=3_041, before=30)
+        scenario.heartbeat("a", at, answered=at + 0.5, before=20)
+    scenario.leave("b", 3_010, answered=3_041, before=30)
     for number in range(3):  # newcomers, each of whom is given an id: in any order
-        story.newcomer(f"c-{number}", 3_012 + number, answered=3_043, before=30)
-    story.change("HEARTBEAT:a:3004", errorCode=82)
-    outcome = story.replay(Tolerance(search=budget))
+        scenario.newcomer(f"c-{number}", 3_012 + number, answered=3_043, before=30)
+    scenario.change("HEARTBEAT:a:3004", errorCode=82)
+    outcome = scenario.replay(Tolerance(search=budget))
     assert wrong(outcome)[0] == "HEARTBEAT:a:3004"
     assert outcome.violations[0].searched is searched
 
 
 def test_what_goes_straight_on_spends_no_budget() -> None:
-    story = stable()
+    scenario = stable()
     for index in range(40):
-        story.heartbeat("ab"[index % 2], 1_500 + index / 2)
-    assert story.replay(Tolerance(search=20)).violations == ()
+        scenario.heartbeat("ab"[index % 2], 1_500 + index / 2)
+    assert scenario.replay(Tolerance(search=20)).violations == ()
 
 
 def test_stretches_end_where_no_window_reaches_across() -> None:
-    story = Story()
+    scenario = Scenario()
     for at in (0.0, 3.0, 20.0, 24.0, 40.0):
-        story.heartbeat("a", at)
-    parts = stretches(candidates_of(story.requests, (), 10.0))
+        scenario.heartbeat("a", at)
+    parts = stretches(candidates_of(scenario.requests, (), 10.0))
     assert [[c.at_ms - START for c in part] for part in parts] == [
         [0.0, 3.0],
         [20.0, 24.0],
@@ -86,10 +86,10 @@ def test_stretches_end_where_no_window_reaches_across() -> None:
 
 
 def test_a_refused_assignment_without_a_line_came_after_what_it_was_refused_for() -> None:
-    story = Story()
-    story.join("a", 0, 1_001, members="ab")
-    story.join("b", 20, 1_001)
-    story.ask(
+    scenario = Scenario()
+    scenario.join("a", 0, 1_001, members="ab")
+    scenario.join("b", 20, 1_001)
+    scenario.ask(
         "SYNC_GROUP",
         "a",
         1_010,
@@ -97,8 +97,8 @@ def test_a_refused_assignment_without_a_line_came_after_what_it_was_refused_for(
         {"errorCode": 27, "assignment": ""},
         answered=1_030,
     )
-    story.leave("b", 1_015, answered=1_029)
-    story.hints = [Hint(START + 1_020, HintKind.LEFT, IDS["b"])]
-    outcome = story.replay()
+    scenario.leave("b", 1_015, answered=1_029)
+    scenario.hints = [Hint(START + 1_020, HintKind.LEFT, IDS["b"])]
+    outcome = scenario.replay()
     assert outcome.violations == ()
     assert outcome.rows[0].ended_as == "superseded"

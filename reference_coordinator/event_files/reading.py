@@ -11,14 +11,14 @@ from typing import Any
 
 from kafka_protocol.body_fields import FORMS, problems
 from reference_coordinator.classic.profiles import Settings
-from reference_coordinator.event_files.logged import (
+from reference_coordinator.event_files.broker_evidence import (
     LAST_MS,
     NOTHING,
     Logged,
     as_logged,
     read_logged,
 )
-from reference_coordinator.replay.evidence import Evidence, Observed, Outage
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Outage
 
 FORMAT = "groupquake-events/1"
 COORDINATORS = ("java", "scala")
@@ -50,7 +50,7 @@ class EventSequence:
     settings: Settings
     outages: tuple[Outage, ...] = ()
     logged: Logged = NOTHING
-    requests: list[Observed] = field(default_factory=list)
+    requests: list[ObservedRequest] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     last_ms: float = 0.0
@@ -58,7 +58,7 @@ class EventSequence:
     @property
     def evidence(self) -> Evidence:
         """The sequence as the oracle takes it: without hints and loads, unless they are told."""
-        logged = (self.logged.hints, self.logged.servings, self.logged.stalls)
+        logged = (self.logged.hints, self.logged.epoch_events, self.logged.stalls)
         return Evidence(self.group, tuple(self.requests), *logged, self.outages)
 
     def text(self, request: str) -> str:
@@ -198,7 +198,7 @@ def _add(sequence: EventSequence, line: Line, number: int) -> None:
         raise _Malformed(
             f"the request is about {request[form.groups]!r}; this is group {sequence.group!r}"
         )
-    seen = Observed(
+    seen = ObservedRequest(
         id=id_,
         broker="",
         api=api,

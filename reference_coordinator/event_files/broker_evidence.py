@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reference_coordinator.replay.evidence import (
+    EpochEvent,
     Evidence,
     Hint,
     HintKind,
-    Observed,
-    Serving,
+    ObservedRequest,
     Stall,
 )
 
@@ -28,7 +28,7 @@ class Logged:
     """What a header tells."""
 
     hints: tuple[Hint, ...] = ()
-    servings: tuple[Serving, ...] = ()
+    epoch_events: tuple[EpochEvent, ...] = ()
     stalls: tuple[Stall, ...] = ()
 
 
@@ -44,8 +44,8 @@ def read_logged(told: Any) -> Logged:
                  _number(hint, "generation"), _text(hint, "broker"))
             for hint in _entries(told, "hints")
         ),
-        servings=tuple(
-            Serving(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"))
+        epoch_events=tuple(
+            EpochEvent(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"))
             for serving in _entries(told, "servings")
         ),
         stalls=tuple(
@@ -55,7 +55,7 @@ def read_logged(told: Any) -> Logged:
     )  # fmt: skip
 
 
-def as_logged(seen: Observed, told: Any) -> Observed:
+def as_logged(seen: ObservedRequest, told: Any) -> ObservedRequest:
     """Say of a request where it was acted on, and when. Raises ValueError as above."""
     _is(told, dict, "logged is not an object")
     earliest_ms, latest_ms = _time(told, "earliest_ms"), _time(told, "latest_ms")
@@ -74,12 +74,12 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
     """Write down what stands in a header."""
     return {
         "hints": [_finite(asdict(hint)) for hint in evidence.hints],
-        "servings": [_finite(asdict(serving)) for serving in evidence.servings],
+        "servings": [_finite(asdict(serving)) for serving in evidence.epoch_events],
         "stalls": [_finite(asdict(stall)) for stall in evidence.stalls],
     }
 
 
-def logged_of_request(seen: Observed) -> dict[str, Any]:
+def logged_of_request(seen: ObservedRequest) -> dict[str, Any]:
     """Write down what stands with a request."""
     told = {key: getattr(seen, key) for key in ("broker", "earliest_ms", "latest_ms", "serial")}
     return _finite(told)

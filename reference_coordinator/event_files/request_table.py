@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_protocol.errors import name_of
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 
 Body = Mapping[str, Any]
 
@@ -13,7 +13,7 @@ COLUMNS = "{mark:1} {at:>10} {answered:>10}  {member:16} {api:17} {request:52} {
 UUID = re.compile(r"([0-9a-f]{4})[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 
 
-def table(requests: Sequence[Observed], wrong: str, began_ms: float = 0.0) -> Iterator[str]:
+def table(requests: Sequence[ObservedRequest], wrong: str, began_ms: float = 0.0) -> Iterator[str]:
     """Yield a heading, and a line a request; times are ms after `began_ms`, `wrong` is marked."""
     yield COLUMNS.format(
         mark="", at="at ms", answered="answered", member="member", api="request", request="",
@@ -32,13 +32,13 @@ def table(requests: Sequence[Observed], wrong: str, began_ms: float = 0.0) -> It
         ).rstrip()
 
 
-def asked(seen: Observed) -> str:
+def asked(seen: ObservedRequest) -> str:
     """Show what a request asks for."""
     show = _ASKED.get(seen.api)
     return "" if show is None else " ".join(part for part in show(seen.request) if part)
 
 
-def told(seen: Observed) -> str:
+def told(seen: ObservedRequest) -> str:
     """Show what was answered."""
     if seen.response is None:
         return "no answer"
