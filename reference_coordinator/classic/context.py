@@ -16,7 +16,7 @@ from reference_coordinator.classic.effects import (
     Bound,
     Disarm,
     Effect,
-    JoinAnswer,
+    JoinResponse,
     Persist,
     Reason,
     Response,
@@ -39,7 +39,7 @@ FIRST_UNTOLD: Mapping[type, int] = {JoinReceived: 6, SyncReceived: 4}
 
 
 @dataclass(slots=True)
-class Turn:
+class Context:
     """The scratch pad of one step."""
 
     group: Group
@@ -66,7 +66,7 @@ class Turn:
         if self.profile.failures_are_told_in_every_version or event.api_version < newest:
             self.answer(event.request, response)
 
-    def answer_join(self, member: Member, response: JoinAnswer) -> None:
+    def answer_join(self, member: Member, response: JoinResponse) -> None:
         """Answer the JoinGroup a member waits in, if it waits in one."""
         if member.join is not None:
             self.answer(member.join, response)
@@ -143,6 +143,6 @@ class Turn:
         return next(iter(allowed))
 
 
-def refuse(member_id: str, error: Error) -> JoinAnswer:
+def refuse(member_id: str, error: Error) -> JoinResponse:
     """Build the answer to a join that goes no further."""
-    return JoinAnswer(error, member_id)
+    return JoinResponse(error, member_id)

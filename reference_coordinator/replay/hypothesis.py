@@ -29,8 +29,8 @@ from reference_coordinator.classic.events import (
     Event,
     Loaded,
     LoadStarted,
-    Opened,
     RecordWritten,
+    RequestsEnabled,
     Timer,
     TimerFired,
     TimerKind,
@@ -318,9 +318,10 @@ class Hypothesis:
     def _epoch_event(self, epoch_event: EpochEvent) -> Event:
         """Turn a broker's coming and going as the coordinator into an event."""
         if epoch_event.kind == "loaded":
-            return Loaded(self.now_ms, self.stored_record, closed=self.loads_closed)
+            closed = self.loads_closed
+            return Loaded(self.now_ms, self.stored_record, requests_disabled=closed)
         if epoch_event.kind == "opened":
-            return Opened(self.now_ms)
+            return RequestsEnabled(self.now_ms)
         self.writes.clear()
         if epoch_event.kind == "loading":
             self.timers.clear()

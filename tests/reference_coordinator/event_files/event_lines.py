@@ -7,7 +7,7 @@ from typing import Any
 from groupquake.selftest.mutants.recording import Line, Recording
 from reference_coordinator.event_files.reading import FORMAT, EventSequence, read
 from reference_coordinator.replay import ObservedRequest
-from tests.reference_coordinator.replay.conftest import START, Story
+from tests.reference_coordinator.replay.conftest import START, Scenario
 
 EARLY_MS = 40.0
 """How far an arrival may be earlier than a log tells: its lines are written late (`reports`)."""
@@ -97,9 +97,9 @@ def _in_order(told: list[tuple[float, float, ObservedRequest]], began_ms: float)
         yield as_line(seen, sent_ms - began_ms, answered_ms - began_ms)
 
 
-def of_story(story: Story, end_ms: float = 60_000.0) -> list[str]:
+def of_scenario(scenario: Scenario, end_ms: float = 60_000.0) -> list[str]:
     """Write a story down as an event file, with the coordinator's work anywhere in between."""
     config = {"group.initial.rebalance.delay.ms": 500, "group.min.session.timeout.ms": 1_000}
-    asked = sorted(story.requests, key=lambda seen: seen.at_ms)
+    asked = sorted(scenario.requests, key=lambda seen: seen.at_ms)
     lines = (as_line(seen, seen.at_ms - START, seen.answered_ms - START) for seen in asked)
     return [header(config=config), *lines, end(end_ms)]

@@ -9,7 +9,7 @@ import pytest
 
 from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.replay import replay
-from tests.reference_coordinator.event_files.event_lines import end, header, of_story, one
+from tests.reference_coordinator.event_files.event_lines import end, header, of_scenario, one
 from tests.reference_coordinator.replay.conftest import PROFILE, stable
 
 Change = Callable[[list[dict[str, Any]]], object]
@@ -20,7 +20,7 @@ SYNC = 3
 
 @pytest.fixture
 def lines() -> list[str]:
-    return of_story(stable())
+    return of_scenario(stable())
 
 
 def refusal(lines: list[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace as altered
 import pytest
 
 from reference_coordinator.replay import Replay, replay
-from tests.reference_coordinator.event_files.event_lines import of_story, one
+from tests.reference_coordinator.event_files.event_lines import of_scenario, one
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     PROFILE,
@@ -32,7 +32,7 @@ def lose(scenario: Scenario, request: str) -> str:
 
 def judged(scenario: Scenario) -> Replay:
     """Replay what the clients saw."""
-    return replay(one(of_story(scenario)).evidence, PROFILE)
+    return replay(one(of_scenario(scenario)).evidence, PROFILE)
 
 
 def left(told_from: float | None, until: float = float("inf")) -> Scenario:

@@ -148,9 +148,7 @@ def late_start(ends_at: float) -> Scenario:
     scenario.join("a", 0, ends_at + 2, members="abc")
     scenario.join("b", 20, ends_at + 2)
     scenario.join("c", 550, ends_at + 2)
-    scenario.heartbeat(
-        "c", 800, error=22, broker="2"
-    )  # over another connection, of what is to come
+    scenario.heartbeat("c", 800, error=22, broker="2")  # over another connection
     scenario.hints = [Hint(START + ends_at, HintKind.JOIN_PHASE_ENDED, generation=1)]
     return scenario
 
