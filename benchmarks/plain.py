@@ -16,10 +16,17 @@ from typing import Any, TypeVar
 
 from kafka_protocol.coordinator_lines import GROUP_APIS, Grammar
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
-from reports.offices import SERVINGS
-from reports.parsing import COMPLETED, EARLY_MS, MAY_PARK, NUMBERED, REQUEST_LOGGER, TURN_MS
-from reports.run_folder import RunFolder
-from reports.timeline import HINTS
+from reports.judgement.coordinator_epochs import SERVINGS
+from reports.judgement.parsing import (
+    COMPLETED,
+    EARLY_MS,
+    MAY_PARK,
+    NUMBERED,
+    REQUEST_LOGGER,
+    TURN_MS,
+)
+from reports.judgement.run_folder import RunFolder
+from reports.judgement.timeline import HINTS
 
 Json = dict[str, Any]
 Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from chaos.faults.interface import Finding
-from chaos.faults.presence import await_finding
+from chaos.faults.member_evidence import await_finding
 from chaos.journal import now_ms
 from chaos.removal import NONE, Removal, error_name
 from chaos.witness import Request, Witness

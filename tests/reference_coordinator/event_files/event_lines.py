@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from groupquake.selftest.mutants.recording import Line, Recording
 from reference_coordinator.event_files.reading import FORMAT, EventSequence, read
 from reference_coordinator.replay import ObservedRequest
-from tests.reference_coordinator.replay.conftest import START, Scenario
+from reports.judgement.recording import Line, Recording
+from tests.reference_coordinator.replay.conftest import START
 
 EARLY_MS = 40.0
 """How far an arrival may be earlier than a log tells: its lines are written late (`reports`)."""
