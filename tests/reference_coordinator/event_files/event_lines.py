@@ -7,7 +7,7 @@ from typing import Any
 from reference_coordinator.event_files.reading import FORMAT, EventSequence, read
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.recording import Line, Recording
-from tests.reference_coordinator.replay.conftest import START
+from tests.reference_coordinator.replay.conftest import START, Scenario
 
 EARLY_MS = 40.0
 """How far an arrival may be earlier than a log tells: its lines are written late (`reports`)."""
