@@ -14,12 +14,20 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any, TypeVar
 
-from kafka_protocol.coordinator_lines import GROUP_APIS, Grammar
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
-from reports.offices import SERVINGS
-from reports.parsing import COMPLETED, EARLY_MS, MAY_PARK, NUMBERED, REQUEST_LOGGER, TURN_MS
-from reports.run_folder import RunFolder
-from reports.timeline import HINTS
+from reports.judgement.coordinator_epochs import SERVINGS
+from reports.judgement.parsing import (
+    COMPLETED,
+    EARLY_MS,
+    MAY_PARK,
+    NUMBERED,
+    REQUEST_LOGGER,
+    TURN_MS,
+)
+from reports.judgement.run_folder import RunFolder
+from reports.judgement.timeline import HINTS
 
 Json = dict[str, Any]
 Item = TypeVar("Item", Observed, Hint, Serving)

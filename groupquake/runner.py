@@ -16,7 +16,7 @@ from chaos.clusters import Cluster, ClusterError
 from chaos.clusters.factory import Place, make
 from chaos.clusters.local import LocalCluster
 from chaos.controller import Controller, Outcome
-from chaos.interruptible_wait import patiently
+from chaos.interruptible_wait import wait_interruptibly
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
@@ -164,6 +164,6 @@ class Runner:
         """Leave the cluster up for a look, until a signal ends it."""
         self.progress(f"the cluster stays up at {cluster.bootstrap}; end it with Ctrl-C")
         try:
-            patiently(time.sleep)
+            wait_interruptibly(time.sleep)
         except AbortedError:
             self.progress("stopping the cluster")

@@ -5,12 +5,14 @@ what the oracle reads is listed. Bytes are base64, or `(39 bytes)` where nobody 
 two of one length then count as the same.
 """
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reference_coordinator.classic.subscriptions import LENGTH
+LENGTH = re.compile(r"\([1-9][0-9]* bytes\)")
+"""Bytes of which only the length is known, as the request log prints them before 2.8."""
 
 EVER = 1_000
 LEAST, GREATEST = -(2**63), 2**63 - 1

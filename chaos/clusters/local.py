@@ -272,7 +272,7 @@ class LocalCluster(ABC):
             if now - started > READY_TIMEOUT_S:
                 raise ClusterError(
                     f"broker {names} not ready after {READY_TIMEOUT_S:.0f} s:"
-                    f" {waiting[0].complaint()}; see {waiting[0].folder}"
+                    f" {waiting[0].error_line()}; see {waiting[0].folder}"
                 )
             if now - told > _PROGRESS_EVERY_S:
                 self._progress(f"waiting for broker {names} ({now - started:.0f} s)")

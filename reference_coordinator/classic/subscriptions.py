@@ -1,12 +1,9 @@
 """What a member's metadata asks for, where a promise hangs on it."""
 
-import re
 from base64 import b64decode
 
+from kafka_protocol.body_fields import LENGTH
 from reference_coordinator.assignors.consumer_protocol import ConsumerProtocolError, Subscription
-
-LENGTH = re.compile(r"\([1-9][0-9]* bytes\)")
-"""Bytes of which the length alone is known, as from Kafka's request log before 2.8."""
 
 
 def ask_for_the_same(one: str, other: str) -> bool:

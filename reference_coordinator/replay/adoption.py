@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Response
+from reference_coordinator.classic.effects import JoinResponse, Response
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, Member, State
@@ -13,7 +13,7 @@ from reference_coordinator.replay.wire import rebalance_timeout
 
 def rename(group: Group, ours: Response, theirs: Response) -> Group:
     """Give a member the id that the broker gave it, where only that was wrong."""
-    if not isinstance(ours, JoinAnswer) or not isinstance(theirs, JoinAnswer):
+    if not isinstance(ours, JoinResponse) or not isinstance(theirs, JoinResponse):
         return group
     old, new = ours.member_id, theirs.member_id
     if old not in group.members or not new or new == old or new in group.members:

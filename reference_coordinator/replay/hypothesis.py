@@ -29,8 +29,8 @@ from reference_coordinator.classic.events import (
     Event,
     Loaded,
     LoadStarted,
-    Opened,
     RecordWritten,
+    RequestsEnabled,
     Timer,
     TimerFired,
     TimerKind,
@@ -316,9 +316,9 @@ class World:
     def _served(self, serving: Serving) -> Event:
         """Turn a broker's coming and going as the coordinator into an event."""
         if serving.kind == "loaded":
-            return Loaded(self.now_ms, self.finds, closed=self.loads_closed)
+            return Loaded(self.now_ms, self.finds, requests_disabled=self.loads_closed)
         if serving.kind == "opened":
-            return Opened(self.now_ms)
+            return RequestsEnabled(self.now_ms)
         self.writes.clear()
         if serving.kind == "loading":
             self.timers.clear()

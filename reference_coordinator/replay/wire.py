@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.effects import (
-    CommitAnswer,
-    DeleteAnswer,
-    DescribeAnswer,
+    CommitResponse,
+    DeleteResponse,
     DescribedMember,
-    HeartbeatAnswer,
-    JoinAnswer,
-    LeaveAnswer,
+    DescribeResponse,
+    HeartbeatResponse,
+    JoinResponse,
+    LeaveResponse,
     Response,
-    SyncAnswer,
+    SyncResponse,
 )
 from reference_coordinator.classic.events import (
     Choices,
@@ -32,7 +33,6 @@ from reference_coordinator.classic.events import (
     Request,
     SyncReceived,
 )
-from reference_coordinator.classic.leave_group import FIRST_BATCH_LEAVE_VERSION
 from reference_coordinator.replay.evidence import Observed
 
 Body = Mapping[str, Any]
@@ -105,7 +105,7 @@ def _heartbeat_exchange(asked: Body, told: Body, _: int) -> Exchange:
 
 def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
-    if seen.api_version >= FIRST_BATCH_LEAVE_VERSION:
+    if seen.api_version >= FIRST_BATCH_LEAVE:
         told = seen.request["members"]
         members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in told)
     return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)
@@ -144,8 +144,8 @@ def _delete(seen: Observed, at_ms: float, _: Choices) -> Request:
     return DeleteReceived(at_ms, seen.id)
 
 
-def _join_answer(_: Body, body: Body) -> JoinAnswer:
-    return JoinAnswer(
+def _join_answer(_: Body, body: Body) -> JoinResponse:
+    return JoinResponse(
         error=body["errorCode"],
         member_id=body.get("memberId") or "",
         generation=body["generationId"],
@@ -168,8 +168,8 @@ def _members(told: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
     )
 
 
-def _sync_answer(_: Body, body: Body) -> SyncAnswer:
-    return SyncAnswer(
+def _sync_answer(_: Body, body: Body) -> SyncResponse:
+    return SyncResponse(
         error=body["errorCode"],
         protocol_type=body.get("protocolType") or None,
         protocol=body.get("protocolName") or None,
@@ -177,8 +177,8 @@ def _sync_answer(_: Body, body: Body) -> SyncAnswer:
     )
 
 
-def _leave_answer(_: Body, body: Body) -> LeaveAnswer:
-    return LeaveAnswer(
+def _leave_answer(_: Body, body: Body) -> LeaveResponse:
+    return LeaveResponse(
         error=body["errorCode"],
         members=tuple(
             (m.get("memberId") or "", m.get("groupInstanceId"), m["errorCode"])
@@ -187,7 +187,7 @@ def _leave_answer(_: Body, body: Body) -> LeaveAnswer:
     )
 
 
-def _commit_answer(request: Body, response: Body) -> CommitAnswer:
+def _commit_answer(request: Body, response: Body) -> CommitResponse:
     """Sum an OffsetCommit up: the coordinator's own errors are the same for every partition."""
     asked = {(_topic(t), p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
     codes = {
@@ -196,7 +196,7 @@ def _commit_answer(request: Body, response: Body) -> CommitAnswer:
         for part in topic["partitions"]
     }
     alike = len(set(codes.values())) <= 1
-    return CommitAnswer(
+    return CommitResponse(
         error=next((code for code in codes.values() if code != 0), 0),
         every_partition_alike=alike and codes.keys() == asked,
     )
@@ -206,13 +206,13 @@ def _topic(body: Body) -> str:
     return str(body.get("name") or body["topicId"])  # ids instead of names from v10 on (KIP-848)
 
 
-def _heartbeat_answer(_: Body, body: Body) -> HeartbeatAnswer:
-    return HeartbeatAnswer(body["errorCode"])
+def _heartbeat_answer(_: Body, body: Body) -> HeartbeatResponse:
+    return HeartbeatResponse(body["errorCode"])
 
 
-def _describe_answer(_: Body, body: Body) -> DescribeAnswer:
+def _describe_answer(_: Body, body: Body) -> DescribeResponse:
     (told,) = body["groups"]
-    return DescribeAnswer(
+    return DescribeResponse(
         error=told["errorCode"],
         state=told["groupState"],
         protocol_type=told["protocolType"],
@@ -231,9 +231,9 @@ def _describe_answer(_: Body, body: Body) -> DescribeAnswer:
     )
 
 
-def _delete_answer(_: Body, body: Body) -> DeleteAnswer:
+def _delete_answer(_: Body, body: Body) -> DeleteResponse:
     (told,) = body["results"]
-    return DeleteAnswer(told["errorCode"])
+    return DeleteResponse(told["errorCode"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
-from reports.assigned import assigned, unowned
-from reports.members import Request
+from reports.judgement.assignments import assigned, unowned
+from reports.judgement.members import Request
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 Json = dict[str, Any]

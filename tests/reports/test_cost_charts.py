@@ -2,7 +2,8 @@
 
 import pytest
 
-from reports.cost_charts import (
+from reports.judgement.costs import Holding, Stop
+from reports.page.cost_charts import (
     KIND_COLOURS,
     OWNER_COLOURS,
     Owned,
@@ -12,9 +13,8 @@ from reports.cost_charts import (
     owners,
     stops,
 )
-from reports.costs import Holding, Stop
-from reports.drawing import Span
-from reports.scenes import Period
+from reports.page.drawing import Span
+from reports.page.scenes import Period
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))

@@ -1,7 +1,8 @@
 """What rebalances cost, in numbers: of constructed tables and runs with known answers."""
 
-from reports import costs, members, verdict
-from reports.costs import Costs, Expulsion, Handover, Stop, summary
+from reports.ingest import results
+from reports.judgement import members, verdict
+from reports.judgement.costs import Costs, Expulsion, Handover, Stop, summary
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.stored import stored
 
@@ -15,7 +16,6 @@ def owned(group, partition, member, from_ms, moved=False, unowned_ms=0.0, overla
 
 
 def test_the_tables_are_counted_as_they_are(tmp_path):
-    run, *_ = made_up(tmp_path).finish()
     ownership = [
         owned("static", "orders-0", "a", 10.0),
         owned("static", "orders-1", "a", 10.0, moved=True, unowned_ms=2.5),
@@ -47,7 +47,7 @@ def test_the_tables_are_counted_as_they_are(tmp_path):
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
     expelled = [row | {"group": "static"} for row in members.expulsions(requests, lines)]
     tables = stored(tmp_path / "tables", [stop], ownership=ownership, expulsions=expelled)
-    found = costs.collect(run, tables)
+    found = results.costs(tables, ["static", "dynamic"], 48)
     assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
     assert found.handovers == [
         Handover("static", 10.0, 2, 3.2),

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from groupquake.oracle import replay as oracle_replay
-from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.event_files.event_file import read
 from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, Observed, Outage, Stall, replay
-from reports.counterexample import FILES, group_of, write
-from reports.run_folder import RunFolder
+from reports.judgement.counterexample import FILES, group_of, write
+from reports.judgement.recording import Recording
+from reports.judgement.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]

@@ -2,13 +2,11 @@
 
 import pytest
 
-from reports.expectations import Shortfall
-from reports.foretold import told
-from reports.wording import UNOWNED
-from scenarios.model import Foretold
+from reports.judgement.expectations import UNOWNED, Shortfall, expected_verdict
+from scenarios.model import ExpectedVerdict
 
-FAIL = Foretold(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
-PASS = Foretold(since="2.8.0", verdict="pass")
+FAIL = ExpectedVerdict(since="2.8.0", verdict="fail", because="return_is_stored", group="g")
+PASS = ExpectedVerdict(since="2.8.0", verdict="pass")
 BROKEN = {"g": ["return_is_stored"]}
 
 
@@ -17,19 +15,19 @@ def short(group: str, what: str = "rebalances", *, too_many: bool = True) -> Sho
 
 
 def came_true(
-    foretold: Foretold,
+    foretold: ExpectedVerdict,
     verdict: str,
     broken: dict[str, list[str]],
     *proven: str,
     unmet: tuple[Shortfall, ...] = (),
 ) -> bool:
-    found = told(foretold, verdict, broken, proven, unmet)
+    found = expected_verdict(foretold, verdict, broken, proven, unmet)
     assert found is not None
     return bool(found["came_true"])
 
 
 def test_nothing_was_foretold() -> None:
-    assert told(None, "fail", BROKEN, ["g"], ()) is None
+    assert expected_verdict(None, "fail", BROKEN, ["g"], ()) is None
 
 
 def test_a_pass_is_a_pass() -> None:
@@ -59,7 +57,7 @@ def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
 def test_a_fail_for_partitions_without_owner(
     proven: tuple[str, ...], unmet: tuple[Shortfall, ...], somewhere: bool, there: bool
 ) -> None:
-    foretold = Foretold(since="2.8.0", verdict="fail", because="unowned")
+    foretold = ExpectedVerdict(since="2.8.0", verdict="fail", because="unowned")
     assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is somewhere
     foretold = foretold.model_copy(update={"group": "g"})
     assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is there

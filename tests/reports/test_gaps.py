@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.gaps import Gap, by_group, without_cuts, without_kills
-from reports.reading import END_MISSING
+from reports.judgement.broker_log import END_MISSING
+from reports.judgement.gaps import Gap, by_group, without_cuts, without_kills
 
 
 def gap(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") -> Gap:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from reports.growth import noticed
-from reports.page import render
-from reports.timeline import client_reason
+from reports.judgement.growth import noticed
+from reports.judgement.timeline import client_reason
+from reports.page.report import render
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up
 from tests.reports.reading import Page
 

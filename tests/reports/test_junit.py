@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from reports import junit
-from reports.verdict import Gap
+from reports.judgement.verdict import Gap
+from reports.page import junit
 from tests.reports.page_run import IMPACT_MS, made_up
 
 

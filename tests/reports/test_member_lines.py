@@ -4,7 +4,7 @@ import pytest
 
 from kafka_protocol.coordinator_lines import JAVA
 from reference_coordinator.replay import Said
-from reports import member_lines
+from reports.judgement import member_lines
 
 KIND = "dynamic_given_id"
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from reports import ownership
+from reports.ingest import ownership
 
 pytestmark = pytest.mark.spark
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from reports import costs, page
-from reports.costs import Costs
-from reports.scenes import Join, Scenes
-from reports.verdict import Collected, Gap, judge
+from reports.judgement import costs
+from reports.judgement.costs import Costs
+from reports.judgement.verdict import Collected, Gap, judge
+from reports.page import report
+from reports.page.scenes import Join, Scenes
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.reading import Page
 
@@ -16,7 +17,7 @@ HOSTILE = '</script><img src="//evil.example/x"><script>alert(1)</script><b>'
 
 
 def read(made):
-    return Page(page.render(*made.finish()))
+    return Page(report.render(*made.finish()))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_what_a_release_does_not_tell_is_no_difference(tmp_path):
     told = ("members", "assigned_members", "static_members", "leader")
     for row in made.comparison:
         row.update({f"observed_{name}": None for name in told})
-    shown = Page(page.render(*made.finish()))
+    shown = Page(report.render(*made.finish()))
     assert [a for tag, a in shown.elements if tag == "td" and "wrong " in str(a)] == []
 
 
@@ -97,7 +98,7 @@ def test_logs_that_give_lengths_alone_are_said_to(passed, tmp_path):
     made = made_up(tmp_path)
     made.environment.update(kafka_version="2.7.2", coordinator="scala")
     run, verdict, data, *rest = made.finish()
-    told = Page(page.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
+    told = Page(report.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
     assert "in every run of Kafka before 2.8" in told
     assert ("length of metadata" in told, "length of metadata" in passed.text) == (True, False)
 
@@ -109,7 +110,7 @@ def test_what_was_foretold_and_which_promise_was_broken_stand_on_top(failed, tmp
     assert "foretold" not in failed.text
     told = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
     judged = {"judge": "kip-345", "profile": "kip-345-4.3", "broken_promises": {"dynamic": ["q"]}}
-    shown = Page(page.render(run, verdict | {"foretold": told} | judged, *rest)).text
+    shown = Page(report.render(run, verdict | {"foretold": told} | judged, *rest)).text
     assert "judged by kip-345 4.3 foretold fail because of p in dynamic, which did not" in shown
     assert "what KIP-345 promises, and dynamic was not given: q" in shown
 
@@ -136,7 +137,7 @@ def test_a_counterexample_is_named(tmp_path):
     run, verdict, *rest = made_up(tmp_path).finish()
     files = ["counterexample.txt", "test_counterexample.py"]
     told = {"group": "dynamic", "requests": 7, "left_out": 93, "minimal": True, "files": files}
-    shown = Page(page.render(run, verdict | {"counterexample": told}, *rest))
+    shown = Page(report.render(run, verdict | {"counterexample": told}, *rest))
     assert "7 of 100 requests of group dynamic show the first wrong answer, and none" in shown.text
     assert "Beside this report: counterexample.txt , test_counterexample.py ." in shown.text
 
@@ -181,7 +182,7 @@ def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     data = Collected([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [], [])
     judged = judge(run, data, [], None)
     costs.add(judged, Costs(), run, [])
-    empty = Page(page.render(run, judged, data, Scenes((), (), {}), Costs()))
+    empty = Page(report.render(run, judged, data, Scenes((), (), {}), Costs()))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text
 
@@ -221,7 +222,7 @@ def test_the_browser_has_nothing_to_load(failed):
 
 def test_same_input_same_bytes(tmp_path):
     arguments = made_up(tmp_path).finish()
-    assert page.render(*arguments) == page.render(*arguments)
+    assert report.render(*arguments) == report.render(*arguments)
 
 
 def test_tables_and_figure_are_named_for_those_who_cannot_see_them(failed):

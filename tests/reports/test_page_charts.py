@@ -2,9 +2,9 @@
 
 import pytest
 
-from reports.charts import GENERATION_COLOURS, Block, timeline
-from reports.drawing import REBALANCING, Span
-from reports.scenes import Join, Period, Scenes, Stretch, periods, stretches
+from reports.page.charts import GENERATION_COLOURS, Block, timeline
+from reports.page.drawing import REBALANCING, Span
+from reports.page.scenes import Join, Period, Scenes, Stretch, periods, stretches
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))

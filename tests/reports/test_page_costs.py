@@ -2,16 +2,16 @@
 
 import pytest
 
-from reports import page
-from reports.cost_rows import CostRows, natural
-from reports.costs import Costs, Expulsion, Handover, Holding, Stop
-from reports.scenes import Join, Scenes
+from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+from reports.page import report
+from reports.page.cost_rows import CostRows, natural
+from reports.page.scenes import Join, Scenes
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.reading import Page
 
 
 def read(made):
-    return Page(page.render(*made.finish()))
+    return Page(report.render(*made.finish()))
 
 
 @pytest.fixture(scope="module")

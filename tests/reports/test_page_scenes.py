@@ -3,8 +3,8 @@
 import json
 from collections import defaultdict
 
-from reports import members, page
-from reports.scenes import GROUPS_DRAWN, Join
+from reports.judgement import members
+from reports.page.scenes import GROUPS_DRAWN, Join, collect
 from tests.reports.stored import stored
 
 
@@ -42,7 +42,8 @@ def test_members_are_known_by_their_own_requests(tmp_path):
         asked("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
         asked("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
     ]
-    scenes = page.collect(tables(tmp_path, requests, [("g", "match")]))
+    written = tables(tmp_path, requests, [("g", "match")])
+    scenes = collect(written.rows("comparison"), written.rows_of)
     assert scenes.groups == ("g",)
     assert scenes.joins == (
         Join("g", "client", "a", 1, 10.0),
@@ -56,6 +57,7 @@ def test_members_are_known_by_their_own_requests(tmp_path):
 def test_groups_with_differences_come_first_then_those_that_rebalanced_most(tmp_path):
     calm = [(f"calm-{number:02}", "match") for number in range(GROUPS_DRAWN)]
     outcomes = [*calm, ("wrong", "late"), *[("busy", "match")] * 2]
-    scenes = page.collect(tables(tmp_path, [], outcomes))
+    written = tables(tmp_path, [], outcomes)
+    scenes = collect(written.rows("comparison"), written.rows_of)
     expected = ["wrong", "busy", *(name for name, _ in calm)]
     assert list(scenes.groups) == expected[:GROUPS_DRAWN]

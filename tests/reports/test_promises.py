@@ -8,7 +8,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
 from reference_coordinator.event_files.event_file import read
 from reference_coordinator.replay import replay
-from reports.promises import broken
+from reports.judgement.promises import broken
 
 DEFECTS = Path(__file__).parents[1] / "recorded" / "defects"
 RULES = PROFILES["2.8.1"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
-from reports.parsing import Parser, asked
-from reports.reading import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
+from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
+from reports.judgement.parsing import Parser, asked
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.recording import Recording
-from reports.assigned import unowned
-from reports.growth import noticed
-from reports.members import Request
+from reports.judgement.assignments import unowned
+from reports.judgement.growth import noticed
+from reports.judgement.members import Request
+from reports.judgement.recording import Recording
 
 FOLDER = Path(__file__).parents[1] / "recorded" / "leaders"
 ADDED = ["orders-4", "orders-5"]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reports import EvidenceError, verdict
-from reports.run_folder import RunFolder
+from reports import EvidenceError
+from reports.judgement import verdict
+from reports.judgement.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
 from tests.reports.page_run import made_up
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
-from reports.offices import LINES, Offices, offices
-from reports.parsing import Parser
-from reports.reading import TABLES, Log
+from reports.judgement.broker_log import TABLES, Log
+from reports.judgement.coordinator_epochs import LINES, Offices, offices
+from reports.judgement.parsing import Parser
 from tests.recorded.logs import RECORDINGS
 from tests.reports.stored import JUDGE
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from reports import EvidenceError
-from reports.group import TABLES
-from reports.parts import emptied, parts
-from reports.tables import all_there
+from reports.ingest.parts import emptied, parts
+from reports.ingest.tables import all_there
+from reports.judgement.group import TABLES
 
 
 def test_rows_that_went_elsewhere_are_missed(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from groupquake.selftest.mutants.recording import Line, Recording
 from groupquake.selftest.mutants.wordings import WORDINGS, Wording, body
 from reference_coordinator.classic.effects import (
     Answer,
@@ -43,7 +42,8 @@ from reference_coordinator.replay import Observed, Serving
 from reference_coordinator.replay.expected_lines import said
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.wire import event_of
-from reports.parsing import COMPLETED, EARLY_MS
+from reports.judgement.parsing import COMPLETED, EARLY_MS
+from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
 """How long these brokers take to store a record."""

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from groupquake.selftest.mutants.recording import Line, Recording
 from reference_coordinator.event_files.event_file import FORMAT, EventSequence, read
 from reference_coordinator.replay import Observed
+from reports.judgement.recording import Line, Recording
 from tests.reference_coordinator.replay.conftest import START, Story
 
 EARLY_MS = 40.0

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import replay
+from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.conftest import unexplained, wrong
 

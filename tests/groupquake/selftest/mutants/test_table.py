@@ -11,10 +11,10 @@ from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.assigned import ASSIGNED
 from groupquake.selftest.mutants.command import KEPT
 from groupquake.selftest.mutants.evidence import Runs
-from groupquake.selftest.mutants.recording import Recording
 from groupquake.selftest.mutants.table import Row, Table, is_contradicted, is_told, row
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
+from reports.judgement.recording import Recording
 from scenarios import named, names
 from tests.groupquake.conftest import Command
 
@@ -34,7 +34,7 @@ def test_every_mutant_is_told_of_a_group_of_an_experiment() -> None:
     for assigned in ASSIGNED.values():
         assert assigned.experiment in names()
         workload = named(assigned.experiment).workload
-        groups = {group.name for group in workload.groups} | set(workload.stories)
+        groups = {group.name for group in workload.groups} | set(workload.wire_scripts)
         assert assigned.group in groups
 
 
