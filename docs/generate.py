@@ -75,9 +75,9 @@ def reference() -> str:
         "# Keys of an experiment file",
         "",
         (
-            "An experiment is one YAML file. `groupquake validate FILE` checks it and names the line "
-            "and the nearest known key of every mistake; `groupquake validate --schema` prints the "
-            "JSON Schema for editors. Durations have a unit: `500ms`, `3s`, `2m`, `1h`."
+            "An experiment is one YAML file. `groupquake validate FILE` checks it and names "
+            "the line and the nearest known key of every mistake; `groupquake validate --schema` "
+            "prints the JSON Schema for editors. Durations have a unit: `500ms`, `3s`, `2m`, `1h`."
         ),
         "",
         "## The file",
