@@ -123,19 +123,18 @@ def compare(
     old: Path, new: Path, renamed: Mapping[str, Mapping[str, str]] = RENAMED
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of every run in two folders, and its differences."""
-    names = [
-        {
-            run.name
-            for run in folder.iterdir()
-            if (run / "environment.json").is_file() and not run.is_symlink()
-        }
-        for folder in (old, new)
-    ]
+    names = [_runs(folder) for folder in (old, new)]
     for name in sorted(names[0] | names[1]):
         if name not in names[0] or name not in names[1]:
             yield name, [f"not in {(old, new)[name in names[0]]}"]
         else:
             yield name, list(differences(old / name, new / name, renamed))
+
+
+def _runs(folder: Path) -> set[str]:
+    """Name the run folders in a folder; a link (`latest`) is none."""
+    found = {file.parent for file in folder.glob("*/environment.json")}
+    return {run.name for run in found if not run.is_symlink()}
 
 
 def main(old: Path, new: Path) -> int:
