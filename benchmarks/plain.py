@@ -14,7 +14,8 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any, TypeVar
 
-from kafka_protocol.coordinator_lines import GROUP_APIS, Grammar
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
 from reports.judgement.coordinator_epochs import SERVINGS
 from reports.judgement.parsing import (

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.effects import (
     CommitResponse,
     DeleteResponse,
@@ -32,7 +33,6 @@ from reference_coordinator.classic.events import (
     Request,
     SyncReceived,
 )
-from reference_coordinator.classic.leave_group import FIRST_BATCH_LEAVE_VERSION
 from reference_coordinator.replay.evidence import Observed
 
 Body = Mapping[str, Any]
@@ -105,7 +105,7 @@ def _heartbeat_exchange(asked: Body, told: Body, _: int) -> Exchange:
 
 def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
-    if seen.api_version >= FIRST_BATCH_LEAVE_VERSION:
+    if seen.api_version >= FIRST_BATCH_LEAVE:
         told = seen.request["members"]
         members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in told)
     return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_protocol.coordinator_lines import GROUP_APIS, KIP_848_APIS, Grammar
+from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
+from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Row, Stall, replay
 from reports.judgement import assignments, compare, member_lines, members, timeline

@@ -12,8 +12,9 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from kafka_protocol import request_text
+from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
 from kafka_protocol.body_fields import FORMS, problems
-from kafka_protocol.coordinator_lines import GROUP_APIS, KIP_848_APIS, Grammar
+from kafka_protocol.coordinator_lines import Grammar
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
 """Thread, level, message, logger: what every line of the observation log ends with. log4j encodes

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kafka_protocol.coordinator_lines import GROUP_APIS
+from kafka_protocol.apis import GROUP_APIS
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import Evidence, Observed

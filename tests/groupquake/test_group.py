@@ -24,6 +24,7 @@ from kafka import KafkaAdminClient
 
 from chaos import removal
 from chaos.clusters.process import ProcessCluster
+from kafka_protocol.errors import Error
 from tests.groupquake.conftest import Command, Done
 
 ADMIN = {
@@ -235,7 +236,7 @@ def test_brokers_too_old_for_it(
     answer = removal.remove_members(
         cluster.bootstrap, members.group, ["a"], client_id="old", config=ADMIN
     )
-    assert answer == removal.Removal(removal.UNSUPPORTED_VERSION, ())
+    assert answer == removal.Removal(Error.UNSUPPORTED_VERSION, ())
     with pytest.raises(removal.GroupError, match="UNSUPPORTED_VERSION"):
         removal.static_members(cluster.bootstrap, members.group, ADMIN)
     assert len(members.rebalances()) == before

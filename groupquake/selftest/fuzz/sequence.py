@@ -6,10 +6,10 @@ from random import Random
 
 from groupquake.selftest.fuzz.actions import STRANGERS, TABLE
 from groupquake.selftest.fuzz.player import Player
-from groupquake.selftest.fuzz.process import FIRST_STATIC
 from groupquake.selftest.fuzz.script import Step
 from groupquake.selftest.fuzz.stage import Stage
 from groupquake.selftest.fuzz.target import Target
+from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import EventLog
 
 EARLY, BULKY, OLD_JOINS = 0.2, 0.06, 0.3
@@ -75,7 +75,7 @@ def _player(target: Target, stage: Stage, rng: Random, *, bulky: bool) -> Player
         oldness=rng.choice((0.0, 0.3, 0.9)),
         largest_record=target.largest_record if bulky else 0,
         dynamic_alone=dynamic_alone,
-        first_join=FIRST_STATIC["JOIN_GROUP"] if apart and not dynamic_alone else 0,
+        first_join=FIRST_WITH_INSTANCE_ID["JOIN_GROUP"] if apart and not dynamic_alone else 0,
     )
 
 

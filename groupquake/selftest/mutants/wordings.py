@@ -4,6 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import (
+    FIRST_BATCH_LEAVE,
+    FIRST_JOIN_WITH_PROTOCOL_TYPE,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
 from reference_coordinator.classic.effects import (
     CommitResponse,
     HeartbeatResponse,
@@ -157,11 +163,6 @@ SCALA = Wording(
 """The Scala coordinator of 3.9."""
 
 WORDINGS = {"java": JAVA, "scala": SCALA}
-
-FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
-FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
-FIRST_SYNC_WITH_PROTOCOL = 5
-FIRST_BATCH_LEAVE = 3
 
 
 def body(answer: Response, seen: Observed) -> dict[str, Any]:

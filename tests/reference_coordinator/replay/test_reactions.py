@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import (
@@ -21,7 +22,7 @@ from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, Member, Service, State
-from reference_coordinator.classic.step import FIRST_SYNC_WITH_PROTOCOL, Step, step
+from reference_coordinator.classic.step import Step, step
 from reference_coordinator.replay.evidence import Observed
 from reference_coordinator.replay.reactions import Reactions, Timers
 
