@@ -10,7 +10,7 @@ from reference_coordinator.event_files.reading import read
 from reference_coordinator.replay import replay
 from reports.judgement.promises import broken
 
-DEFECTS = Path(__file__).parents[1] / "recorded" / "defects"
+DEFECTS = Path(__file__).parents[2] / "recorded" / "defects"
 RULES = PROFILES["2.8.1"]
 PROMISED = promised_by(RULES)
 

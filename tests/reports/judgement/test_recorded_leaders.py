@@ -16,7 +16,7 @@ from reports.judgement.growth import noticed
 from reports.judgement.members import Request
 from reports.judgement.recording import Recording
 
-FOLDER = Path(__file__).parents[1] / "recorded" / "leaders"
+FOLDER = Path(__file__).parents[2] / "recorded" / "leaders"
 ADDED = ["orders-4", "orders-5"]
 SKIPS = "skip-assignment-4.3.0"
 MISSES = "leader-misses-partition-4.3.0"
