@@ -124,8 +124,8 @@ TEMPLATES: tuple[Template, ...] = (
     coordinator_line(
         "left",
         "Member MemberMetadata(memberId={member:shortest}, groupInstanceId={*rest:any}) has"
-        " left group {group} through explicit `LeaveGroup`{*client_reason: request|; client reason: "
-        "…}",
+        " left group {group} through explicit `LeaveGroup`"
+        "{*client_reason: request|; client reason: …}",
     ),
     coordinator_line(
         "pending_left",
@@ -207,7 +207,7 @@ TEMPLATES: tuple[Template, ...] = (
     ),
     coordinator_line(
         "elected",
-        "Elected as the group coordinator for partition {*partition:count} in epoch {*count_2:count}",
+        "Elected as the group coordinator for partition {*partition:count} in epoch {*epoch:count}",
     ),
     coordinator_line(
         "resigned",

@@ -133,24 +133,3 @@ class Reason:
     def printed(self, values: Mapping[str, object]) -> str:
         """Return the reason with these values. Raises as `printed` does."""
         return printed(self.text, values)
-
-
-class Matcher:
-    """Finds the template that a message is of: one pattern of all, so that C makes the choice."""
-
-    __slots__ = ("_pattern", "_templates")
-
-    def __init__(self, templates: Sequence[Template]) -> None:
-        """Take templates of which no two match the same message, or the first is to count."""
-        self._templates = {f"t{place}": template for place, template in enumerate(templates)}
-        choices = (f"(?P<{key}>{template.regex})" for key, template in self._templates.items())
-        self._pattern = re.compile("|".join(choices), re.ASCII)
-
-    def match(self, message: str) -> tuple[str, Fields] | None:
-        """Return the name of a message's template, and its fields; None if it is of none."""
-        match = self._pattern.match(message)
-        if match is None or match.lastgroup is None or match.lastindex is None:
-            return None
-        template = self._templates[match.lastgroup]
-        groups = match.groups(default="")[match.lastindex :]
-        return template.name, dict(zip(template.fields, groups, strict=False))
