@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.oracle import replay as oracle_replay
+from groupquake.commands.oracle import replay as oracle_replay
 from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.event_files.event_file import read
 from reference_coordinator.event_files.writing import event_lines

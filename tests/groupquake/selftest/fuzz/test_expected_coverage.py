@@ -2,7 +2,7 @@
 
 import pytest
 
-from groupquake.selftest.fuzz.reach import answers, moves
+from groupquake.selftest.fuzz.expected_coverage import answers, moves
 from loadtest.wire.schemas import GROUP_APIS, known
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.releases import NEWEST, PROFILES
