@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test lint format requirements clean
+.PHONY: set-up demo test lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -27,6 +27,12 @@ lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(BIN)/groupquake  ## the pages as a site: build/docs/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-pages: $(BIN)/groupquake  ## write anew the pages that are made from the code
+	$(BIN)/python docs/generate.py
 
 format: $(BIN)/groupquake
 	$(BIN)/ruff check --fix .

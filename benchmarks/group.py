@@ -14,15 +14,15 @@ from reference_coordinator.classic.effects import (
     Answer,
     Arm,
     Disarm,
-    JoinAnswer,
+    JoinResponse,
     Persist,
-    SyncAnswer,
+    SyncResponse,
 )
 from reference_coordinator.classic.events import Choices, Event, RecordWritten, Timer, TimerFired
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
-from reference_coordinator.replay import Evidence, Observed
+from reference_coordinator.replay import Evidence, ObservedRequest
 from reference_coordinator.replay.wire import event_of
 
 GROUP = "simulated"
@@ -63,8 +63,8 @@ class Simulation:
     cycle: tuple[str, ...] = RESTARTED
     group: Group = field(default_factory=lambda: Group(GROUP))
     events: list[Event] = field(default_factory=list)
-    answered: list[Observed] = field(default_factory=list)
-    asked: dict[str, tuple[Member, Observed]] = field(default_factory=dict)
+    answered: list[ObservedRequest] = field(default_factory=list)
+    asked: dict[str, tuple[Member, ObservedRequest]] = field(default_factory=dict)
     timers: dict[Timer, float] = field(default_factory=dict)
     agenda: list[tuple[float, int, str, Member]] = field(default_factory=list)
     numbers: "count[int]" = field(default_factory=count)
@@ -91,7 +91,7 @@ class Simulation:
         """Send a member's request to the coordinator."""
         number = next(self.numbers)
         member.requests += 1
-        seen = Observed(
+        seen = ObservedRequest(
             id=str(number),
             broker="1",
             api=api,
@@ -147,11 +147,11 @@ class Simulation:
         said = answer.response
         body: dict[str, Any] = {"errorCode": int(said.error)}
         after_ms, api = HEARTBEAT_MS + self.dice.uniform(-JITTER_MS, JITTER_MS), ""
-        if isinstance(said, JoinAnswer):
+        if isinstance(said, JoinResponse):
             member.member_id, member.generation = said.member_id, said.generation
             body |= _joined(said)
             after_ms, api = self.dice.uniform(1, JITTER_MS), "SYNC_GROUP"
-        elif isinstance(said, SyncAnswer):
+        elif isinstance(said, SyncResponse):
             body["assignment"] = said.assignment
             after_ms = self.dice.uniform(1, HEARTBEAT_MS)
         elif seen.api == "OFFSET_COMMIT":
@@ -170,7 +170,7 @@ class Simulation:
         return "HEARTBEAT" if leads and api == "JOIN_GROUP" else api
 
 
-def _joined(said: JoinAnswer) -> dict[str, Any]:
+def _joined(said: JoinResponse) -> dict[str, Any]:
     told = [
         {"memberId": member_id, "groupInstanceId": instance, "metadata": metadata}
         for member_id, instance, metadata in sorted(said.members)

@@ -22,12 +22,7 @@ from typing import Any
 
 from chaos.tail import Tail
 from kafka_protocol import request_text
-
-NONE = 0
-"""Kafka's error code for no error."""
-FENCED_INSTANCE_ID = 82
-"""Another member joined under the same instance id (KIP-345)."""
-_ELSEWHERE = (15, 16)  # COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+from kafka_protocol.errors import NOT_SERVED, Error
 
 _CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
 _REQUEST = "Completed request:"
@@ -113,11 +108,11 @@ class Witness:
 
     def joined_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest JoinGroup without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "JOIN_GROUP", NONE))
+        return self._since(since_ms, self._answered(client, "JOIN_GROUP", Error.NONE))
 
     def synced_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest SyncGroup without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "SYNC_GROUP", NONE))
+        return self._since(since_ms, self._answered(client, "SYNC_GROUP", Error.NONE))
 
     def left_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest LeaveGroup, whatever the answer, if it arrived then or later."""
@@ -128,7 +123,7 @@ class Witness:
 
         When it arrived does not matter, since a JoinGroup may have waited for its answer.
         """
-        fenced = self._answered(client, error_code=FENCED_INSTANCE_ID)
+        fenced = self._answered(client, error_code=Error.FENCED_INSTANCE_ID)
         return fenced if fenced and fenced.completed_ms >= since_ms else None
 
     def leader(self, group: str) -> str | None:
@@ -179,7 +174,7 @@ class Witness:
     def _take_request(self, request: Request) -> None:
         broker, at_ms = request.broker, request.completed_ms
         self._heard[broker] = max(at_ms, self._heard.get(broker, 0))
-        office = (0 if request.error_code in _ELSEWHERE else at_ms, broker)
+        office = (0 if request.error_code in NOT_SERVED else at_ms, broker)
         known = self._coordinators.get(request.group, office)
         self._coordinators[request.group] = max(office, known)
         client = self._clients.setdefault(request.client, _Client(request))
@@ -238,7 +233,7 @@ def _request(broker: int, number: int, text: str) -> Request:
 
 def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
     """Return the generation that a SyncGroup of the leader was taken for."""
-    taken = request.get("assignments") and response["errorCode"] == NONE
+    taken = request.get("assignments") and response["errorCode"] == Error.NONE
     return request["generationId"] if taken else None
 
 
@@ -246,7 +241,7 @@ def _error_code(response: Mapping[str, Any]) -> int | None:
     if "topics" not in response:
         return response.get("errorCode")
     codes = [part["errorCode"] for topic in response["topics"] for part in topic["partitions"]]
-    return next(filter(None, codes), NONE if codes else None)
+    return next(filter(None, codes), Error.NONE if codes else None)
 
 
 def _removed(response: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -10,9 +10,7 @@ import click
 
 from chaos.client_properties import KEYS, read
 from chaos.removal import (
-    NONE,
     TIMEOUT_S,
-    UNKNOWN_MEMBER_ID,
     GroupError,
     Removal,
     error_name,
@@ -21,6 +19,7 @@ from chaos.removal import (
 )
 from groupquake.console import Console
 from groupquake.exits import Exit
+from kafka_protocol.errors import Error
 from scenarios.durations import format_ms, parse_positive_ms
 
 _ADVICE = {
@@ -123,7 +122,7 @@ def remove_members_command(
         click.echo(f"groupquake: group {group_id}: {_words(error.code)}", err=True)
     if as_json:
         Console.result(json.dumps(_as_dict(group_id, removal, dry_run=dry_run), indent=2))
-    elif removal.error == NONE:
+    elif removal.error == Error.NONE:
         Console.result(_as_text(group_id, removal, dry_run=dry_run))
     codes = [removal.error, *(code for _, code in removal.members)]
     return Exit.FAIL if any(codes) else Exit.PASS
@@ -142,17 +141,20 @@ class _Cluster:
         """
         if dry_run:
             present = self._present(group_id)
-            codes = ((one, NONE if one in present else UNKNOWN_MEMBER_ID) for one in instances)
-            return Removal(NONE, tuple(codes) or tuple((one, NONE) for one in present))
+            codes = (
+                (one, Error.NONE if one in present else Error.UNKNOWN_MEMBER_ID)
+                for one in instances
+            )
+            return Removal(Error.NONE, tuple(codes) or tuple((one, Error.NONE) for one in present))
         asked = instances or self._present(group_id)
         if not asked:
-            return Removal(NONE, ())
+            return Removal(Error.NONE, ())
         removal = remove_members(
             self.bootstrap, group_id, asked, config=self.properties, timeout_s=self.timeout_s
         )
-        if removal.error != NONE:
+        if removal.error != Error.NONE:
             raise GroupError(removal.error, error_name(removal.error))
-        if all(code == UNKNOWN_MEMBER_ID for _, code in removal.members):
+        if all(code == Error.UNKNOWN_MEMBER_ID for _, code in removal.members):
             self._present(group_id)  # brokers answer so for a group that does not exist, too
         return removal
 
@@ -168,7 +170,7 @@ def _words(code: int) -> str:
 def _as_text(group_id: str, removal: Removal, *, dry_run: bool) -> str:
     done = "would be removed" if dry_run else "removed"
     lines = [f"{one}: {_words(code) if code else done}" for one, code in removal.members]
-    removed = sum(code == NONE for _, code in removal.members)
+    removed = sum(code == Error.NONE for _, code in removal.members)
     total = f"{removed} of {len(removal.members)} {done}" if lines else "it has no static members"
     return "\n".join([*lines, f"group {group_id}: {total}"])
 

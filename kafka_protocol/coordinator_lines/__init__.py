@@ -1,7 +1,7 @@
 """The lines a group coordinator writes, as tables of data.
 
-In: the release and coordinator that wrote a log. Out: its grammar, and the lists of requests that
-matter. It may know Kafka's wording, and nothing of how lines are read.
+In: the release and coordinator that wrote a log. Out: its grammar.
+It may know Kafka's wording, and nothing of how lines are read.
 """
 
 from kafka_protocol.coordinator_lines.grammar import Grammar, Template
@@ -9,11 +9,6 @@ from kafka_protocol.coordinator_lines.java import JAVA
 from kafka_protocol.coordinator_lines.scala import SCALA
 from kafka_protocol.coordinator_lines.scala_2_4 import SCALA_2_4, SCALA_2_5, SCALA_2_7
 from kafka_protocol.coordinator_lines.scala_2_8 import SCALA_2
-
-GROUP_APIS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
-"""The requests that go through the oracle."""
-KIP_848_APIS = ("CONSUMER_GROUP_HEARTBEAT",)
-"""Requests of the other protocol: a group that sends one is beyond the oracle."""
 
 GRAMMARS = {grammar.coordinator: grammar for grammar in (JAVA, SCALA)}
 """The grammars by coordinator, as `environment.json` names it."""
@@ -35,4 +30,4 @@ def grammar_of(version: str, coordinator: str) -> Grammar:
     return next(of, SCALA)
 
 
-__all__ = ["GRAMMARS", "GROUP_APIS", "KIP_848_APIS", "Grammar", "Template", "grammar_of"]
+__all__ = ["GRAMMARS", "Grammar", "Template", "grammar_of"]

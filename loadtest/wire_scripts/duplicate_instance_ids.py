@@ -6,14 +6,13 @@ costs the group depends on its state. A holder keeps it inside a rebalance meanw
 
 import asyncio
 
+from kafka_protocol.errors import Error
 from loadtest.wire import Connection, Holder, WireMember, negotiate
 from loadtest.wire.member import Told
 from loadtest.wire_scripts.group import Group, form
 from loadtest.wire_scripts.members import (
     BEAT_S,
-    FENCED_INSTANCE_ID,
     HOST,
-    NONE,
     Member,
     beat,
     begin,
@@ -31,7 +30,7 @@ async def while_empty(group: Group) -> None:
     group.session_ms = SESSION_MS
     old, new = group.static("a"), group.static("a")
     await form(old)
-    await group.static("operator").remove({("", "a"): NONE})
+    await group.static("operator").remove({("", "a"): Error.NONE})
     await form(new)
     await lost(old)
     await beat(1, new)
@@ -44,7 +43,7 @@ async def while_preparing(group: Group) -> None:
     holder = await held_by(group, old)
     await asyncio.to_thread(holder.hold_joining)
     await hear(old)
-    fenced = await begin(old.join(FENCED_INSTANCE_ID))
+    fenced = await begin(old.join(Error.FENCED_INSTANCE_ID))
     joins = await begin(new.join())
     await fenced
     await asyncio.to_thread(holder.release)
@@ -63,7 +62,7 @@ async def while_completing(group: Group) -> None:
     await hear(old)
     await old.join()
     await holds
-    fenced = await begin(old.sync(FENCED_INSTANCE_ID))
+    fenced = await begin(old.sync(Error.FENCED_INSTANCE_ID))
     joins = await begin(new.join())
     await fenced
     await asyncio.to_thread(holder.release)
@@ -103,7 +102,7 @@ async def held_by(group: Group, follower: Member) -> Holder:
     await asyncio.to_thread(member.take_part)
     joins = await begin(follower.join())
     for _ in range(100):
-        if await asyncio.to_thread(member.heartbeat) != NONE:
+        if await asyncio.to_thread(member.heartbeat) != Error.NONE:
             break
         await asyncio.sleep(BEAT_S / 5)
     await asyncio.to_thread(member.take_part)
@@ -119,9 +118,9 @@ def alike(_: str, told: Told) -> dict[str, str]:
 
 async def lost(old: Member) -> None:
     """Let the older process find that it is fenced, whatever it asks for."""
-    await old.heartbeat(FENCED_INSTANCE_ID)
-    await old.join(FENCED_INSTANCE_ID)
-    await old.leave(FENCED_INSTANCE_ID)
+    await old.heartbeat(Error.FENCED_INSTANCE_ID)
+    await old.join(Error.FENCED_INSTANCE_ID)
+    await old.leave(Error.FENCED_INSTANCE_ID)
 
 
 DUPLICATES = (while_empty, while_preparing, while_completing, while_stable)

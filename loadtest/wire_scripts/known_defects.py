@@ -6,15 +6,11 @@ Each restarts a static member (KIP-345) in a way that some release has not thoug
 import asyncio
 import time
 
+from kafka_protocol.errors import Error
 from loadtest.wire import WireError
 from loadtest.wire_scripts.group import Group, follow_into, form, led
 from loadtest.wire_scripts.members import (
     BEAT_S,
-    FENCED_INSTANCE_ID,
-    ILLEGAL_GENERATION,
-    NONE,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
     Member,
     Unexpected,
     beat,
@@ -24,7 +20,7 @@ from loadtest.wire_scripts.members import (
     subscription,
 )
 
-LIVING = (NONE, REBALANCE_IN_PROGRESS)
+LIVING = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 """What a heartbeat may be answered."""
 PATIENCE_S = 60
 """How long a story waits for its coordinator to be killed, and for it to be back."""
@@ -42,7 +38,7 @@ async def stale_sync(group: Group) -> None:
     await back.join()
     await back.sync()
     for _ in range(round(1.5 * group.rebalance_ms / 1000 / BEAT_S)):
-        if REBALANCE_IN_PROGRESS in [await one.heartbeat(*LIVING) for one in (leader, back)]:
+        if Error.REBALANCE_IN_PROGRESS in [await one.heartbeat(*LIVING) for one in (leader, back)]:
             await rejoin(leader, back)
         await asyncio.sleep(BEAT_S)
 
@@ -58,7 +54,7 @@ async def resubscribed(group: Group) -> None:
     b.metadata = subscription(topics=("orders", "payments"))
     back = await begin(b.join(), 1)
     for _ in range(4):
-        if await a.heartbeat(*LIVING) == REBALANCE_IN_PROGRESS:
+        if await a.heartbeat(*LIVING) == Error.REBALANCE_IN_PROGRESS:
             await a.join()
         await asyncio.sleep(BEAT_S)
     await back
@@ -78,10 +74,10 @@ async def retimed(group: Group) -> None:
     await b.sync()
     await b.heartbeat()
     for _ in range(round(4 / BEAT_S)):
-        if await a.heartbeat(*LIVING) == REBALANCE_IN_PROGRESS:
+        if await a.heartbeat(*LIVING) == Error.REBALANCE_IN_PROGRESS:
             await rejoin(a)
         await asyncio.sleep(BEAT_S)
-    await b.heartbeat(NONE, UNKNOWN_MEMBER_ID)
+    await b.heartbeat(Error.NONE, Error.UNKNOWN_MEMBER_ID)
 
 
 async def missed(group: Group) -> None:
@@ -95,7 +91,7 @@ async def missed(group: Group) -> None:
     await a.join()
     await a.sync()
     for _ in range(round(1.5 * group.rebalance_ms / 1000 / BEAT_S)):
-        if await a.heartbeat(*LIVING) == REBALANCE_IN_PROGRESS:
+        if await a.heartbeat(*LIVING) == Error.REBALANCE_IN_PROGRESS:
             await rejoin(a)
         await asyncio.sleep(BEAT_S)
 
@@ -114,7 +110,10 @@ async def unstored(group: Group) -> None:
     await until_back(group)
     for member in (a, b, c):
         member.wire.cut()
-    if await b.heartbeat(NONE, ILLEGAL_GENERATION, FENCED_INSTANCE_ID) == FENCED_INSTANCE_ID:
+    if (
+        await b.heartbeat(Error.NONE, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
+        == Error.FENCED_INSTANCE_ID
+    ):
         b = group.static(b.name)  # that process ends, and another is started
     await asyncio.gather(*[await begin(member.join()) for member in (a, b, c)])
     await share_out(a, b, c)
@@ -130,8 +129,8 @@ async def locked_out(group: Group) -> None:
     for member in (a, b):
         member.wire.cut()
     await until_back(group)
-    told = [await member.heartbeat(NONE, UNKNOWN_MEMBER_ID) for member in (a, b)]
-    if UNKNOWN_MEMBER_ID in told:
+    told = [await member.heartbeat(Error.NONE, Error.UNKNOWN_MEMBER_ID) for member in (a, b)]
+    if Error.UNKNOWN_MEMBER_ID in told:
         a, b = group.static("a"), group.static("b")
         await form(a, b)
     await beat(1, a, b)

@@ -10,10 +10,9 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafka_protocol.errors import Error
 from loadtest.wire_scripts.members import (
     BEAT_S,
-    NONE,
-    REBALANCE_IN_PROGRESS,
     Member,
     Unexpected,
     Wire,
@@ -71,7 +70,7 @@ class Client(Member):
         while not over.is_set():
             if self.leads and await self.look() != self.partitions:
                 await self.rejoin(CHANGED)
-            elif await self.heartbeat(NONE, REBALANCE_IN_PROGRESS) != NONE:
+            elif await self.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS) != Error.NONE:
                 await self.rejoin(FOLLOWING)
             await asyncio.sleep(BEAT_S)
 

@@ -6,18 +6,9 @@ Where a broker answers otherwise than a story says, it shows nothing.
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from kafka_protocol.errors import Error
 from loadtest.wire_scripts.group import Group, follow_into, form
 from loadtest.wire_scripts.members import (
-    FENCED_INSTANCE_ID,
-    GROUP_ID_NOT_FOUND,
-    GROUP_MAX_SIZE_REACHED,
-    ILLEGAL_GENERATION,
-    INVALID_SESSION_TIMEOUT,
-    MEMBER_ID_REQUIRED,
-    NONE,
-    NOT_COORDINATOR,
-    REBALANCE_IN_PROGRESS,
-    UNKNOWN_MEMBER_ID,
     Member,
     Unexpected,
     beat,
@@ -41,13 +32,13 @@ async def fencing(group: Group) -> None:
     await beat(1, a, b)
     await twin.join()
     share = await twin.sync()
-    await b.heartbeat(FENCED_INSTANCE_ID)
-    await b.commit(FENCED_INSTANCE_ID)
-    await b.sync(FENCED_INSTANCE_ID)
-    await b.join(FENCED_INSTANCE_ID)
-    await b.leave(FENCED_INSTANCE_ID)
+    await b.heartbeat(Error.FENCED_INSTANCE_ID)
+    await b.commit(Error.FENCED_INSTANCE_ID)
+    await b.sync(Error.FENCED_INSTANCE_ID)
+    await b.join(Error.FENCED_INSTANCE_ID)
+    await b.leave(Error.FENCED_INSTANCE_ID)
     b.instance = None
-    await b.heartbeat(UNKNOWN_MEMBER_ID)
+    await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
     await beat(1, a, twin)
     leads, old = group.static("a"), group.static("a", join_version=5)
     await leads.join()
@@ -67,16 +58,16 @@ async def returning(group: Group) -> None:
     await beat(0.5, a, b, c)
     waits = await begin(a.join())
     await hear(c)
-    await c.sync(REBALANCE_IN_PROGRESS)
+    await c.sync(Error.REBALANCE_IN_PROGRESS)
     await c.commit()
-    fenced = await begin(b.join(FENCED_INSTANCE_ID))
+    fenced = await begin(b.join(Error.FENCED_INSTANCE_ID))
     b2, c2 = group.static("b"), group.static("c")
     joins = [waits, await begin(b2.join())]
     await fenced
     await asyncio.gather(*joins, await begin(c2.join()))
-    fenced = await begin(b2.sync(FENCED_INSTANCE_ID))
+    fenced = await begin(b2.sync(Error.FENCED_INSTANCE_ID))
     await c2.heartbeat()
-    await c2.commit(REBALANCE_IN_PROGRESS)
+    await c2.commit(Error.REBALANCE_IN_PROGRESS)
     b3 = group.static("b")
     joins = [await begin(b3.join())]
     await fenced
@@ -93,15 +84,19 @@ async def removal(group: Group) -> None:
     d.wire.cut()
     await beat(1, a, b)
     operator = group.static("operator")
-    await operator.remove({("", "c"): NONE, ("", "d"): NONE, ("", "ghost"): UNKNOWN_MEMBER_ID})
+    await operator.remove(
+        {("", "c"): Error.NONE, ("", "d"): Error.NONE, ("", "ghost"): Error.UNKNOWN_MEMBER_ID}
+    )
     await follow(a, b)
-    await operator.remove({("", "ghost"): UNKNOWN_MEMBER_ID, ("", "c"): UNKNOWN_MEMBER_ID})
-    await operator.remove({(a.member_id, "b"): FENCED_INSTANCE_ID})
+    await operator.remove(
+        {("", "ghost"): Error.UNKNOWN_MEMBER_ID, ("", "c"): Error.UNKNOWN_MEMBER_ID}
+    )
+    await operator.remove({(a.member_id, "b"): Error.FENCED_INSTANCE_ID})
     await beat(1, a, b)
-    await operator.remove({("", "b"): NONE})
-    await b.heartbeat(UNKNOWN_MEMBER_ID)
-    await b.commit(UNKNOWN_MEMBER_ID)
-    await b.sync(UNKNOWN_MEMBER_ID)
+    await operator.remove({("", "b"): Error.NONE})
+    await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
+    await b.commit(Error.UNKNOWN_MEMBER_ID)
+    await b.sync(Error.UNKNOWN_MEMBER_ID)
     await follow(a)
     await beat(0.5, a)
     back = group.static("c")
@@ -121,12 +116,12 @@ async def sessions(group: Group) -> None:
         await beat(0.5, a)
     b.wire.cut()
     await outlive(a)
-    await b.commit(UNKNOWN_MEMBER_ID)
-    await b.heartbeat(UNKNOWN_MEMBER_ID)
-    await b.join(UNKNOWN_MEMBER_ID)
-    await a.commit(ILLEGAL_GENERATION, generation=1)
-    await a.heartbeat(ILLEGAL_GENERATION, generation=1)
-    await a.sync(ILLEGAL_GENERATION, generation=1)
+    await b.commit(Error.UNKNOWN_MEMBER_ID)
+    await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
+    await b.join(Error.UNKNOWN_MEMBER_ID)
+    await a.commit(Error.ILLEGAL_GENERATION, generation=1)
+    await a.heartbeat(Error.ILLEGAL_GENERATION, generation=1)
+    await a.sync(Error.ILLEGAL_GENERATION, generation=1)
     b = group.static("b")
     await follow_into([await begin(b.join())], a)
     await asyncio.sleep(1.2)
@@ -144,7 +139,7 @@ async def sessions(group: Group) -> None:
     await asyncio.sleep(1.2)
     await b.sync()  # in Stable the two coordinators take it differently
     await asyncio.sleep(1.2)
-    await b.heartbeat(NONE, UNKNOWN_MEMBER_ID)
+    await b.heartbeat(Error.NONE, Error.UNKNOWN_MEMBER_ID)
 
 
 async def absent(group: Group) -> None:
@@ -156,8 +151,8 @@ async def absent(group: Group) -> None:
     new = group.dynamic("new")
     await follow_into([await begin(new.join(), 0.2)], a)
     await share_out(a, new)
-    await c.heartbeat(UNKNOWN_MEMBER_ID)
-    await b.heartbeat(ILLEGAL_GENERATION)
+    await c.heartbeat(Error.UNKNOWN_MEMBER_ID)
+    await b.heartbeat(Error.ILLEGAL_GENERATION)
     await beat(1.5, a, new)
     await outlive(a, new)
     b = group.static("b")
@@ -194,16 +189,16 @@ async def pending(group: Group) -> None:
     """Members that were given an id and do not come back with it: they are waited for, not long."""
     a = group.dynamic("a")
     lost, gone = group.dynamic("lost", session_ms=2_000), group.dynamic("gone")
-    await a.commit(GROUP_ID_NOT_FOUND, ILLEGAL_GENERATION, generation=1, version=9)
+    await a.commit(Error.GROUP_ID_NOT_FOUND, Error.ILLEGAL_GENERATION, generation=1, version=9)
     await form(a)
-    await lost.join(MEMBER_ID_REQUIRED)
-    await lost.heartbeat(UNKNOWN_MEMBER_ID)
-    await lost.commit(UNKNOWN_MEMBER_ID)
+    await lost.join(Error.MEMBER_ID_REQUIRED)
+    await lost.heartbeat(Error.UNKNOWN_MEMBER_ID)
+    await lost.commit(Error.UNKNOWN_MEMBER_ID)
     await rejoin(a)
     await beat(2, a)
-    await gone.join(MEMBER_ID_REQUIRED)
+    await gone.join(Error.MEMBER_ID_REQUIRED)
     await gone.leave()
-    if await a.heartbeat(NONE, REBALANCE_IN_PROGRESS):
+    if await a.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS):
         await rejoin(a)
     await beat(0.5, a)
     await a.leave()
@@ -215,12 +210,12 @@ async def full(group: Group) -> None:
     joins = [await begin(member.join(), 0.1) for member in members]
     await asyncio.sleep(0.2)
     extra, again, dynamic = group.static("extra"), group.static("a"), group.dynamic("dynamic")
-    await extra.join(GROUP_MAX_SIZE_REACHED)
+    await extra.join(Error.GROUP_MAX_SIZE_REACHED)
     await asyncio.gather(*joins)
     await share_out(*members)
-    await extra.join(GROUP_MAX_SIZE_REACHED)
-    await dynamic.join(GROUP_MAX_SIZE_REACHED)
-    await again.join(GROUP_MAX_SIZE_REACHED)
+    await extra.join(Error.GROUP_MAX_SIZE_REACHED)
+    await dynamic.join(Error.GROUP_MAX_SIZE_REACHED)
+    await again.join(Error.GROUP_MAX_SIZE_REACHED)
     *rest, last = members
     await beat(0.5, *rest)
     await last.leave()
@@ -255,13 +250,13 @@ async def silent(group: Group) -> None:
     await a.sync()
     await beat(1, a, b)
     await outlive(a)
-    await b.heartbeat(UNKNOWN_MEMBER_ID)
+    await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
     b = group.dynamic("b")
     await follow_into([await begin(b.join())], a)
-    refused = await begin(b.sync(REBALANCE_IN_PROGRESS))
+    refused = await begin(b.sync(Error.REBALANCE_IN_PROGRESS))
     await beat(1, a)
     await refused
-    await a.heartbeat(UNKNOWN_MEMBER_ID)
+    await a.heartbeat(Error.UNKNOWN_MEMBER_ID)
     await rejoin(b)
     await beat(0.5, b)
 
@@ -299,8 +294,8 @@ async def elsewhere(group: Group) -> None:
     lost.member_id, lost.generation = b.member_id, b.generation
     lost.wire.port = next(p for id_, p in group.ports.items() if id_ != group.coordinator)
     for _ in range(3):
-        await lost.heartbeat(NOT_COORDINATOR)
-        await lost.commit(NOT_COORDINATOR)
+        await lost.heartbeat(Error.NOT_COORDINATOR)
+        await lost.commit(Error.NOT_COORDINATOR)
         await beat(0.5, a, b)
 
 
@@ -322,12 +317,12 @@ async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
     elsewhere = group.static("b")
     elsewhere.member_id, elsewhere.generation = b.member_id, b.generation
     elsewhere.wire.port = next(p for id_, p in group.ports.items() if id_ != group.coordinator)
-    await elsewhere.heartbeat(NOT_COORDINATOR)
-    await elsewhere.commit(NOT_COORDINATOR)
-    await elsewhere.sync(NOT_COORDINATOR)
-    await elsewhere.join(NOT_COORDINATOR)
+    await elsewhere.heartbeat(Error.NOT_COORDINATOR)
+    await elsewhere.commit(Error.NOT_COORDINATOR)
+    await elsewhere.sync(Error.NOT_COORDINATOR)
+    await elsewhere.join(Error.NOT_COORDINATOR)
     elsewhere.session_ms = 1
-    await elsewhere.join(INVALID_SESSION_TIMEOUT, NOT_COORDINATOR)
+    await elsewhere.join(Error.INVALID_SESSION_TIMEOUT, Error.NOT_COORDINATOR)
     await kill()
     for member in (a, b, d):
         member.wire.cut()

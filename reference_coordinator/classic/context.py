@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_UNANSWERED_FAILURE
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.checks import validate_member
 from reference_coordinator.classic.effects import (
@@ -16,7 +17,7 @@ from reference_coordinator.classic.effects import (
     Bound,
     Disarm,
     Effect,
-    JoinAnswer,
+    JoinResponse,
     Persist,
     Reason,
     Response,
@@ -34,12 +35,14 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord, StoredMembers
 from reference_coordinator.classic.state import Group, Member, State
 
-FIRST_UNTOLD: Mapping[type, int] = {JoinReceived: 6, SyncReceived: 4}
-"""From these versions on a failure was not told of (`failures_are_told_in_every_version`)."""
+FIRST_UNANSWERED = {
+    JoinReceived: FIRST_UNANSWERED_FAILURE["JOIN_GROUP"],
+    SyncReceived: FIRST_UNANSWERED_FAILURE["SYNC_GROUP"],
+}
 
 
 @dataclass(slots=True)
-class Turn:
+class Context:
     """The scratch pad of one step."""
 
     group: Group
@@ -62,11 +65,11 @@ class Turn:
 
     def fail(self, event: JoinReceived | SyncReceived, response: Response) -> None:
         """Answer a request that Kafka fails over, where it has an answer for that."""
-        newest = FIRST_UNTOLD[type(event)]
+        newest = FIRST_UNANSWERED[type(event)]
         if self.profile.failures_are_told_in_every_version or event.api_version < newest:
             self.answer(event.request, response)
 
-    def answer_join(self, member: Member, response: JoinAnswer) -> None:
+    def answer_join(self, member: Member, response: JoinResponse) -> None:
         """Answer the JoinGroup a member waits in, if it waits in one."""
         if member.join is not None:
             self.answer(member.join, response)
@@ -143,6 +146,6 @@ class Turn:
         return next(iter(allowed))
 
 
-def refuse(member_id: str, error: Error) -> JoinAnswer:
+def refuse(member_id: str, error: Error) -> JoinResponse:
     """Build the answer to a join that goes no further."""
-    return JoinAnswer(error, member_id)
+    return JoinResponse(error, member_id)

@@ -25,7 +25,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)  # without slots, for `changed`
-class JoinAnswer:
+class JoinResponse:
     """JoinGroup's response. `members` are (member id, instance id, metadata), in no order."""
 
     error: int
@@ -39,7 +39,7 @@ class JoinAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncAnswer:
+class SyncResponse:
     """SyncGroup's response."""
 
     error: int
@@ -49,14 +49,14 @@ class SyncAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatAnswer:
+class HeartbeatResponse:
     """Heartbeat's response."""
 
     error: int
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveAnswer:
+class LeaveResponse:
     """LeaveGroup's response; `members` are (member id, instance id, error), in request order.
 
     Versions 0 to 2 know no members: their one member's error stands at the top.
@@ -67,7 +67,7 @@ class LeaveAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitAnswer:
+class CommitResponse:
     """OffsetCommit's response: one error for all partitions that were asked for."""
 
     error: int
@@ -87,7 +87,7 @@ class DescribedMember:
 
 
 @dataclass(frozen=True)  # without slots, for `changed`
-class DescribeAnswer:
+class DescribeResponse:
     """DescribeGroups' response about the group; `members` in no order."""
 
     error: int
@@ -98,20 +98,20 @@ class DescribeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteAnswer:
+class DeleteResponse:
     """DeleteGroups' response about the group."""
 
     error: int
 
 
 Response = (
-    JoinAnswer
-    | SyncAnswer
-    | HeartbeatAnswer
-    | LeaveAnswer
-    | CommitAnswer
-    | DescribeAnswer
-    | DeleteAnswer
+    JoinResponse
+    | SyncResponse
+    | HeartbeatResponse
+    | LeaveResponse
+    | CommitResponse
+    | DescribeResponse
+    | DeleteResponse
 )
 
 

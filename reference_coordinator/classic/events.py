@@ -167,16 +167,16 @@ class LoadStarted:
 class Loaded:
     """The broker finished loading; `record` is the group as last stored, None if it never was.
 
-    `closed` says that the broker, which has just started, takes no requests yet.
+    `requests_disabled` says that the broker, which has just started, takes no requests yet.
     """
 
     at_ms: float
     record: GroupRecord | None
-    closed: bool = False
+    requests_disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class RequestsEnabled:
     """The broker, which loaded the group as it started, takes requests from now on."""
 
     at_ms: float
@@ -205,4 +205,13 @@ Request = (
     | DescribeReceived
     | DeleteReceived
 )
-Event = Request | TimerFired | RecordWritten | LoadStarted | Loaded | Opened | Unloaded | Expired
+Event = (
+    Request
+    | TimerFired
+    | RecordWritten
+    | LoadStarted
+    | Loaded
+    | RequestsEnabled
+    | Unloaded
+    | Expired
+)

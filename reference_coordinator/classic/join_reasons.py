@@ -6,11 +6,9 @@ other text, and none, means that the reason is unknown.
 
 from enum import StrEnum, auto
 
-from reference_coordinator.classic.context import Turn
+from kafka_protocol.versions import FIRST_JOIN_WITH_REASON
+from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.events import JoinReceived
-
-FIRST_VERSION_WITH_REASON = 8
-"""From this JoinGroup version on members may give a reason (KIP-800)."""
 
 
 class JoinReason(StrEnum):
@@ -24,18 +22,18 @@ class JoinReason(StrEnum):
 
 def join_reason(event: JoinReceived) -> JoinReason:
     """Read the reason out of a JoinGroup."""
-    given = event.reason if event.api_version >= FIRST_VERSION_WITH_REASON else None
+    given = event.reason if event.api_version >= FIRST_JOIN_WITH_REASON else None
     return JoinReason.__members__.get(given or "", JoinReason.UNKNOWN)
 
 
 def wants_rebalance(
-    turn: Turn, event: JoinReceived, *, leads: bool, otherwise: bool = False
+    context: Context, event: JoinReceived, *, leads: bool, otherwise: bool = False
 ) -> bool:
     """Tell whether a member that comes back unchanged to a Stable group makes it rebalance.
 
     `otherwise` is what holds for a member that gives no reason, or is not heard.
     """
-    if not turn.profile.join_reason_counts or event.group_instance_id is None:
+    if not context.profile.join_reason_counts or event.group_instance_id is None:
         return otherwise
     match join_reason(event):
         case JoinReason.RESTART:

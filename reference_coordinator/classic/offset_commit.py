@@ -1,9 +1,10 @@
 """OffsetCommit and TxnOffsetCommit, as far as the group has a say in them."""
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS
 from reference_coordinator.classic.checks import unavailable
-from reference_coordinator.classic.context import Turn
-from reference_coordinator.classic.effects import CommitAnswer
+from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.effects import CommitResponse
 from reference_coordinator.classic.events import CommitReceived
 from reference_coordinator.classic.state import (
     COMPLETING_REBALANCE,
@@ -13,36 +14,33 @@ from reference_coordinator.classic.state import (
     STABLE,
 )
 
-FIRST_VERSION_WITH_GROUP_ERRORS = 9
-"""From this OffsetCommit version on an unknown group has an error of its own (KIP-848)."""
 
-
-def commit(turn: Turn, event: CommitReceived) -> None:
+def commit(context: Context, event: CommitReceived) -> None:
     """Handle OffsetCommit; an accepted one restarts the session in Stable and PreparingRebalance.
 
     Without generation and ids it is accepted only while the group is empty (simple consumers). In a
     transaction, ids and generation count if they are given, and the group's state does not.
     """
-    error = not_for_this_group(turn, event)
+    error = not_for_this_group(context, event)
     if error is NO_ERROR:
-        if not turn.group.exists:
-            turn.change(exists=True, created_ms=turn.at_ms)
-        piecemeal = event.transactional and not turn.profile.transaction_is_checked_as_a_whole
-        error = piecemeal_error(turn, event) if piecemeal else commit_error(turn, event)
-    group = turn.group
+        if not context.group.exists:
+            context.change(exists=True, created_ms=context.at_ms)
+        piecemeal = event.transactional and not context.profile.transaction_is_checked_as_a_whole
+        error = piecemeal_error(context, event) if piecemeal else commit_error(context, event)
+    group = context.group
     if (
         error is NO_ERROR
         and not event.transactional
         and event.member_id in group.members
         and group.state in (STABLE, PREPARING_REBALANCE)
     ):
-        turn.keep_alive(group.members[event.member_id])
-    turn.answer(event.request, CommitAnswer(error))
+        context.keep_alive(group.members[event.member_id])
+    context.answer(event.request, CommitResponse(error))
 
 
-def not_for_this_group(turn: Turn, event: CommitReceived) -> Error:
+def not_for_this_group(context: Context, event: CommitReceived) -> Error:
     """Make the checks that come before the group is looked at, in Kafka's order."""
-    group, profile = turn.group, turn.profile
+    group, profile = context.group, context.profile
     if event.transactional and not group.group_id:
         return Error.INVALID_GROUP_ID
     if (error := unavailable(group)) is not None:
@@ -51,22 +49,22 @@ def not_for_this_group(turn: Turn, event: CommitReceived) -> Error:
         return NO_ERROR
     if event.transactional:
         return NO_ERROR if profile.transaction_creates_group else Error.ILLEGAL_GENERATION
-    newer = event.api_version >= FIRST_VERSION_WITH_GROUP_ERRORS
+    newer = event.api_version >= FIRST_COMMIT_WITH_GROUP_ERRORS
     return profile.commit_to_unknown_group_v9 if newer else Error.ILLEGAL_GENERATION
 
 
-def commit_error(turn: Turn, event: CommitReceived) -> Error:
+def commit_error(context: Context, event: CommitReceived) -> Error:
     """Make the checks of the group and its members, in Kafka's order."""
-    group = turn.group
+    group = context.group
     if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     nameless = event.generation < 0 and not event.member_id and event.group_instance_id is None
     if event.generation < 0 and group.state is EMPTY:
-        if nameless or turn.profile.empty_group_takes_any_commit:
+        if nameless or context.profile.empty_group_takes_any_commit:
             return NO_ERROR
     elif nameless:
         return NO_ERROR if event.transactional else Error.UNKNOWN_MEMBER_ID
-    error = turn.validate(event.member_id, event.group_instance_id)
+    error = context.validate(event.member_id, event.group_instance_id)
     if error is not NO_ERROR:
         return error
     if event.generation != group.generation:
@@ -76,9 +74,9 @@ def commit_error(turn: Turn, event: CommitReceived) -> Error:
     return NO_ERROR
 
 
-def piecemeal_error(turn: Turn, event: CommitReceived) -> Error:
+def piecemeal_error(context: Context, event: CommitReceived) -> Error:
     """Check of a transaction's commit each thing that it names, on its own."""
-    group = turn.group
+    group = context.group
     if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
     owner = group.static_ids.get(event.group_instance_id or "", event.member_id)

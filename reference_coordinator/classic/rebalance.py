@@ -6,8 +6,8 @@ Source: Kafka's classic protocol as its coordinators have it; where they differ 
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.changed import changed
-from reference_coordinator.classic.context import Turn
-from reference_coordinator.classic.effects import Bound, JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.effects import Bound, JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.membership import remove_member
 from reference_coordinator.classic.state import Group, Member, State
@@ -15,109 +15,111 @@ from reference_coordinator.classic.state import Group, Member, State
 CAN_REBALANCE = frozenset({State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE})
 
 
-def rebalance_or_complete(turn: Turn, reason: Reason, member_id: str = "") -> None:
+def rebalance_or_complete(context: Context, reason: Reason, member_id: str = "") -> None:
     """Start a rebalance; where one is under way already, see whether this ends its join phase."""
-    if turn.group.state in CAN_REBALANCE:
-        prepare(turn, reason, member_id)
+    if context.group.state in CAN_REBALANCE:
+        prepare(context, reason, member_id)
     else:
-        complete_if_all_joined(turn)
+        complete_if_all_joined(context)
 
 
-def prepare(turn: Turn, reason: Reason, member_id: str = "") -> None:
+def prepare(context: Context, reason: Reason, member_id: str = "") -> None:
     """Enter PreparingRebalance. Members that wait in SyncGroup are told to join again."""
-    if turn.group.state is State.COMPLETING_REBALANCE:
-        turn.change(members=turn.group.members.each(lambda member: changed(member, assignment="")))
-        answer_syncs(turn, Error.REBALANCE_IN_PROGRESS)
-    turn.change(pending_syncs=frozenset())
-    turn.disarm(TimerKind.SYNC)
-    initial = turn.group.state is State.EMPTY
+    if context.group.state is State.COMPLETING_REBALANCE:
+        context.change(
+            members=context.group.members.each(lambda member: changed(member, assignment=""))
+        )
+        answer_syncs(context, Error.REBALANCE_IN_PROGRESS)
+    context.change(pending_syncs=frozenset())
+    context.disarm(TimerKind.SYNC)
+    initial = context.group.state is State.EMPTY
     if initial:
-        delay = turn.profile.settings.initial_rebalance_delay_ms
-        turn.change(initial_delay_left_ms=max(turn.group.rebalance_timeout_ms - delay, 0))
-        turn.arm(TimerKind.JOIN, delay)
-    turn.transition(State.PREPARING_REBALANCE, reason, member_id)
+        delay = context.profile.settings.initial_rebalance_delay_ms
+        context.change(initial_delay_left_ms=max(context.group.rebalance_timeout_ms - delay, 0))
+        context.arm(TimerKind.JOIN, delay)
+    context.transition(State.PREPARING_REBALANCE, reason, member_id)
     if initial:
         return
-    if turn.group.all_joined:
-        complete_join_phase(turn)
+    if context.group.all_joined:
+        complete_join_phase(context)
     else:
-        turn.arm(TimerKind.JOIN, turn.group.rebalance_timeout_ms)
+        context.arm(TimerKind.JOIN, context.group.rebalance_timeout_ms)
 
 
-def complete_if_all_joined(turn: Turn) -> None:
+def complete_if_all_joined(context: Context) -> None:
     """End the join phase if nobody is missing; the initial delay always runs out."""
-    group = turn.group
+    group = context.group
     if (
         group.state is State.PREPARING_REBALANCE
         and group.previous_state is not State.EMPTY
         and group.all_joined
     ):
-        complete_join_phase(turn)
+        complete_join_phase(context)
 
 
-def initial_delay_over(turn: Turn) -> None:
+def initial_delay_over(context: Context) -> None:
     """Extend the initial delay while members keep coming, up to the rebalance timeout."""
-    left = turn.group.initial_delay_left_ms
-    if turn.group.extends_delay:
-        delay = min(turn.profile.settings.initial_rebalance_delay_ms, left)
-        turn.change(new_member_added=False, initial_delay_left_ms=max(left - delay, 0))
-        turn.arm(TimerKind.JOIN, delay)
+    left = context.group.initial_delay_left_ms
+    if context.group.extends_delay:
+        delay = min(context.profile.settings.initial_rebalance_delay_ms, left)
+        context.change(new_member_added=False, initial_delay_left_ms=max(left - delay, 0))
+        context.arm(TimerKind.JOIN, delay)
     else:
-        complete_join_phase(turn)
+        complete_join_phase(context)
 
 
-def complete_join_phase(turn: Turn) -> None:
+def complete_join_phase(context: Context) -> None:
     """End the join phase: absent dynamic members go, absent static ones stay (KIP-345)."""
-    turn.disarm(TimerKind.JOIN)
-    for member in tuple(turn.group.members.values()):
+    context.disarm(TimerKind.JOIN)
+    for member in tuple(context.group.members.values()):
         if member.join is None and not member.is_static:
-            remove_member(turn, member.member_id)
-            turn.disarm(TimerKind.SESSION, member.member_id)
-    if not turn.group.members:
-        become_empty(turn)
-    elif turn.group.awaiting == 0:
+            remove_member(context, member.member_id)
+            context.disarm(TimerKind.SESSION, member.member_id)
+    if not context.group.members:
+        become_empty(context)
+    elif context.group.awaiting == 0:
         # Nobody is there to lead: wait for another rebalance timeout (or for sessions to end).
-        turn.arm(TimerKind.JOIN, turn.group.rebalance_timeout_ms)
+        context.arm(TimerKind.JOIN, context.group.rebalance_timeout_ms)
     else:
-        start_generation(turn)
+        start_generation(context)
 
 
-def become_empty(turn: Turn) -> None:
+def become_empty(context: Context) -> None:
     """Enter Empty, with a generation of its own."""
-    turn.transition(
+    context.transition(
         State.EMPTY,
-        generation=turn.group.generation + 1,
+        generation=context.group.generation + 1,
         protocol=None,
         leader=None,
         open_leaders=frozenset(),
         pending_syncs=frozenset(),
     )
-    turn.persist(None)
+    context.persist(None)
 
 
-def start_generation(turn: Turn) -> None:
+def start_generation(context: Context) -> None:
     """Enter CompletingRebalance: settle leader and protocol, answer every waiting member."""
-    leader = turn.bind("leader", turn.choices.leader, allowed_leaders(turn.group))
-    protocol = turn.bind("protocol", turn.choices.protocol, allowed_protocols(turn.group))
-    awaited = turn.group.members if turn.profile.pending_sync_timer else ()
-    turn.transition(
+    leader = context.bind("leader", context.choices.leader, allowed_leaders(context.group))
+    protocol = context.bind("protocol", context.choices.protocol, allowed_protocols(context.group))
+    awaited = context.group.members if context.profile.pending_sync_timer else ()
+    context.transition(
         State.COMPLETING_REBALANCE,
-        generation=turn.group.generation + 1,
+        generation=context.group.generation + 1,
         leader=leader,
         open_leaders=frozenset(),
         protocol=protocol,
         pending_syncs=frozenset(awaited),
     )
-    everyone = member_list(turn.group)
-    members = turn.group.members
+    everyone = member_list(context.group)
+    members = context.group.members
     for member in members.values():
         if member.join is not None:
             told = everyone if member.member_id == leader else frozenset()
-            turn.answer(member.join, generation_answer(turn.group, member.member_id, told))
-        turn.keep_alive(member)
-    turn.change(members=members.each(lambda member: changed(member, join=None, is_new=False)))
-    if turn.profile.pending_sync_timer:
-        turn.arm(TimerKind.SYNC, turn.group.rebalance_timeout_ms)
+            context.answer(member.join, generation_answer(context.group, member.member_id, told))
+        context.keep_alive(member)
+    context.change(members=members.each(lambda member: changed(member, join=None, is_new=False)))
+    if context.profile.pending_sync_timer:
+        context.arm(TimerKind.SYNC, context.group.rebalance_timeout_ms)
 
 
 def allowed_leaders(group: Group) -> frozenset[str]:
@@ -135,17 +137,17 @@ def allowed_leaders(group: Group) -> frozenset[str]:
     return waiting
 
 
-def settle_leader(turn: Turn) -> None:
+def settle_leader(context: Context) -> None:
     """Take over who leads a group whose leader went and nobody joined again, once that is told.
 
     Only before 2.6.0, which takes a member out that it refuses for want of room and leaves it at
     that. Kafka picks another at once, whom it does not tell.
     """
-    group, told = turn.group, turn.choices.leader
+    group, told = context.group, context.choices.leader
     settled = group.leader is not None or group.state is State.PREPARING_REBALANCE
     if not settled and told in group.open_leaders:
-        turn.effects.append(Bound("leader", told))
-        turn.change(leader=told, open_leaders=frozenset())
+        context.effects.append(Bound("leader", told))
+        context.change(leader=told, open_leaders=frozenset())
 
 
 def allowed_protocols(group: Group) -> frozenset[str]:
@@ -170,9 +172,9 @@ def generation_answer(
     *,
     leader: str | None = None,
     skip_assignment: bool = False,
-) -> JoinAnswer:
+) -> JoinResponse:
     """Build the answer that takes a member into the current generation."""
-    return JoinAnswer(
+    return JoinResponse(
         error=Error.NONE,
         member_id=member_id,
         generation=group.generation,
@@ -184,18 +186,18 @@ def generation_answer(
     )
 
 
-def answer_syncs(turn: Turn, error: Error) -> None:
+def answer_syncs(context: Context, error: Error) -> None:
     """Answer everyone who waits in SyncGroup, and restart their sessions."""
-    members = turn.group.members
+    members = context.group.members
     for member in members.values():
         if member.sync is not None:
-            turn.answer(member.sync, sync_answer(turn.group, member, error))
-            turn.keep_alive(member)
-    turn.change(members=members.each(lambda member: changed(member, sync=None)))
+            context.answer(member.sync, sync_answer(context.group, member, error))
+            context.keep_alive(member)
+    context.change(members=members.each(lambda member: changed(member, sync=None)))
 
 
-def sync_answer(group: Group, member: Member, error: Error) -> SyncAnswer:
+def sync_answer(group: Group, member: Member, error: Error) -> SyncResponse:
     """Build SyncGroup's answer for a member."""
     if error is not Error.NONE:
-        return SyncAnswer(error, assignment=member.assignment)
-    return SyncAnswer(error, group.protocol_type, group.protocol, member.assignment)
+        return SyncResponse(error, assignment=member.assignment)
+    return SyncResponse(error, group.protocol_type, group.protocol, member.assignment)

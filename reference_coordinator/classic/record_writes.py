@@ -3,8 +3,8 @@
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.admin import forget_group
 from reference_coordinator.classic.changed import changed
-from reference_coordinator.classic.context import Turn
-from reference_coordinator.classic.effects import DeleteAnswer, JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.effects import DeleteResponse, JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import RecordWritten, SyncReceived
 from reference_coordinator.classic.membership import swap_member
 from reference_coordinator.classic.rebalance import (
@@ -16,41 +16,42 @@ from reference_coordinator.classic.rebalance import (
 from reference_coordinator.classic.state import Member, State, Write
 
 
-def store_assignment(turn: Turn, event: SyncReceived) -> None:
+def store_assignment(context: Context, event: SyncReceived) -> None:
     """Begin to store the leader's assignment; members it leaves out get an empty one.
 
     Kafka fails where a member has no metadata for the protocol, as it may be after a return before
     2.5.0 (`return_makes_completing_group_rebalance`). The leader is told so, or is not, and waits
     all the same: it may be answered once more.
     """
-    if not turn.group.all_support_protocol:
-        turn.fail(event, SyncAnswer(Error.UNKNOWN_SERVER_ERROR))
+    if not context.group.all_support_protocol:
+        context.fail(event, SyncResponse(Error.UNKNOWN_SERVER_ERROR))
         return
     given = dict(event.assignments)
-    assignment = {member_id: given.get(member_id, "") for member_id in turn.group.members}
-    write = Write(event.request, turn.group.generation, assignment=assignment)
-    writes = {**turn.group.writes, event.request: write}
-    turn.persist(event.request, assignment, writes=writes)
+    assignment = {member_id: given.get(member_id, "") for member_id in context.group.members}
+    write = Write(event.request, context.group.generation, assignment=assignment)
+    writes = {**context.group.writes, event.request: write}
+    context.persist(event.request, assignment, writes=writes)
 
 
-def record_written(turn: Turn, event: RecordWritten) -> None:
+def record_written(context: Context, event: RecordWritten) -> None:
     """Act on a write's outcome; Kafka ignores one that the group has moved on from."""
-    write = turn.group.writes.get(event.request)
+    write = context.group.writes.get(event.request)
     if write is None:
         return
-    turn.change(writes={k: w for k, w in turn.group.writes.items() if k != event.request})
+    context.change(writes={k: w for k, w in context.group.writes.items() if k != event.request})
     if write.deletes:
-        forget_group(turn)
-        turn.answer(event.request, DeleteAnswer(Error.NONE))
+        forget_group(context)
+        context.answer(event.request, DeleteResponse(Error.NONE))
     elif write.member_id is not None:
-        replacement_written(turn, write, event.error)
+        replacement_written(context, write, event.error)
     elif (
-        turn.group.state is State.COMPLETING_REBALANCE and turn.group.generation == write.generation
+        context.group.state is State.COMPLETING_REBALANCE
+        and context.group.generation == write.generation
     ):
-        assignment_written(turn, write, event.error)
+        assignment_written(context, write, event.error)
 
 
-def assignment_written(turn: Turn, write: Write, error: Error) -> None:
+def assignment_written(context: Context, write: Write, error: Error) -> None:
     """Become Stable, or rebalance again where the assignment could not be stored."""
     stored = error is Error.NONE
     shares = write.assignment if stored else {}
@@ -58,67 +59,69 @@ def assignment_written(turn: Turn, write: Write, error: Error) -> None:
     def share(member: Member) -> Member:
         return changed(member, assignment=shares.get(member.member_id, ""))
 
-    turn.change(members=turn.group.members.each(share))
-    answer_syncs(turn, error)
+    context.change(members=context.group.members.each(share))
+    answer_syncs(context, error)
     if stored:
-        turn.transition(State.STABLE)
+        context.transition(State.STABLE)
     else:
-        rebalance_or_complete(turn, Reason.ASSIGNMENT_ERROR)
+        rebalance_or_complete(context, Reason.ASSIGNMENT_ERROR)
 
 
-def replacement_written(turn: Turn, write: Write, error: Error) -> None:
+def replacement_written(context: Context, write: Write, error: Error) -> None:
     """Answer the static member that was replaced in Stable, or take the replacement back.
 
     Versions below 9 are told the leader from before, so nobody takes itself for the leader: the
     price is KAFKA-13435, which v9 mends (KIP-814).
     """
-    group = turn.group
+    group = context.group
     new_id = write.member_id or ""
     if error is not Error.NONE:
-        replacement_failed(turn, write, error)
+        replacement_failed(context, write, error)
         return
-    member = answered_by(turn, write)
+    member = answered_by(context, write)
     if member is None:
         return
     if not write.skip_assignment_version:
-        turn.answer_join(member, generation_answer(group, new_id, leader=write.leader_before or ""))
+        context.answer_join(
+            member, generation_answer(group, new_id, leader=write.leader_before or "")
+        )
         return
     leads = group.leader == new_id
     if leads and group.state is State.PREPARING_REBALANCE:
         return  # Kafka cannot list the members now: the join counts for this rebalance
     everyone = member_list(group) if leads else frozenset()
-    turn.answer_join(member, generation_answer(group, new_id, everyone, skip_assignment=leads))
+    context.answer_join(member, generation_answer(group, new_id, everyone, skip_assignment=leads))
 
 
-def answered_by(turn: Turn, write: Write) -> Member | None:
+def answered_by(context: Context, write: Write) -> Member | None:
     """Return the member whose JoinGroup the write of a return answers, if it is still there."""
-    group = turn.group
+    group = context.group
     member_id = write.member_id
-    if write.replaced is not None and turn.profile.store_answers_latest_return:
+    if write.replaced is not None and context.profile.store_answers_latest_return:
         member_id = group.static_ids.get(write.replaced.group_instance_id or "")
     member = group.members.get(member_id or "")
     return None if member is None or member.is_new else member
 
 
-def replacement_failed(turn: Turn, write: Write, error: Error) -> None:
+def replacement_failed(context: Context, write: Write, error: Error) -> None:
     """Put the old member id back (KAFKA-18263), unless the member is gone or was replaced again."""
-    group, old = turn.group, write.replaced
+    group, old = context.group, write.replaced
     member = group.members.get(write.member_id or "")
     if member is None or old is None:
         return
     reverted = changed(
-        swap_member(turn, changed(member, join=None), old.member_id),
+        swap_member(context, changed(member, join=None), old.member_id),
         session_timeout_ms=old.session_timeout_ms,
         rebalance_timeout_ms=old.rebalance_timeout_ms,
     )
-    if turn.profile.failed_return_restores_protocols:
+    if context.profile.failed_return_restores_protocols:
         reverted = changed(reverted, protocols=old.protocols)
-    turn.put(reverted)
-    turn.keep_alive(reverted)
+    context.put(reverted)
+    context.keep_alive(reverted)
     if member.join == write.request:
-        turn.answer(
+        context.answer(
             write.request,
-            JoinAnswer(
+            JoinResponse(
                 error,
                 generation=group.generation,
                 protocol_type=group.protocol_type,

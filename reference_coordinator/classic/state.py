@@ -106,7 +106,7 @@ class Group:
 
     group_id: str
     service: Service = Service.ACTIVE
-    closed: bool = False
+    sessions_deferred: bool = False
     """Whether its sessions wait for the broker to take requests."""
     exists: bool = False
     created_ms: float = field(default=float("-inf"), compare=False)

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
 from reference_coordinator.classic.admin import delete, describe, remove_group
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.checks import unavailable
-from reference_coordinator.classic.context import Turn
+from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import (
     AssignmentReceived,
     Effect,
-    HeartbeatAnswer,
-    SyncAnswer,
+    HeartbeatResponse,
+    SyncResponse,
 )
 from reference_coordinator.classic.events import (
     NO_CHOICES,
@@ -29,15 +30,15 @@ from reference_coordinator.classic.events import (
     LeaveReceived,
     Loaded,
     LoadStarted,
-    Opened,
     RecordWritten,
+    RequestsEnabled,
     SyncReceived,
     TimerFired,
     Unloaded,
 )
 from reference_coordinator.classic.join_group import join
 from reference_coordinator.classic.leave_group import leave
-from reference_coordinator.classic.loading import load, load_started, opened, unload
+from reference_coordinator.classic.loading import load, load_started, requests_enabled, unload
 from reference_coordinator.classic.membership import received_sync
 from reference_coordinator.classic.offset_commit import commit
 from reference_coordinator.classic.profiles import Profile
@@ -52,9 +53,6 @@ from reference_coordinator.classic.state import (
     Group,
 )
 from reference_coordinator.classic.timers import timer_fired
-
-FIRST_SYNC_WITH_PROTOCOL = 5
-"""From this SyncGroup version on type and name of the protocol have to be given (KIP-559)."""
 
 
 class Step(Protocol):
@@ -79,14 +77,14 @@ def step(group: Group, event: Event, profile: Profile) -> tuple[Group, tuple[Eff
 
     Pure: the same arguments give the same result; the group given is not changed.
     """
-    turn = Turn(group, profile, event.at_ms, getattr(event, "choices", NO_CHOICES))
-    _HANDLERS[type(event)](turn, event)
-    return turn.group, tuple(turn.effects)
+    context = Context(group, profile, event.at_ms, getattr(event, "choices", NO_CHOICES))
+    _HANDLERS[type(event)](context, event)
+    return context.group, tuple(context.effects)
 
 
-def check(turn: Turn, member_id: str, instance_id: str | None, generation: int) -> Error:
+def check(context: Context, member_id: str, instance_id: str | None, generation: int) -> Error:
     """Make the checks of Sync and Heartbeat, in Kafka's order."""
-    group = turn.group
+    group = context.group
     if not group.group_id:
         return Error.INVALID_GROUP_ID
     if (error := unavailable(group)) is not None:
@@ -95,7 +93,7 @@ def check(turn: Turn, member_id: str, instance_id: str | None, generation: int) 
         return Error.UNKNOWN_MEMBER_ID
     if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
-    error = turn.validate(member_id, instance_id)
+    error = context.validate(member_id, instance_id)
     if error is NO_ERROR and generation != group.generation:
         return Error.ILLEGAL_GENERATION
     if error is NO_ERROR and group.state is EMPTY:
@@ -103,41 +101,41 @@ def check(turn: Turn, member_id: str, instance_id: str | None, generation: int) 
     return error
 
 
-def heartbeat(turn: Turn, event: HeartbeatReceived) -> None:
+def heartbeat(context: Context, event: HeartbeatReceived) -> None:
     """Handle Heartbeat: alive in every state, told to rejoin only in PreparingRebalance."""
-    group, profile = turn.group, turn.profile
-    error = check(turn, event.member_id, event.group_instance_id, event.generation)
+    group, profile = context.group, context.profile
+    error = check(context, event.member_id, event.group_instance_id, event.generation)
     completing = group.state is COMPLETING_REBALANCE
     if error is Error.COORDINATOR_LOAD_IN_PROGRESS:
         error = NO_ERROR  # the member could do nothing about it
     elif error is NO_ERROR and completing and not profile.heartbeats_count_while_completing:
         error = Error.REBALANCE_IN_PROGRESS
     elif error is NO_ERROR:
-        turn.keep_alive(group.members[event.member_id])
+        context.keep_alive(group.members[event.member_id])
         if group.state is PREPARING_REBALANCE:
             error = Error.REBALANCE_IN_PROGRESS
-    turn.answer(event.request, HeartbeatAnswer(error))
+    context.answer(event.request, HeartbeatResponse(error))
 
 
-def sync(turn: Turn, event: SyncReceived) -> None:
+def sync(context: Context, event: SyncReceived) -> None:
     """Handle SyncGroup: followers wait for the leader, whose assignment is stored first."""
-    group = turn.group
-    error = sync_error(turn, event)
+    group = context.group
+    error = sync_error(context, event)
     if error is not NO_ERROR:
-        turn.answer(event.request, SyncAnswer(error))
+        context.answer(event.request, SyncResponse(error))
         return
-    received_sync(turn, event.member_id)
-    settle_leader(turn)
-    group = turn.group
+    received_sync(context, event.member_id)
+    settle_leader(context)
+    group = context.group
     member = group.members[event.member_id]
     if group.state is STABLE:
-        turn.answer(event.request, sync_answer(group, member, NO_ERROR))
-        if turn.profile.sync_in_stable_restarts_session:
-            turn.keep_alive(member)
+        context.answer(event.request, sync_answer(group, member, NO_ERROR))
+        if context.profile.sync_in_stable_restarts_session:
+            context.keep_alive(member)
         return
-    turn.put(changed(member, sync=event.request))
+    context.put(changed(member, sync=event.request))
     if group.leader == event.member_id:
-        turn.effects.append(
+        context.effects.append(
             AssignmentReceived(
                 leader=event.member_id,
                 generation=group.generation,
@@ -145,18 +143,18 @@ def sync(turn: Turn, event: SyncReceived) -> None:
                 static_members=len(group.static_ids),
             )
         )
-        store_assignment(turn, event)
+        store_assignment(context, event)
 
 
-def sync_error(turn: Turn, event: SyncReceived) -> Error:
+def sync_error(context: Context, event: SyncReceived) -> Error:
     """Make the checks of SyncGroup, in Kafka's order."""
-    group = turn.group
+    group = context.group
     kind, protocol = event.protocol_type, event.protocol
     if event.api_version >= FIRST_SYNC_WITH_PROTOCOL and (kind is None or protocol is None):
         return Error.INCONSISTENT_GROUP_PROTOCOL  # before the coordinator is asked
-    error = check(turn, event.member_id, event.group_instance_id, event.generation)
+    error = check(context, event.member_id, event.group_instance_id, event.generation)
     if error is Error.COORDINATOR_LOAD_IN_PROGRESS:
-        return turn.profile.sync_while_loading
+        return context.profile.sync_while_loading
     if error is not NO_ERROR:
         return error
     if kind not in (None, group.protocol_type) or protocol not in (None, group.protocol):
@@ -166,7 +164,7 @@ def sync_error(turn: Turn, event: SyncReceived) -> Error:
     return NO_ERROR
 
 
-_HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
+_HANDLERS: dict[type[Event], Callable[[Context, Any], None]] = {
     HeartbeatReceived: heartbeat,
     CommitReceived: commit,
     SyncReceived: sync,
@@ -176,9 +174,9 @@ _HANDLERS: dict[type[Event], Callable[[Turn, Any], None]] = {
     DeleteReceived: delete,
     TimerFired: timer_fired,
     RecordWritten: record_written,
-    LoadStarted: lambda turn, _: load_started(turn),
+    LoadStarted: lambda context, _: load_started(context),
     Loaded: load,
-    Opened: lambda turn, _: opened(turn),
-    Unloaded: lambda turn, _: unload(turn),
-    Expired: lambda turn, _: remove_group(turn),
+    RequestsEnabled: lambda context, _: requests_enabled(context),
+    Unloaded: lambda context, _: unload(context),
+    Expired: lambda context, _: remove_group(context),
 }

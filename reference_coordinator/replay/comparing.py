@@ -5,37 +5,38 @@ from dataclasses import astuple, fields, replace
 from typing import Any
 
 from kafka_protocol.errors import name_of
-from reference_coordinator.classic.admin import FIRST_DESCRIBE_WITH_INSTANCE_ID
+from kafka_protocol.versions import (
+    FIRST_DESCRIBE_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_PROTOCOL_TYPE,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.effects import (
-    DescribeAnswer,
     DescribedMember,
-    JoinAnswer,
+    DescribeResponse,
+    JoinResponse,
     Response,
-    SyncAnswer,
+    SyncResponse,
 )
-
-FIRST_JOIN_WITH_INSTANCE_ID = 5
-FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
-FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
-FIRST_SYNC_WITH_PROTOCOL = 5
 
 
 def as_sent(answer: Response, api_version: int) -> Response:
     """Drop from an answer what its version has no field for."""
-    if isinstance(answer, JoinAnswer):
+    if isinstance(answer, JoinResponse):
         if answer.members and api_version < FIRST_JOIN_WITH_INSTANCE_ID:
             answer = changed(answer, members=frozenset((m, None, d) for m, _, d in answer.members))
         if answer.protocol_type is not None and api_version < FIRST_JOIN_WITH_PROTOCOL_TYPE:
             answer = changed(answer, protocol_type=None)
         if answer.skip_assignment and api_version < FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
             answer = changed(answer, skip_assignment=False)
-    elif isinstance(answer, DescribeAnswer):
+    elif isinstance(answer, DescribeResponse):
         if api_version < FIRST_DESCRIBE_WITH_INSTANCE_ID:
             nameless = (replace(member, group_instance_id=None) for member in answer.members)
             answer = changed(answer, members=frozenset(nameless))
-    elif isinstance(answer, SyncAnswer) and api_version < FIRST_SYNC_WITH_PROTOCOL:
-        answer = SyncAnswer(answer.error, assignment=answer.assignment)
+    elif isinstance(answer, SyncResponse) and api_version < FIRST_SYNC_WITH_PROTOCOL:
+        answer = SyncResponse(answer.error, assignment=answer.assignment)
     return answer
 
 

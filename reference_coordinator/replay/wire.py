@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.effects import (
-    CommitAnswer,
-    DeleteAnswer,
-    DescribeAnswer,
+    CommitResponse,
+    DeleteResponse,
     DescribedMember,
-    HeartbeatAnswer,
-    JoinAnswer,
-    LeaveAnswer,
+    DescribeResponse,
+    HeartbeatResponse,
+    JoinResponse,
+    LeaveResponse,
     Response,
-    SyncAnswer,
+    SyncResponse,
 )
 from reference_coordinator.classic.events import (
     Choices,
@@ -32,25 +33,24 @@ from reference_coordinator.classic.events import (
     Request,
     SyncReceived,
 )
-from reference_coordinator.classic.leave_group import FIRST_BATCH_LEAVE_VERSION
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 
 Body = Mapping[str, Any]
 Exchange = tuple[str, str | None, *tuple[int, ...]]
 """Member id, instance id, and all else that counts of a request and its answer but its time."""
 
 
-def event_of(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def event_of(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     """Turn an observed request into the event the oracle steps on."""
     return APIS[seen.api].event(seen, at_ms, choices)
 
 
-def answer_of(seen: Observed) -> Response:
+def answer_of(seen: ObservedRequest) -> Response:
     """Turn an observed response into the oracle's form of it; codes stay numbers."""
-    return APIS[seen.api].answer(seen.request, seen.told)
+    return APIS[seen.api].answer(seen.request, seen.response_fields)
 
 
-def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _join(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     body = seen.request
     return JoinReceived(
         at_ms=at_ms,
@@ -75,7 +75,7 @@ def rebalance_timeout(body: Body) -> int:
     return int(body["sessionTimeoutMs"] if timeout is None else timeout)
 
 
-def _sync(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _sync(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     body = seen.request
     return SyncReceived(
         at_ms=at_ms,
@@ -91,7 +91,7 @@ def _sync(seen: Observed, at_ms: float, choices: Choices) -> Request:
     )
 
 
-def _heartbeat(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _heartbeat(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     body = seen.request
     return HeartbeatReceived(
         at_ms, seen.id, body["generationId"], body["memberId"], body.get("groupInstanceId")
@@ -103,15 +103,15 @@ def _heartbeat_exchange(asked: Body, told: Body, _: int) -> Exchange:
     return asked["memberId"], instance_id, asked["generationId"], told["errorCode"]
 
 
-def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _leave(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
-    if seen.api_version >= FIRST_BATCH_LEAVE_VERSION:
+    if seen.api_version >= FIRST_BATCH_LEAVE:
         told = seen.request["members"]
         members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in told)
     return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)
 
 
-def _commit(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _commit(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     body = seen.request
     return CommitReceived(
         at_ms=at_ms,
@@ -136,16 +136,16 @@ def _commit_exchange(asked: Body, told: Body, api_version: int) -> Exchange:
     return member_id, instance_id, *ask, answer.error, answer.every_partition_alike
 
 
-def _describe(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _describe(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     return DescribeReceived(at_ms, seen.id, seen.api_version, choices)
 
 
-def _delete(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _delete(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     return DeleteReceived(at_ms, seen.id)
 
 
-def _join_answer(_: Body, body: Body) -> JoinAnswer:
-    return JoinAnswer(
+def _join_answer(_: Body, body: Body) -> JoinResponse:
+    return JoinResponse(
         error=body["errorCode"],
         member_id=body.get("memberId") or "",
         generation=body["generationId"],
@@ -168,8 +168,8 @@ def _members(told: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
     )
 
 
-def _sync_answer(_: Body, body: Body) -> SyncAnswer:
-    return SyncAnswer(
+def _sync_answer(_: Body, body: Body) -> SyncResponse:
+    return SyncResponse(
         error=body["errorCode"],
         protocol_type=body.get("protocolType") or None,
         protocol=body.get("protocolName") or None,
@@ -177,8 +177,8 @@ def _sync_answer(_: Body, body: Body) -> SyncAnswer:
     )
 
 
-def _leave_answer(_: Body, body: Body) -> LeaveAnswer:
-    return LeaveAnswer(
+def _leave_answer(_: Body, body: Body) -> LeaveResponse:
+    return LeaveResponse(
         error=body["errorCode"],
         members=tuple(
             (m.get("memberId") or "", m.get("groupInstanceId"), m["errorCode"])
@@ -187,7 +187,7 @@ def _leave_answer(_: Body, body: Body) -> LeaveAnswer:
     )
 
 
-def _commit_answer(request: Body, response: Body) -> CommitAnswer:
+def _commit_answer(request: Body, response: Body) -> CommitResponse:
     """Sum an OffsetCommit up: the coordinator's own errors are the same for every partition."""
     asked = {(_topic(t), p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
     codes = {
@@ -195,10 +195,10 @@ def _commit_answer(request: Body, response: Body) -> CommitAnswer:
         for topic in response["topics"]
         for part in topic["partitions"]
     }
-    alike = len(set(codes.values())) <= 1
-    return CommitAnswer(
+    equal = len(set(codes.values())) <= 1
+    return CommitResponse(
         error=next((code for code in codes.values() if code != 0), 0),
-        every_partition_alike=alike and codes.keys() == asked,
+        every_partition_alike=equal and codes.keys() == asked,
     )
 
 
@@ -206,13 +206,13 @@ def _topic(body: Body) -> str:
     return str(body.get("name") or body["topicId"])  # ids instead of names from v10 on (KIP-848)
 
 
-def _heartbeat_answer(_: Body, body: Body) -> HeartbeatAnswer:
-    return HeartbeatAnswer(body["errorCode"])
+def _heartbeat_answer(_: Body, body: Body) -> HeartbeatResponse:
+    return HeartbeatResponse(body["errorCode"])
 
 
-def _describe_answer(_: Body, body: Body) -> DescribeAnswer:
+def _describe_answer(_: Body, body: Body) -> DescribeResponse:
     (told,) = body["groups"]
-    return DescribeAnswer(
+    return DescribeResponse(
         error=told["errorCode"],
         state=told["groupState"],
         protocol_type=told["protocolType"],
@@ -231,16 +231,16 @@ def _describe_answer(_: Body, body: Body) -> DescribeAnswer:
     )
 
 
-def _delete_answer(_: Body, body: Body) -> DeleteAnswer:
+def _delete_answer(_: Body, body: Body) -> DeleteResponse:
     (told,) = body["results"]
-    return DeleteAnswer(told["errorCode"])
+    return DeleteResponse(told["errorCode"])
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
     """How an API's bodies are read: (request, when, choices) and (request, response)."""
 
-    event: Callable[[Observed, float, Choices], Request]
+    event: Callable[[ObservedRequest, float, Choices], Request]
     answer: Callable[[Body, Body], Response]
 
 
@@ -248,7 +248,7 @@ EXCHANGES: Mapping[str, Callable[[Body, Body, int], Exchange]] = {
     "HEARTBEAT": _heartbeat_exchange,
     "OFFSET_COMMIT": _commit_exchange,
 }
-"""How requests of `LEAVE_NO_TRACE` are summed up: (request, response, version)."""
+"""How requests of `ONLY_RESTART_TIMERS` are summed up: (request, response, version)."""
 
 APIS = {
     "JOIN_GROUP": Api(_join, _join_answer),

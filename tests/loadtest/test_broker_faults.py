@@ -76,7 +76,7 @@ def test_members_and_producers_outlive_their_coordinator(locust, cluster, breaks
     assert max(line["max_ms"] for line in since(broken_ms, "hub_lag")) < WORST_LAG_MS
     seconds = (time.time() * 1000 - broken_ms) / 1000
     errors = Counter(line["member"] for line in since(broken_ms, "error"))
-    assert max(errors.values(), default=0) < 3 * seconds, json.dumps(complaints)
+    assert max(errors.values(), default=0) < 3 * seconds, json.dumps(errors)
     load.ask("quit")
     assert load.process.wait(timeout=20) == 0, load.output
     assert "Traceback" not in load.output

@@ -6,6 +6,7 @@ What needs a broker that loads a group, gives it up or is broken is none of it.
 from collections.abc import Iterator, Mapping
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_WITH_ERROR
 from loadtest.wire import Versions
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.profiles import Profile
@@ -29,8 +30,6 @@ TOLD: Mapping[str, tuple[Error, ...]] = {
     "DELETE_GROUPS": (Error.NONE, Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND),
 }
 """What every coordinator answers, by request."""
-FIRST_WITH = {"SYNC_GROUP": 5, "OFFSET_COMMIT": 9, "DESCRIBE_GROUPS": 6}
-"""From these versions on a request has errors that it had not before (KIP-559, 848, 1043)."""
 
 
 def moves(profile: Profile, *, bulky: bool) -> Iterator[str]:
@@ -56,7 +55,7 @@ def answers(profile: Profile, versions: Versions, *, bulky: bool) -> Iterator[st
     """List the answers, each as `API ERROR`."""
     for api, errors in TOLD.items():
         yield from (f"{api} {error.name}" for error in errors)
-    newer = {api for api, first in FIRST_WITH.items() if versions[api][1] >= first}
+    newer = {api for api, first in FIRST_WITH_ERROR.items() if versions[api][1] >= first}
     if "SYNC_GROUP" in newer:
         yield f"SYNC_GROUP {Error.INCONSISTENT_GROUP_PROTOCOL.name}"
     if "OFFSET_COMMIT" in newer:

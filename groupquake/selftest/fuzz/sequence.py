@@ -6,10 +6,9 @@ from random import Random
 
 from groupquake.selftest.fuzz.actions import BEFORE_GROUP_EXISTS, TABLE
 from groupquake.selftest.fuzz.broker_connections import BrokerConnections
-from groupquake.selftest.fuzz.process import FIRST_STATIC
 from groupquake.selftest.fuzz.script import Step
-from groupquake.selftest.fuzz.sequence_driver import SequenceDriver
 from groupquake.selftest.fuzz.target import Target
+from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import EventLog
 
 EARLY, BULKY, OLD_JOINS = 0.2, 0.06, 0.3
@@ -77,7 +76,7 @@ def _driver(
         oldness=rng.choice((0.0, 0.3, 0.9)),
         largest_record=target.largest_record if bulky else 0,
         dynamic_alone=dynamic_alone,
-        first_join=FIRST_STATIC["JOIN_GROUP"] if apart and not dynamic_alone else 0,
+        first_join=FIRST_WITH_INSTANCE_ID["JOIN_GROUP"] if apart and not dynamic_alone else 0,
     )
 
 

@@ -6,8 +6,9 @@ from random import Random
 from typing import Any
 
 from groupquake.selftest.fuzz.broker_connections import BrokerConnections
-from groupquake.selftest.fuzz.process import FIRST_STATIC, Phase, Process
+from groupquake.selftest.fuzz.process import Phase, Process
 from groupquake.selftest.fuzz.script import CLOSE, GROUP, Assignments, Ref, Step
+from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import Exchange, Versions
 from loadtest.wire_scripts.members import subscription
 
@@ -112,7 +113,7 @@ class SequenceDriver:
         old = self.rng.random() < self.oldness
         chosen = {}
         for api, (lowest, highest) in self.versions.items():
-            first = max(lowest, FIRST_STATIC.get(api, lowest)) if static else lowest
+            first = max(lowest, FIRST_WITH_INSTANCE_ID.get(api, lowest)) if static else lowest
             if self.rng.random() < 0.1:
                 first = lowest
             newest = self.rng.random() < 0.5 and not old

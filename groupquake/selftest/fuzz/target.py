@@ -10,6 +10,7 @@ from typing import Any
 from chaos.clusters.process import ProcessCluster
 from groupquake.selftest.fuzz.offsets_partitions import OffsetsPartitions
 from groupquake.selftest.fuzz.sequence_driver import MAX_SIZE, TOPIC
+from kafka_protocol.errors import Error
 from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
 from reference_coordinator.classic.releases import number
 
@@ -31,7 +32,6 @@ PARTITIONS = 3
 READY_WITHIN_S = 60.0
 BROKER = 4
 """The type of a broker among DescribeConfigs' resources."""
-NONE, UNKNOWN_MEMBER_ID = 0, 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class _BrokerQueries:
         )
         for told in self._until_ready("METADATA", self._about_topic()):
             found = told["topics"][0]
-            if found["errorCode"] == NONE:
+            if found["errorCode"] == Error.NONE:
                 return str(found.get("topicId", NO_TOPIC_ID))
         raise AssertionError
 
@@ -146,11 +146,11 @@ class _BrokerQueries:
         """Wait until the broker has made Kafka's own topic, and coordinates groups."""
         whose = {"key": "fuzz", "coordinatorKeys": ["fuzz"], "keyType": 0}
         for told in self._until_ready("FIND_COORDINATOR", whose):
-            if (told.get("coordinators") or [told])[0]["errorCode"] == NONE:
+            if (told.get("coordinators") or [told])[0]["errorCode"] == Error.NONE:
                 break
         stray = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
         for told in self._until_ready("HEARTBEAT", stray, version=0):
-            if told["errorCode"] == UNKNOWN_MEMBER_ID:
+            if told["errorCode"] == Error.UNKNOWN_MEMBER_ID:
                 break
 
     def config(self) -> dict[str, int]:

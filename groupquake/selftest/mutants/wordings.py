@@ -4,16 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import (
+    FIRST_BATCH_LEAVE,
+    FIRST_JOIN_WITH_PROTOCOL_TYPE,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
 from reference_coordinator.classic.effects import (
-    CommitAnswer,
-    HeartbeatAnswer,
-    JoinAnswer,
-    LeaveAnswer,
+    CommitResponse,
+    HeartbeatResponse,
+    JoinResponse,
+    LeaveResponse,
     Reason,
     Response,
-    SyncAnswer,
+    SyncResponse,
 )
-from reference_coordinator.replay import Observed
+from reference_coordinator.replay import ObservedRequest
 
 UNTOLD = "; client reason: not provided"
 STATIC = "Static member with groupInstanceId={instance} and unknown member id joins group {group} "
@@ -158,18 +164,13 @@ SCALA = Wording(
 
 WORDINGS = {"java": JAVA, "scala": SCALA}
 
-FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
-FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
-FIRST_SYNC_WITH_PROTOCOL = 5
-FIRST_BATCH_LEAVE = 3
 
-
-def body(answer: Response, seen: Observed) -> dict[str, Any]:
+def body(answer: Response, seen: ObservedRequest) -> dict[str, Any]:
     """Write an answer as the request log prints it: the fields of the request's version."""
     version = seen.api_version
     result: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": int(answer.error)}
     match answer:
-        case JoinAnswer():
+        case JoinResponse():
             members = [
                 {"memberId": member, "groupInstanceId": instance, "metadata": metadata}
                 for member, instance, metadata in sorted(answer.members, key=lambda told: told[0])
@@ -185,24 +186,24 @@ def body(answer: Response, seen: Observed) -> dict[str, Any]:
                 result["protocolType"] = answer.protocol_type
             if version >= FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
                 result["skipAssignment"] = answer.skip_assignment
-        case SyncAnswer():
+        case SyncResponse():
             result["assignment"] = answer.assignment
             if version >= FIRST_SYNC_WITH_PROTOCOL:
                 result |= {"protocolType": answer.protocol_type, "protocolName": answer.protocol}
-        case LeaveAnswer() if version >= FIRST_BATCH_LEAVE:
+        case LeaveResponse() if version >= FIRST_BATCH_LEAVE:
             result["members"] = [
                 {"memberId": member, "groupInstanceId": instance, "errorCode": int(error)}
                 for member, instance, error in answer.members
             ]
-        case HeartbeatAnswer() | LeaveAnswer():
+        case HeartbeatResponse() | LeaveResponse():
             pass
-        case CommitAnswer():
+        case CommitResponse():
             topics = [_topic(topic, answer) for topic in seen.request["topics"]]
             return {"throttleTimeMs": 0, "topics": topics}
     return result
 
 
-def _topic(topic: dict[str, Any], answer: CommitAnswer) -> dict[str, Any]:
+def _topic(topic: dict[str, Any], answer: CommitResponse) -> dict[str, Any]:
     partitions = [
         {"partitionIndex": part["partitionIndex"], "errorCode": int(answer.error)}
         for part in topic["partitions"]

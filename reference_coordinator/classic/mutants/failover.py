@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.context import Turn
-from reference_coordinator.classic.effects import Answer, HeartbeatAnswer, Persist, Reason
+from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.effects import Answer, HeartbeatResponse, Persist, Reason
 from reference_coordinator.classic.events import Event, HeartbeatReceived, JoinReceived, Loaded
 from reference_coordinator.classic.mutants.form import Outcome, Step, returns, without_sessions
 from reference_coordinator.classic.profiles import Profile
@@ -62,9 +62,9 @@ def rebalances_what_it_loads(group: Group, event: Event, profile: Profile) -> Ou
     """Let everybody join again after a failover."""
     after, effects = step(group, event, profile)
     if isinstance(event, Loaded) and after.state is State.STABLE:
-        turn = Turn(after, profile, event.at_ms)
-        prepare(turn, Reason.LEADER_REJOIN, after.leader or "")
-        return turn.group, (*effects, *turn.effects)
+        context = Context(after, profile, event.at_ms)
+        prepare(context, Reason.LEADER_REJOIN, after.leader or "")
+        return context.group, (*effects, *context.effects)
     return after, effects
 
 
@@ -92,7 +92,7 @@ def _with_old_id(record: GroupRecord, old: str, instance_id: str | None) -> Grou
 def speaks_without_office(group: Group, event: Event, profile: Profile) -> Outcome:
     """Answer heartbeats for a group that another broker coordinates."""
     if isinstance(event, HeartbeatReceived) and group.service is Service.ABSENT:
-        return group, (Answer(event.request, HeartbeatAnswer(Error.NONE)),)
+        return group, (Answer(event.request, HeartbeatResponse(Error.NONE)),)
     return step(group, event, profile)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.context import Turn
-from reference_coordinator.classic.effects import Answer, Effect, LeaveAnswer, Reason, Response
+from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.effects import Answer, Effect, LeaveResponse, Reason, Response
 from reference_coordinator.classic.events import Event, LeaveReceived
 from reference_coordinator.classic.mutants.form import Outcome, Step, answering
 from reference_coordinator.classic.profiles import Profile
@@ -35,7 +35,7 @@ def calls_ghosts_removed(group: Group, event: Event, profile: Profile) -> Outcom
 
 
 def _all_removed(response: Response) -> Response:
-    if isinstance(response, LeaveAnswer):
+    if isinstance(response, LeaveResponse):
         unknown, fine = Error.UNKNOWN_MEMBER_ID, Error.NONE
         told = ((m, i, fine if e == unknown else e) for m, i, e in response.members)
         return replace(response, members=tuple(told))
@@ -50,7 +50,7 @@ def knows_no_instances(group: Group, event: Event, profile: Profile) -> Outcome:
     after, effects = step(group, replace(event, members=named), profile)
 
     def refusing(response: Response) -> Response:
-        if not isinstance(response, LeaveAnswer) or len(response.members) != len(named):
+        if not isinstance(response, LeaveResponse) or len(response.members) != len(named):
             return response
         told = iter(response.members)
         unknown = Error.UNKNOWN_MEMBER_ID
@@ -66,9 +66,9 @@ def rebalances_though_nobody_left(group: Group, event: Event, profile: Profile) 
     """Rebalance for every LeaveGroup, even if there was nobody to remove."""
     after, effects = step(group, event, profile)
     if isinstance(event, LeaveReceived) and after.state is State.STABLE:
-        turn = Turn(after, profile, event.at_ms)
-        prepare(turn, Reason.LEAVE)
-        return turn.group, (*effects, *turn.effects)
+        context = Context(after, profile, event.at_ms)
+        prepare(context, Reason.LEAVE)
+        return context.group, (*effects, *context.effects)
     return after, effects
 
 

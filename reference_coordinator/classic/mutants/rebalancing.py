@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_TWO_STEP_JOIN
 from reference_coordinator.classic.effects import (
     Answer,
-    HeartbeatAnswer,
-    JoinAnswer,
+    HeartbeatResponse,
+    JoinResponse,
     Response,
-    SyncAnswer,
+    SyncResponse,
 )
 from reference_coordinator.classic.events import (
     CommitReceived,
@@ -33,7 +34,6 @@ from reference_coordinator.classic.rebalance import generation_answer, member_li
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.classic.step import step
 
-LAST_ONE_STEP_VERSION = 3
 UNLIMITED = 1_000_000_000
 SHARE = 0.4
 """What is left of a timeout that runs out too early."""
@@ -124,7 +124,7 @@ def waits_for_the_pending_for_ever(group: Group, event: Event, profile: Profile)
 def gives_no_id_first(group: Group, event: Event, profile: Profile) -> Outcome:
     """Add a dynamic member at its first join (KIP-394 switched off)."""
     if isinstance(event, JoinReceived) and not event.member_id and event.group_instance_id is None:
-        event = replace(event, api_version=LAST_ONE_STEP_VERSION)
+        event = replace(event, api_version=FIRST_TWO_STEP_JOIN - 1)
     return step(group, event, profile)
 
 
@@ -147,8 +147,8 @@ def does_not_tell_of_rebalances(group: Group, event: Event, profile: Profile) ->
 
 def _all_is_well(response: Response) -> Response:
     rebalance = Error.REBALANCE_IN_PROGRESS
-    told = isinstance(response, HeartbeatAnswer) and response.error == rebalance
-    return HeartbeatAnswer(Error.NONE) if told else response
+    told = isinstance(response, HeartbeatResponse) and response.error == rebalance
+    return HeartbeatResponse(Error.NONE) if told else response
 
 
 # What begins a rebalance.
@@ -200,7 +200,7 @@ def tells_leader_of_itself_alone(group: Group, event: Event, profile: Profile) -
     """Leave everybody else out of what a leader is told of the members."""
 
     def alone(response: Response) -> Response:
-        if not isinstance(response, JoinAnswer):
+        if not isinstance(response, JoinResponse):
             return response
         own = frozenset(told for told in response.members if told[0] == response.member_id)
         return replace(response, members=own)
@@ -241,7 +241,7 @@ def answers_follower_before_leader(group: Group, event: Event, profile: Profile)
         member = after.members[event.member_id]
         if after.leader != event.member_id and member.sync == event.request:
             members = after.members.put(replace(member, sync=None))
-            nothing = SyncAnswer(Error.NONE, after.protocol_type, after.protocol)
+            nothing = SyncResponse(Error.NONE, after.protocol_type, after.protocol)
             return replace(after, members=members), (*effects, Answer(event.request, nothing))
     return after, effects
 
@@ -254,7 +254,7 @@ def gives_everyone_the_leaders_share(group: Group, event: Event, profile: Profil
         return after, effects
 
     def same(response: Response) -> Response:
-        if isinstance(response, SyncAnswer) and response.error == Error.NONE:
+        if isinstance(response, SyncResponse) and response.error == Error.NONE:
             return replace(response, assignment=leader.assignment)
         return response
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Answer, CommitAnswer, HeartbeatAnswer
+from reference_coordinator.classic.effects import Answer, CommitResponse, HeartbeatResponse
 from reference_coordinator.classic.events import (
     CommitReceived,
     Event,
@@ -66,14 +66,14 @@ def syncs_do_not_keep_alive(group: Group, event: Event, profile: Profile) -> Out
 def answers_strangers_heartbeats(group: Group, event: Event, profile: Profile) -> Outcome:
     """Let members that are gone go on with their heartbeats."""
     if isinstance(event, HeartbeatReceived) and _is_strange(group, event):
-        return group, (Answer(event.request, HeartbeatAnswer(Error.NONE)),)
+        return group, (Answer(event.request, HeartbeatResponse(Error.NONE)),)
     return step(group, event, profile)
 
 
 def stores_strangers_commits(group: Group, event: Event, profile: Profile) -> Outcome:
     """Take commits of members that are gone."""
     if isinstance(event, CommitReceived) and _is_strange(group, event):
-        return group, (Answer(event.request, CommitAnswer(Error.NONE)),)
+        return group, (Answer(event.request, CommitResponse(Error.NONE)),)
     return step(group, event, profile)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Arm, Effect, JoinAnswer, Response, SyncAnswer
+from reference_coordinator.classic.effects import Arm, Effect, JoinResponse, Response, SyncResponse
 from reference_coordinator.classic.events import (
     CommitReceived,
     Event,
@@ -100,7 +100,7 @@ def calls_the_replaced_unknown(group: Group, event: Event, profile: Profile) -> 
 
 
 def _unknown(response: Response) -> Response:
-    fenced = isinstance(response, JoinAnswer | SyncAnswer) and (
+    fenced = isinstance(response, JoinResponse | SyncResponse) and (
         response.error == Error.FENCED_INSTANCE_ID
     )
     return replace(response, error=Error.UNKNOWN_MEMBER_ID) if fenced else response

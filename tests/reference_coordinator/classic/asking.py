@@ -7,13 +7,13 @@ from dataclasses import replace
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Bound,
-    CommitAnswer,
-    DeleteAnswer,
-    DescribeAnswer,
-    HeartbeatAnswer,
-    JoinAnswer,
-    LeaveAnswer,
-    SyncAnswer,
+    CommitResponse,
+    DeleteResponse,
+    DescribeResponse,
+    HeartbeatResponse,
+    JoinResponse,
+    LeaveResponse,
+    SyncResponse,
 )
 from reference_coordinator.classic.events import (
     Choices,
@@ -72,7 +72,7 @@ class Requests(ABC):
         reason: str | None = None,
         host: str = "/127.0.0.1",
         drawn: str | None = None,
-    ) -> Call[JoinAnswer]:
+    ) -> Call[JoinResponse]:
         """Send JoinGroup; a new member id, if it gets one, is `<instance or client>-<n>`.
 
         `drawn` is offered in its place.
@@ -99,7 +99,7 @@ class Requests(ABC):
             self._drawn[prefix] += 1
         return call
 
-    def join_dynamic(self, client: str, *, session_ms: int = SESSION_MS) -> Call[JoinAnswer]:
+    def join_dynamic(self, client: str, *, session_ms: int = SESSION_MS) -> Call[JoinResponse]:
         """Join as today's clients do, in two steps (KIP-394); return the second."""
         first = self.join(client=client, session_ms=session_ms)
         assert first.error is Error.MEMBER_ID_REQUIRED
@@ -115,7 +115,7 @@ class Requests(ABC):
         protocol: str | None = None,
         version: int = 4,
         **assignments: str,
-    ) -> Call[SyncAnswer]:
+    ) -> Call[SyncResponse]:
         """Send SyncGroup, of the current generation unless another is given."""
         return self._ask(
             SyncReceived(
@@ -144,7 +144,7 @@ class Requests(ABC):
         self, member_id: str, *, instance: str | None = None, generation: int | None = None
     ) -> Error:
         """Send Heartbeat, of the current generation unless another is given."""
-        call: Call[HeartbeatAnswer] = self._ask(
+        call: Call[HeartbeatResponse] = self._ask(
             HeartbeatReceived(
                 at_ms=self.now_ms,
                 request=self._name("heartbeat", member_id),
@@ -155,9 +155,9 @@ class Requests(ABC):
         )
         return call.error
 
-    def leave(self, *members: tuple[str, str | None], version: int = 5) -> LeaveAnswer:
+    def leave(self, *members: tuple[str, str | None], version: int = 5) -> LeaveResponse:
         """Send LeaveGroup for (member id, instance id)s."""
-        call: Call[LeaveAnswer] = self._ask(
+        call: Call[LeaveResponse] = self._ask(
             LeaveReceived(
                 at_ms=self.now_ms,
                 request=self._name("leave", str(len(members))),
@@ -178,7 +178,7 @@ class Requests(ABC):
         transactional: bool = False,
     ) -> Error:
         """Send OffsetCommit or TxnOffsetCommit, of the current generation if no other is given."""
-        call: Call[CommitAnswer] = self._ask(
+        call: Call[CommitResponse] = self._ask(
             CommitReceived(
                 at_ms=self.now_ms,
                 request=self._name("commit", member_id),
@@ -193,7 +193,7 @@ class Requests(ABC):
 
     def describe(
         self, *, version: int = 5, confirmed: tuple[str, str] = ("", "")
-    ) -> DescribeAnswer:
+    ) -> DescribeResponse:
         """Send DescribeGroups; `confirmed` offers state and protocol type on disk."""
         event = DescribeReceived(
             self.now_ms,
@@ -201,13 +201,13 @@ class Requests(ABC):
             version,
             Choices(described=confirmed),
         )
-        call: Call[DescribeAnswer] = self._ask(event)
+        call: Call[DescribeResponse] = self._ask(event)
         return call.answer
 
     def delete(self) -> Error:
         """Send DeleteGroups."""
         return self.ask_to_delete().error
 
-    def ask_to_delete(self) -> Call[DeleteAnswer]:
+    def ask_to_delete(self) -> Call[DeleteResponse]:
         """Send DeleteGroups, whose answer may wait for a write."""
         return self._ask(DeleteReceived(self.now_ms, self._name("delete", "an operator")))

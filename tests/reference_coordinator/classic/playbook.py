@@ -23,13 +23,13 @@ from reference_coordinator.classic.effects import (
     Arm,
     AssignmentReceived,
     Bound,
-    DeleteAnswer,
+    DeleteResponse,
     Disarm,
     Effect,
-    JoinAnswer,
+    JoinResponse,
     Persist,
     Reason,
-    SyncAnswer,
+    SyncResponse,
     Transition,
 )
 from reference_coordinator.classic.events import (
@@ -38,9 +38,9 @@ from reference_coordinator.classic.events import (
     Expired,
     Loaded,
     LoadStarted,
-    Opened,
     RecordWritten,
     Request,
+    RequestsEnabled,
     Timer,
     TimerFired,
     TimerKind,
@@ -167,7 +167,7 @@ class Playbook(Requests):
 
     def written(
         self,
-        call: Call[JoinAnswer] | Call[SyncAnswer] | Call[DeleteAnswer],
+        call: Call[JoinResponse] | Call[SyncResponse] | Call[DeleteResponse],
         error: Error = Error.NONE,
     ) -> None:
         """Let the write that a request waits for come out well, or with an error."""
@@ -186,13 +186,13 @@ class Playbook(Requests):
         self.writes.clear()
         self._step(LoadStarted(self.now_ms))
 
-    def load(self, record: GroupRecord | None, *, closed: bool = False) -> None:
+    def load(self, record: GroupRecord | None, *, requests_disabled: bool = False) -> None:
         """Let the broker finish loading the group from a record, maybe before it takes requests."""
-        self._step(Loaded(self.now_ms, record, closed))
+        self._step(Loaded(self.now_ms, record, requests_disabled))
 
     def open(self) -> None:
         """Let the broker take requests from now on."""
-        self._step(Opened(self.now_ms))
+        self._step(RequestsEnabled(self.now_ms))
 
     def expire(self) -> None:
         """Let the broker remove the Empty group, as it does once its offsets have expired."""

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.admin import CONFIRMED_WITHIN_MS
-from reference_coordinator.classic.effects import DescribeAnswer, DescribedMember
+from reference_coordinator.classic.effects import DescribedMember, DescribeResponse
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
@@ -30,7 +30,7 @@ def test_describe_group_stable_for_static_member():
     """Protocol, metadata and assignments of everyone."""
     play = Playbook()
     statics(play, "L", "F")
-    assert play.describe() == DescribeAnswer(
+    assert play.describe() == DescribeResponse(
         Error.NONE,
         "Stable",
         "consumer",
@@ -58,11 +58,11 @@ def test_describes_assignment_at_all_times(assignment):
     everyone = frozenset(
         {described("L-1", "L", assignment=assignment), described(added, None, client_id="c")}
     )
-    told = DescribeAnswer(Error.NONE, "PreparingRebalance", "consumer", "", everyone)
+    told = DescribeResponse(Error.NONE, "PreparingRebalance", "consumer", "", everyone)
     assert play.describe() == told
     play.join("L-1", instance="L")
     assert newcomer.answer.generation == 2
-    told = DescribeAnswer(Error.NONE, "CompletingRebalance", "consumer", "", everyone)
+    told = DescribeResponse(Error.NONE, "CompletingRebalance", "consumer", "", everyone)
     assert play.describe() == told
 
 
@@ -71,11 +71,11 @@ def test_describe_an_empty_group():
     """It keeps its type, but no protocol; before its first member it has no type either."""
     play = Playbook()
     play.join(client="c")
-    assert play.describe() == DescribeAnswer(Error.NONE, "Empty")
+    assert play.describe() == DescribeResponse(Error.NONE, "Empty")
     (member,) = statics(play, "I1")
     play.after(2 * SESSION_MS)
     assert member not in play.member_ids
-    assert play.describe() == DescribeAnswer(Error.NONE, "Empty", "consumer")
+    assert play.describe() == DescribeResponse(Error.NONE, "Empty", "consumer")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_describe_an_empty_group():
 def test_describe_a_group_that_does_not_exist(version, error):
     """KIP-1043: v6 says so; before, it is a Dead group like any other."""
     play = Playbook()
-    assert play.describe(version=version) == DescribeAnswer(error, "Dead")
+    assert play.describe(version=version) == DescribeResponse(error, "Dead")
 
 
 @UNDER_ALL
@@ -93,10 +93,10 @@ def test_describe_elsewhere():
     play = Playbook()
     statics(play, "I1")
     play.unload()
-    assert play.describe() == DescribeAnswer(Error.NOT_COORDINATOR)
+    assert play.describe() == DescribeResponse(Error.NOT_COORDINATOR)
     assert play.delete() is Error.NOT_COORDINATOR
     play.start_loading()
-    assert play.describe() == DescribeAnswer(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    assert play.describe() == DescribeResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)
     assert play.delete() is Error.COORDINATOR_LOAD_IN_PROGRESS
     nameless = Playbook(group_id="")
     assert nameless.describe().error == Error.NONE
@@ -117,7 +117,7 @@ def test_describes_static_to_old_clients(error):
     play.join(instance="I1")
     play.join(dynamic.answer.member_id, client="c")
     assert play.describe(version=3) == (
-        play.describe(version=4) if error is Error.NONE else DescribeAnswer(error)
+        play.describe(version=4) if error is Error.NONE else DescribeResponse(error)
     )
 
 
@@ -171,9 +171,9 @@ def test_delete_a_group():
     assert play.state is State.EMPTY
     assert play.delete() is Error.NONE
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
-    assert play.describe() == DescribeAnswer(Error.NONE, "Dead")
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
     play.crash()
-    assert play.describe() == DescribeAnswer(Error.NONE, "Dead")
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
     anew = play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)
     assert anew.answer.generation == 1
@@ -184,10 +184,10 @@ def test_describe_a_group_whose_first_record_is_on_its_way(state):
     """In Java it is not there yet, in Scala it is; after a second it is there anyway."""
     play = Playbook()
     play.join(client="c")
-    assert play.describe(confirmed=("Dead", "")) == DescribeAnswer(Error.NONE, state)
-    assert play.describe() == DescribeAnswer(Error.NONE, "Empty")
+    assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, state)
+    assert play.describe() == DescribeResponse(Error.NONE, "Empty")
     play.after(CONFIRMED_WITHIN_MS + 1)
-    assert play.describe(confirmed=("Dead", "")) == DescribeAnswer(Error.NONE, "Empty")
+    assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, "Empty")
 
 
 @by_rule("describes_what_is_confirmed", "shown", {True: True, False: False})
@@ -200,8 +200,8 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
     statics(play, "I1")
     play.leave(("", "I1"))
     assert play.delete() is Error.NONE
-    assert play.describe() == DescribeAnswer(Error.NONE, "Dead")
-    before = DescribeAnswer(Error.NONE, "Empty", "consumer")
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    before = DescribeResponse(Error.NONE, "Empty", "consumer")
     assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
     play.join(client="c")
     assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
@@ -264,4 +264,4 @@ def test_a_group_that_expires():
     play.expire()
     assert play.records[-1] is None
     assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
-    assert play.describe() == DescribeAnswer(Error.NONE, "Dead")
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, LeaveAnswer, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, SyncResponse
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import (
@@ -104,7 +104,7 @@ def test_failures_are_told_in_every_version(told):
     """JoinGroup v6 was new in 2.4, which knew no error answer for it."""
     play = Playbook()
     pending = play.join(client="c").answer.member_id
-    failed = JoinAnswer(Error.UNKNOWN_SERVER_ERROR)
+    failed = JoinResponse(Error.UNKNOWN_SERVER_ERROR)
     assert play.join(pending, instance="I1", version=5).answer == failed
     untold = play.join(pending, instance="I1", version=6)
     assert untold.response == (failed if told else None)
@@ -134,7 +134,7 @@ def test_pending_may_name_an_instance(with_known, with_unknown):
         assert [error for _, _, error in answer.members] == [Error.NONE] * 3
         assert set(play.group.static_ids) == {"I3"}
     else:
-        assert answer == LeaveAnswer(with_unknown)
+        assert answer == LeaveResponse(with_unknown)
         assert set(play.group.static_ids) == {"I2", "I3"}
 
 
@@ -222,7 +222,7 @@ def test_unload_answers_waiting(parked):
     again.unload()
     assert waiting.parked == parked
     if not parked:
-        assert waiting.answer == SyncAnswer(Error.NOT_COORDINATOR)
+        assert waiting.answer == SyncResponse(Error.NOT_COORDINATOR)
 
 
 @UNDER_ALL
@@ -230,7 +230,7 @@ def test_sync_v5_has_to_name_type_and_protocol():
     """KIP-559: both, from v5 on, and before anything else is looked at."""
     play = Playbook()
     (member,) = statics(play, "I1")
-    refused = SyncAnswer(Error.INCONSISTENT_GROUP_PROTOCOL)
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
     assert play.sync(member, version=5).answer == refused
     assert play.sync(member, version=5, protocol="range").answer == refused
     assert play.sync("stranger", version=5, protocol_type="consumer").answer == refused

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
@@ -29,7 +29,7 @@ def test_return_makes_completing_group_rebalance(parked, rebalances):
     assert play.rebalances[1:] == rebalances
     if parked:
         return
-    assert back.answer == JoinAnswer(Error.NONE, "F-2", 1, "consumer", "range", leader="L-1")
+    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader="L-1")
     play.sync("L-1", **{"L-1": "some", "F-1": "the rest"})
     assert play.state is State.STABLE
     assert play.sync("F-2").answer.assignment == ""
@@ -135,7 +135,7 @@ def test_return_is_stored(answer):
     assert back.parked == (answer is Error.NONE)
     if back.parked:
         play.written(back)
-    assert back.answer == JoinAnswer(Error.NONE, "F-2", 1, "consumer", "range", leader=leader)
+    assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader=leader)
     assert len(play.records) - stored == (answer is Error.NONE)
     play.crash()
     assert play.heartbeat("F-2", instance="F") is answer
@@ -158,6 +158,6 @@ def test_no_instance_outlives_its_group():
     (member,) = statics(play, "I1")
     play.force(State.EMPTY)
     back = play.join(instance="I1", version=5)
-    assert back.answer == JoinAnswer(Error.UNKNOWN_SERVER_ERROR)
-    assert play.join(member, instance="I1").answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, member)
+    assert back.answer == JoinResponse(Error.UNKNOWN_SERVER_ERROR)
+    assert play.join(member, instance="I1").answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, member)
     assert play.heartbeat(member, instance="I1") is Error.UNKNOWN_MEMBER_ID

@@ -1,7 +1,7 @@
 """`group.max.size`, where a release changed what is held to it."""
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import (
@@ -14,7 +14,7 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_AL
 
 pytestmark = EVERY_RELEASE
 
-FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
+FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
 
 def overloaded() -> tuple[Playbook, dict[str, str]]:

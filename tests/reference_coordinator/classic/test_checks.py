@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, LeaveAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
@@ -26,12 +26,12 @@ def test_sync_group_protocol_type_and_name():
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)
-    refused = SyncAnswer(Error.INCONSISTENT_GROUP_PROTOCOL)
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
     assert play.sync("I1-1", protocol_type="connect", protocol="range").answer == refused
     assert play.sync("I1-1", protocol_type="consumer", protocol="roundrobin").answer == refused
     assert play.group.pending_syncs == {"I1-1"}
     synced = play.sync("I1-1", protocol_type="consumer", protocol="range", **{"I1-1": "all"})
-    assert synced.answer == SyncAnswer(Error.NONE, "consumer", "range", "all")
+    assert synced.answer == SyncResponse(Error.NONE, "consumer", "range", "all")
     assert play.sync("I1-1").answer == synced.answer
 
 
@@ -46,7 +46,7 @@ def test_sync_group_checks():
     assert play.sync(follower, generation=0).error is Error.ILLEGAL_GENERATION
     inconsistent = play.sync(follower, protocol="sticky")
     assert inconsistent.error is Error.INCONSISTENT_GROUP_PROTOCOL
-    assert play.sync(follower).answer == SyncAnswer(Error.REBALANCE_IN_PROGRESS)
+    assert play.sync(follower).answer == SyncResponse(Error.REBALANCE_IN_PROGRESS)
     play.force(State.DEAD)
     assert play.sync("unknown", generation=9).error is Error.COORDINATOR_NOT_AVAILABLE
 
@@ -59,7 +59,7 @@ def test_sync_fills_holes_in_the_assignment():
     play.after(2 * INITIAL_DELAY_MS)
     waiting = play.sync("F-1")
     play.sync("L-1", **{"L-1": "all", "stranger": "more"})
-    assert waiting.answer == SyncAnswer(Error.NONE, "consumer", "range", "")
+    assert waiting.answer == SyncResponse(Error.NONE, "consumer", "range", "")
     assert {m.member_id: m.assignment for m in play.records[-1].members} == {
         "L-1": "all",
         "F-1": "",
@@ -79,7 +79,7 @@ def test_assignment_that_cannot_be_stored():
     assert (waiting.parked, leading.parked) == (True, True)
     assert play.state is State.COMPLETING_REBALANCE
     play.written(leading, Error.COORDINATOR_NOT_AVAILABLE)
-    failed = SyncAnswer(Error.COORDINATOR_NOT_AVAILABLE)
+    failed = SyncResponse(Error.COORDINATOR_NOT_AVAILABLE)
     assert (waiting.answer, leading.answer) == (failed, failed)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.ASSIGNMENT_ERROR]
 
@@ -93,7 +93,7 @@ def test_assignment_of_a_generation_that_is_over():
     play.hold_writes = True
     leading = play.sync("L-1", **{"L-1": "all"})
     play.join("F-1", instance="F", subscription="payments")
-    assert leading.answer == SyncAnswer(Error.REBALANCE_IN_PROGRESS)
+    assert leading.answer == SyncResponse(Error.REBALANCE_IN_PROGRESS)
     play.join("L-1", instance="L")
     assert (play.state, play.generation) == (State.COMPLETING_REBALANCE, 2)
     play.written(leading)
@@ -104,11 +104,11 @@ def test_join_group_checks_session_range():
     """After the group id; the range is inclusive (10 ms to 10 minutes, as upstream)."""
     nameless = Playbook(group_id="")
     call = nameless.join("m", session_ms=1)
-    assert call.answer == JoinAnswer(Error.INVALID_GROUP_ID, "m")
+    assert call.answer == JoinResponse(Error.INVALID_GROUP_ID, "m")
     play = Playbook()
     for session_ms in (9, 600_001):
         call = play.join("m", session_ms=session_ms)
-        assert call.answer == JoinAnswer(Error.INVALID_SESSION_TIMEOUT, "m")
+        assert call.answer == JoinResponse(Error.INVALID_SESSION_TIMEOUT, "m")
     assert play.join("m", session_ms=10).error is Error.UNKNOWN_MEMBER_ID
     assert play.join("m", session_ms=600_000).error is Error.UNKNOWN_MEMBER_ID
 
@@ -118,7 +118,7 @@ def test_session_range_comes_first(error):
     """Seen live on 3.9.1: Java looks at the session timeout before the group, Scala after it."""
     play = Playbook()
     play.unload()
-    assert play.join("m", session_ms=9).answer == JoinAnswer(error, "m")
+    assert play.join("m", session_ms=9).answer == JoinResponse(error, "m")
 
 
 def test_every_request_of_a_member_needs_a_group_id():
@@ -126,7 +126,7 @@ def test_every_request_of_a_member_needs_a_group_id():
     play = Playbook(group_id="")
     assert play.sync("m", generation=1).error is Error.INVALID_GROUP_ID
     assert play.heartbeat("m", generation=1) is Error.INVALID_GROUP_ID
-    assert play.leave(("m", None)) == LeaveAnswer(Error.INVALID_GROUP_ID)
+    assert play.leave(("m", None)) == LeaveResponse(Error.INVALID_GROUP_ID)
     assert play.commit(generation=-1) is Error.NONE
 
 
@@ -134,7 +134,7 @@ def test_join_group_unknown_group_with_a_member_id():
     """An id presupposes a group."""
     play = Playbook()
     call = play.join("m", instance="I1", protocols=())
-    assert call.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, "m")
+    assert call.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, "m")
 
 
 def test_join_group_checks_protocols_before_pending_and_ids():

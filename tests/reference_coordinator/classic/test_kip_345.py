@@ -6,7 +6,7 @@ What a release does in the same plays stands in `test_departures`.
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.releases import KIP_345, NEWEST
 from reference_coordinator.classic.state import State
@@ -21,7 +21,7 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE
 
 pytestmark = EVERY_RELEASE
 
-FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
+FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
 kept = pytest.mark.parametrize(
     ("profile", "kept"),
@@ -82,7 +82,7 @@ def test_sessions_wait_for_clients(kept):
     play = Playbook()
     statics(play, "I1", "I2")
     play.start_loading()
-    play.load(play.records[-1], closed=True)
+    play.load(play.records[-1], requests_disabled=True)
     play.after(2 * SESSION_MS)
     assert play.rebalances[1:] == ([] if kept else [Reason.SESSION_EXPIRED])
     if kept:

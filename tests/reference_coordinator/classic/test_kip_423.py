@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.releases import KIP_423, NEWEST
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
@@ -34,7 +34,7 @@ def test_restart_of_a_leader_that_kept_its_id(heard, version):
     assert play.rebalances[1:] == ([] if heard else [Reason.LEADER_REJOIN])
     if heard:
         everyone = frozenset({(leader, "L", "range:orders"), (follower, "F", "range:orders")})
-        assert back.answer == JoinAnswer(
+        assert back.answer == JoinResponse(
             Error.NONE, leader, 1, "consumer", "range", leader, version == 9, everyone
         )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import Choices, Timer, TimerFired, TimerKind
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.expected_lines import said
@@ -82,7 +82,7 @@ def test_leave_answers_the_member_s_parked_join():
     waiting = play.join(instance="I1")
     play.join(instance="I2")
     play.leave(("I1-1", "I1"))
-    assert waiting.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, member_id="")
+    assert waiting.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, member_id="")
     assert play.member_ids == {"I2-1"}
 
 
@@ -94,7 +94,7 @@ def test_leave_during_completing_rebalance_sends_the_waiting_back():
     play.join(follower, instance="F")
     waiting = play.sync(follower, instance="F")
     play.leave((leader, "L"))
-    assert waiting.answer == SyncAnswer(Error.REBALANCE_IN_PROGRESS, assignment="")
+    assert waiting.answer == SyncResponse(Error.REBALANCE_IN_PROGRESS, assignment="")
     assert play.rebalances[-1] is Reason.LEAVE
 
 

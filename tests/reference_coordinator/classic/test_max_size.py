@@ -1,7 +1,7 @@
 """`group.max.size`, beside Kafka's own tests."""
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
@@ -9,7 +9,7 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coord
 
 pytestmark = EVERY_RELEASE
 
-FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
+FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 
 
 def test_static_member_cannot_return_to_a_full_group():

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Answer, Effect, JoinAnswer, Transition
+from reference_coordinator.classic.effects import Answer, Effect, JoinResponse, Transition
 from reference_coordinator.classic.events import Event, Timer, TimerKind
 from reference_coordinator.classic.state import Service, State
 from reference_coordinator.classic.step import step
@@ -66,7 +66,7 @@ class WatchedPlay(Playbook):
         super()._absorb(effect, in_hand)
         if isinstance(effect, Transition):
             self._look_at_transition(effect)
-        elif isinstance(effect, Answer) and isinstance(effect.response, JoinAnswer):
+        elif isinstance(effect, Answer) and isinstance(effect.response, JoinResponse):
             self._look_at_join(effect.response)
 
     def _look_at_transition(self, moved: Transition) -> None:
@@ -74,7 +74,7 @@ class WatchedPlay(Playbook):
         assert (moved.before, moved.after) in LEGAL
         assert (moved.reason is not None) == (moved.after is State.PREPARING_REBALANCE)
 
-    def _look_at_join(self, joined: JoinAnswer) -> None:
+    def _look_at_join(self, joined: JoinResponse) -> None:
         if joined.error is not Error.NONE:
             assert not joined.members
             return

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
@@ -21,7 +21,7 @@ def test_request_handling_of_the_wrong_coordinator(keeps_id):
     play = Playbook()
     (member,) = statics(play, "I1")
     play.unload()
-    refused = JoinAnswer(Error.NOT_COORDINATOR, member if keeps_id else "")
+    refused = JoinResponse(Error.NOT_COORDINATOR, member if keeps_id else "")
     assert play.join(member, instance="I1").answer == refused
     assert play.sync(member).error is Error.NOT_COORDINATOR
     assert play.heartbeat(member) is Error.NOT_COORDINATOR
@@ -38,7 +38,7 @@ def test_unload_fails_a_member_s_return_that_is_being_stored():
     play.hold_writes = True
     back = play.join(instance="F")
     play.unload()
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NOT_COORDINATOR,
         member_id="",
         generation=1,
@@ -57,7 +57,7 @@ def test_unload_fails_an_assignment_that_is_being_stored():
     play.hold_writes = True
     waiting, leading = play.sync("F-1"), play.sync("L-1")
     play.unload()
-    gone = SyncAnswer(Error.NOT_COORDINATOR)
+    gone = SyncResponse(Error.NOT_COORDINATOR)
     assert (waiting.answer, leading.answer) == (gone, gone)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.ASSIGNMENT_ERROR]
 

@@ -1,7 +1,7 @@
 """Members that fall silent, beside Kafka's own tests."""
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
@@ -126,7 +126,7 @@ def test_new_member_that_heartbeats_while_it_waits_may_expire():
     play.after(SESSION_MS - 1, alive=[old])
     assert newcomer.parked
     play.after(1)
-    assert newcomer.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
+    assert newcomer.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
 
 
 def test_pending_member_holds_up_the_join_phase():

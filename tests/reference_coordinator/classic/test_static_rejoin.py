@@ -7,7 +7,7 @@ have: `test_known_member_rejoin`.
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.events import Choices
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.playbook import SESSION_MS, Playbook, statics
@@ -69,7 +69,7 @@ def test_failed_return_goes_on_under_the_old_id(error, instance, version):
     play.hold_writes = True
     back = play.join(instance=instance, protocols=("range",), version=version)
     play.written(back, error)
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         error,
         member_id="",
         generation=1,
@@ -110,7 +110,7 @@ def test_store_answers_latest_return(told, alive, version):
     play.hold_writes = True
     first = play.join(instance="F", version=version)
     second = play.join(instance="F", version=version)
-    assert first.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "F-2")
+    assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "F-2")
     play.written(first)
     assert second.parked == alive
     play.written(second)
@@ -128,7 +128,7 @@ def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
     play.hold_writes = True
     back = play.join(instance="F")
     play.leave(("F-2", "F"))
-    assert back.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
+    assert back.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
     anew = play.join(instance="F")
     play.written(back)
     assert anew.parked

@@ -11,9 +11,10 @@ from groupquake.selftest.fuzz.broker_connections import BrokerConnections
 from groupquake.selftest.fuzz.process import Phase
 from groupquake.selftest.fuzz.script import CLOSE, Ref, Step, resolve
 from groupquake.selftest.fuzz.sequence_driver import SequenceDriver
+from kafka_protocol.apis import COORDINATOR_APIS
 from loadtest.wire import NO_TOPIC_ID
 from loadtest.wire.bodies import to_entity
-from loadtest.wire.schemas import GROUP_APIS, known, request_schema
+from loadtest.wire.schemas import known, request_schema
 
 JOINED = 1
 """The step whose answer, the only one, all processes hold for theirs."""
@@ -46,7 +47,7 @@ def played(action: Callable[[SequenceDriver], bool], phase: Phase, seed: int) ->
     """Play one action of a seed, with a group of which everybody is as far as the phase says."""
     connections = Silent("nowhere", 0, "group")
     connections.answers[JOINED] = ANSWER
-    versions = {api: known(api) for api in GROUP_APIS}
+    versions = {api: known(api) for api in COORDINATOR_APIS}
     driver = SequenceDriver(
         connections, Random(seed), versions, NO_TOPIC_ID, 0.7, 0.3, largest_record=8_000
     )

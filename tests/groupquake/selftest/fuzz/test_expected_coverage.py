@@ -3,11 +3,12 @@
 import pytest
 
 from groupquake.selftest.fuzz.expected_coverage import answers, moves
-from loadtest.wire.schemas import GROUP_APIS, known
+from kafka_protocol.apis import COORDINATOR_APIS
+from loadtest.wire.schemas import known
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.releases import NEWEST, PROFILES
 
-NEW = {api: known(api) for api in GROUP_APIS}
+NEW = {api: known(api) for api in COORDINATOR_APIS}
 OLD = NEW | {"SYNC_GROUP": (0, 4), "OFFSET_COMMIT": (0, 8), "DESCRIBE_GROUPS": (0, 5)}
 FIRST = PROFILES["2.4.0"]
 

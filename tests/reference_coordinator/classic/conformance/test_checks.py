@@ -5,12 +5,12 @@ from functools import partial
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, Playbook, statics
 
-INCONSISTENT = JoinAnswer(Error.INCONSISTENT_GROUP_PROTOCOL)
+INCONSISTENT = JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
 
 
 @pytest.mark.parametrize(("member_id", "instance"), [("", "instance-id"), ("unknown", None)])
@@ -127,7 +127,7 @@ def test_join_group_inconsistent_protocol_type():
     assert play.join(client="c", version=3, protocol_type="connect").answer == INCONSISTENT
     assert play.join(instance="I2", protocol_type="connect").answer == INCONSISTENT
     known = play.join("I1-1", instance="I1", protocol_type="connect")
-    assert known.answer == JoinAnswer(Error.INCONSISTENT_GROUP_PROTOCOL, "I1-1")
+    assert known.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, "I1-1")
 
 
 @case("testJoinGroupWithEmptyProtocolType")
@@ -139,7 +139,7 @@ def test_join_group_with_empty_protocol_type():
     assert play.state is State.EMPTY
     pending = play.join(client="c").answer.member_id
     again = play.join(pending, client="c", protocol_type="")
-    assert again.answer == JoinAnswer(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
 
 
 @case("testJoinGroupWithEmptyGroupProtocol")
@@ -169,15 +169,15 @@ def test_join_group_second_join_inconsistent_protocol():
     play = Playbook()
     pending = play.join(client="c", protocols=("range",)).answer.member_id
     none = play.join(pending, client="c", protocols=())
-    assert none.answer == JoinAnswer(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+    assert none.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
     joined = play.join(pending, client="c", protocols=("range",))
     play.after(INITIAL_DELAY_MS)
     assert joined.error is Error.NONE
     again = play.join(pending, client="c", protocols=("roundrobin",))
-    assert again.answer == JoinAnswer(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
+    assert again.answer == JoinResponse(Error.INCONSISTENT_GROUP_PROTOCOL, pending)
 
 
-def synced(protocol_type: str | None, protocol: str | None, version: int) -> list[SyncAnswer]:
+def synced(protocol_type: str | None, protocol: str | None, version: int) -> list[SyncResponse]:
     """Let a leader and its follower sync; return their answers, all of which must be there."""
     play = Playbook()
     play.join(instance="L")
@@ -190,14 +190,14 @@ def synced(protocol_type: str | None, protocol: str | None, version: int) -> lis
 @case("testSyncGroupReturnsAnErrorWhenProtocolTypeIsInconsistent")
 def test_sync_group_returns_an_error_when_protocol_type_is_inconsistent():
     """The group's own, from SyncGroup v5 on (KIP-559)."""
-    refused = SyncAnswer(Error.INCONSISTENT_GROUP_PROTOCOL)
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
     assert synced("whatever", "range", 5) == [refused, refused]
 
 
 @case("testSyncGroupReturnsAnErrorWhenProtocolNameIsInconsistent")
 def test_sync_group_returns_an_error_when_protocol_name_is_inconsistent():
     """The selected one, from SyncGroup v5 on (KIP-559)."""
-    refused = SyncAnswer(Error.INCONSISTENT_GROUP_PROTOCOL)
+    refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
     assert synced("consumer", "whatever", 5) == [refused, refused]
 
 
@@ -211,7 +211,7 @@ def test_sync_group_succeed_when_protocol_type_and_name_are_not_provided():
 @case("testSyncGroupSucceedWhenProtocolTypeAndNameAreConsistent")
 def test_sync_group_succeed_when_protocol_type_and_name_are_consistent():
     """The answer repeats both."""
-    assert synced("consumer", "range", 5) == [SyncAnswer(Error.NONE, "consumer", "range")] * 2
+    assert synced("consumer", "range", 5) == [SyncResponse(Error.NONE, "consumer", "range")] * 2
 
 
 @case("testHeartbeatUnknownGroup")

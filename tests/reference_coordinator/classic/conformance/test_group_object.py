@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import Choices
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
@@ -128,14 +128,14 @@ def test_replace_group_instance():
     play = Playbook()
     first = play.join(instance="I1")
     second = play.join(instance="I1")
-    assert first.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "I1-1")
+    assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "I1-1")
     play.after(INITIAL_DELAY_MS)
     assert (second.answer.leader, play.id_of("I1")) == ("I1-2", "I1-2")
     play.hold_writes = True
     syncing = play.sync("I1-2", instance="I1")
     assert syncing.parked
     play.join(instance="I1")
-    assert syncing.answer == SyncAnswer(Error.FENCED_INSTANCE_ID)
+    assert syncing.answer == SyncResponse(Error.FENCED_INSTANCE_ID)
     assert (play.leader, play.id_of("I1")) == ("I1-3", "I1-3")
     assert play.member("I1").sync is None
     assert play.member_ids == {"I1-3"}
@@ -296,7 +296,7 @@ def test_invoke_sync_callback():
     waiting = play.sync("F-1")
     assert waiting.parked
     play.sync("L-1", **{"L-1": "a", "F-1": "b", "G-1": "c"})
-    assert waiting.answer == SyncAnswer(Error.NONE, "consumer", "range", "b")
+    assert waiting.answer == SyncResponse(Error.NONE, "consumer", "range", "b")
     assert [m.sync for m in play.group.members.values()] == [None] * 3
     assert play.sync("G-1").answer.assignment == "c"
 
@@ -309,7 +309,7 @@ def test_complete_all_sync_futures():
     waiting = [play.sync(f"{name}-1") for name in ("F", "G", "L")]
     assert [call.parked for call in waiting] == [True] * 3
     play.join(instance="N")
-    assert [call.answer for call in waiting] == [SyncAnswer(Error.REBALANCE_IN_PROGRESS)] * 3
+    assert [call.answer for call in waiting] == [SyncResponse(Error.REBALANCE_IN_PROGRESS)] * 3
     assert [m.sync for m in play.group.members.values()] == [None] * 4
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
 from tests.reference_coordinator.classic.playbook import (
@@ -24,7 +24,7 @@ def test_static_member_rejoin_with_leader_id_and_known_member_id():
     play.after(249)
     assert rejoin.parked
     play.after(1)
-    assert rejoin.answer == JoinAnswer(
+    assert rejoin.answer == JoinResponse(
         Error.NONE,
         member_id=leader,
         generation=2,
@@ -43,7 +43,7 @@ def test_static_member_rejoin_with_leader_id_and_unexpected_dead_group():
     leader, _ = statics(play, "L", "F")
     play.force(State.DEAD)
     call = play.join(leader, instance="L")
-    assert call.answer == JoinAnswer(Error.COORDINATOR_NOT_AVAILABLE, leader)
+    assert call.answer == JoinResponse(Error.COORDINATOR_NOT_AVAILABLE, leader)
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -58,7 +58,7 @@ def test_static_member_rejoin_with_leader_id_and_unexpected_empty_group(left):
         play.force(State.EMPTY)
     assert play.state is State.EMPTY
     call = play.join(leader, instance="L")
-    assert call.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, leader)
+    assert call.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, leader)
 
 
 @case("staticMemberRejoinWithFollowerIdAndChangeOfProtocol")
@@ -71,7 +71,7 @@ def test_static_member_rejoin_with_follower_id_and_change_of_protocol():
     play.after(REBALANCE_MS - 1)
     assert rejoin.parked
     play.after(1)
-    assert rejoin.answer == JoinAnswer(
+    assert rejoin.answer == JoinResponse(
         Error.NONE,
         member_id=follower,
         generation=2,
@@ -116,7 +116,7 @@ def test_static_member_rejoin_as_follower_with_known_member_id_and_no_protocol_c
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     call = play.join(follower, instance="F")
-    assert call.answer == JoinAnswer(
+    assert call.answer == JoinResponse(
         Error.NONE,
         member_id=follower,
         generation=1,

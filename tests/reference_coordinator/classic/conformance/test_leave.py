@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, LeaveAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.call import Call
 from tests.reference_coordinator.classic.conformance.checklist import case
@@ -19,7 +19,7 @@ def test_leave_group_with_fenced_instance_id():
     play = Playbook()
     statics(play, "I1")
     left = play.leave(("other", "I1"))
-    assert left == LeaveAnswer(Error.NONE, (("other", "I1", Error.FENCED_INSTANCE_ID),))
+    assert left == LeaveResponse(Error.NONE, (("other", "I1", Error.FENCED_INSTANCE_ID),))
     assert play.rebalances == [Reason.NEW_MEMBER]
 
 
@@ -29,7 +29,7 @@ def test_leave_group_static_member_with_unknown_member_id():
     play = Playbook()
     statics(play, "I1")
     left = play.leave(("", "I1"))
-    assert left == LeaveAnswer(Error.NONE, (("", "I1", Error.NONE),))
+    assert left == LeaveResponse(Error.NONE, (("", "I1", Error.NONE),))
     assert (play.state, play.member_ids, dict(play.group.static_ids)) == (State.EMPTY, set(), {})
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEAVE]
 
@@ -43,7 +43,7 @@ def test_static_members_valid_batch_leave_group(version, named):
     leader, follower = statics(play, "L", "F")
     first, second = (leader, follower) if named else ("", "")
     left = play.leave((first, "L"), (second, "F"), version=version)
-    assert left == LeaveAnswer(Error.NONE, ((first, "L", Error.NONE), (second, "F", Error.NONE)))
+    assert left == LeaveResponse(Error.NONE, ((first, "L", Error.NONE), (second, "F", Error.NONE)))
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEAVE]
     assert (play.state, play.generation) == (State.EMPTY, 2)
 
@@ -54,7 +54,7 @@ def test_static_members_unknown_group_batch_leave_group(version):
     """A group nobody knows; each member gets its own UNKNOWN_MEMBER_ID."""
     play = Playbook()
     left = play.leave(("", "L"), ("m", "F"), version=version)
-    assert left == LeaveAnswer(
+    assert left == LeaveResponse(
         Error.NONE,
         (("", "L", Error.UNKNOWN_MEMBER_ID), ("m", "F", Error.UNKNOWN_MEMBER_ID)),
     )
@@ -89,10 +89,10 @@ def test_static_members_wrong_coordinator_batch_leave_group():
     play = Playbook()
     statics(play, "L", "F")
     play.unload()
-    assert play.leave(("", "L"), ("", "F")) == LeaveAnswer(Error.NOT_COORDINATOR)
+    assert play.leave(("", "L"), ("", "F")) == LeaveResponse(Error.NOT_COORDINATOR)
 
 
-def with_pending(play: Playbook) -> tuple[list[Call[JoinAnswer]], str]:
+def with_pending(play: Playbook) -> tuple[list[Call[JoinResponse]], str]:
     """Let two dynamic members rejoin and a third, given its id, be waited for."""
     first, second = play.join_dynamic("a"), play.join_dynamic("b")
     play.after(2 * INITIAL_DELAY_MS)
@@ -143,7 +143,7 @@ def test_joined_member_pending_member_batch_leave_group(stranger):
         leaving.append("unknown")
         expected.append(("unknown", None, Error.UNKNOWN_MEMBER_ID))
     left = play.leave(*((member_id, None) for member_id in leaving))
-    assert left == LeaveAnswer(Error.NONE, tuple(expected))
+    assert left == LeaveResponse(Error.NONE, tuple(expected))
     assert [call.error for call in calls] == [Error.UNKNOWN_MEMBER_ID] * 2
     assert (play.state, play.generation, play.member_ids) == (State.EMPTY, 2, set())
 
@@ -153,7 +153,7 @@ def test_joined_member_pending_member_batch_leave_group(stranger):
 def test_leave_group_unknown_group(version):
     """Up to version 2 the member's error stands at the top."""
     play = Playbook()
-    assert play.leave(("m", None), version=version) == LeaveAnswer(Error.UNKNOWN_MEMBER_ID)
+    assert play.leave(("m", None), version=version) == LeaveResponse(Error.UNKNOWN_MEMBER_ID)
 
 
 @SINGLE_VERSIONS
@@ -162,8 +162,8 @@ def test_leave_group_unknown_consumer_existing_group(version):
     """The group exists, the member does not."""
     play = Playbook()
     (member,) = statics(play, "I1")
-    assert play.leave(("m", None), version=version) == LeaveAnswer(Error.UNKNOWN_MEMBER_ID)
-    assert play.leave((member, None), version=version) == LeaveAnswer(Error.NONE)
+    assert play.leave(("m", None), version=version) == LeaveResponse(Error.UNKNOWN_MEMBER_ID)
+    assert play.leave((member, None), version=version) == LeaveResponse(Error.NONE)
     assert play.state is State.EMPTY
 
 
@@ -175,7 +175,7 @@ def test_single_leave_dead_group(version):
     (member,) = statics(play, "I1")
     play.force(State.DEAD)
     left = play.leave((member, "I1"), version=version)
-    assert left == LeaveAnswer(Error.COORDINATOR_NOT_AVAILABLE)
+    assert left == LeaveResponse(Error.COORDINATOR_NOT_AVAILABLE)
 
 
 @case("testBatchLeaveDeadGroup")
@@ -185,4 +185,4 @@ def test_batch_leave_dead_group():
     leader, follower = statics(play, "L", "F")
     play.force(State.DEAD)
     left = play.leave((leader, "L"), (follower, None))
-    assert left == LeaveAnswer(Error.COORDINATOR_NOT_AVAILABLE)
+    assert left == LeaveResponse(Error.COORDINATOR_NOT_AVAILABLE)

@@ -3,18 +3,18 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.call import Call
 from tests.reference_coordinator.classic.conformance.checklist import case
 from tests.reference_coordinator.classic.playbook import INITIAL_DELAY_MS, REBALANCE_MS, Playbook
 
 MAX = 4
-FULL = JoinAnswer(Error.GROUP_MAX_SIZE_REACHED, member_id="")
+FULL = JoinResponse(Error.GROUP_MAX_SIZE_REACHED, member_id="")
 IN, OUT = Error.NONE, Error.GROUP_MAX_SIZE_REACHED
 
 
-def errors(calls: list[Call[JoinAnswer]]) -> list[Error]:
+def errors(calls: list[Call[JoinResponse]]) -> list[Error]:
     """Return what came of joins."""
     return [call.error for call in calls]
 

@@ -1,7 +1,7 @@
 """The coordinator comes and goes, and tells of its groups."""
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, LeaveAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
@@ -25,10 +25,10 @@ def test_request_handling_while_loading_in_progress(sync_error):
     loading = Error.COORDINATOR_LOAD_IN_PROGRESS
     assert play.join(client="c").error is loading
     assert play.join("m", instance="I1").error is loading
-    assert play.sync("m").answer == SyncAnswer(sync_error)
+    assert play.sync("m").answer == SyncResponse(sync_error)
     assert play.commit("m") is loading
     assert play.heartbeat("m") is Error.NONE
-    assert play.leave(("m", None)) == LeaveAnswer(loading)
+    assert play.leave(("m", None)) == LeaveResponse(loading)
     assert play.describe().error is loading
     assert play.delete() is loading
     assert play.transitions == []
@@ -77,7 +77,7 @@ def test_load_group_with_static_member():
     assert dict(play.group.static_ids) == {"S": "S-1"}
     assert (play.group.protocol_type, play.group.protocol) == ("consumer", "range")
     synced = play.sync("S-1", instance="S").answer
-    assert synced == SyncAnswer(Error.NONE, "consumer", "range", "work of S-1")
+    assert synced == SyncResponse(Error.NONE, "consumer", "range", "work of S-1")
     assert {play.heartbeat(member_id) for member_id in ids} == {Error.NONE}
     assert play.join(instance="S", version=5).answer.member_id == "S-2"
     assert play.rebalances == [Reason.NEW_MEMBER]
@@ -99,7 +99,7 @@ def test_classic_group_on_unloaded_empty_and_preparing_rebalance(told):
     ids = [f"c-{n}" for n in (1, 2)]
     assert play.member_ids == set(ids)
     play.unload()
-    answers = [None if told is None else JoinAnswer(told, member_id) for member_id in ids]
+    answers = [None if told is None else JoinResponse(told, member_id) for member_id in ids]
     assert [call.response for call in waiting] == answers
     assert play.timers == {}
 
@@ -119,4 +119,4 @@ def test_classic_group_on_unloaded_completing_rebalance(told):
     waiting = [play.sync(follower) for follower in followers]
     assert [call.parked for call in waiting] == [True, True]
     play.unload()
-    assert [call.response for call in waiting] == [None if told is None else SyncAnswer(told)] * 2
+    assert [call.response for call in waiting] == [None if told is None else SyncResponse(told)] * 2

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
 from tests.reference_coordinator.classic.playbook import (
@@ -43,7 +43,7 @@ def test_new_member_join_expiration(static):
     play.after(FIVE_MINUTES_MS - 1, alive=[old])
     assert newcomer.parked
     play.after(1)
-    assert newcomer.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
+    assert newcomer.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
     assert play.member_ids == {old}
     assert play.state is State.PREPARING_REBALANCE
 
@@ -102,7 +102,7 @@ def test_heartbeat_expiration_should_remove_pending_member():
     assert play.group.pending_joins == {pending}
     play.after(1)
     assert play.group.pending_joins == frozenset()
-    assert play.join(pending, client="c").answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, pending)
+    assert play.join(pending, client="c").answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, pending)
     assert play.transitions == []
 
 
@@ -117,7 +117,7 @@ def test_heartbeat_expiration_should_remove_member(empty_after_ms):
     play.after(FIVE_MINUTES_MS - 1)
     assert first.parked
     play.after(1)
-    assert first.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID)
+    assert first.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
     assert play.member_ids == set()
     play.after(empty_after_ms - FIVE_MINUTES_MS - 1)
     assert (play.state is State.EMPTY) == (empty_after_ms == FIVE_MINUTES_MS)

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason, SyncAnswer
+from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
 from tests.reference_coordinator.classic.playbook import (
@@ -21,7 +21,7 @@ def test_static_member_join_as_first_member():
     first = play.join(instance="I1")
     assert first.parked
     play.after(INITIAL_DELAY_MS)
-    assert first.answer == JoinAnswer(
+    assert first.answer == JoinResponse(
         Error.NONE,
         member_id="I1-1",
         generation=1,
@@ -39,7 +39,7 @@ def test_static_member_re_join_with_explicit_unknown_member_id():
     play = Playbook()
     statics(play, "I1")
     stranger = play.join("unknown_member", instance="I1")
-    assert stranger.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "unknown_member")
+    assert stranger.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "unknown_member")
     assert play.member_ids == {"I1-1"}
 
 
@@ -52,7 +52,7 @@ def test_static_member_fence_duplicate_rejoined_follower():
     old = play.join(follower, instance="F")
     assert old.parked
     duplicate = play.join(instance="F")
-    assert old.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, follower)
+    assert old.answer == JoinResponse(Error.FENCED_INSTANCE_ID, follower)
     assert duplicate.parked
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
     play.join(leader, instance="L")
@@ -79,7 +79,7 @@ def test_static_member_fence_duplicate_syncing_follower_after_member_id_changed(
     old = play.sync(follower, instance="F")
     assert old.parked
     duplicate = play.join(instance="F", session_ms=100_000, version=5)
-    assert old.answer == SyncAnswer(Error.FENCED_INSTANCE_ID)
+    assert old.answer == SyncResponse(Error.FENCED_INSTANCE_ID)
     rebalances = generation == 3
     assert duplicate.parked == rebalances
     assert (play.state is State.PREPARING_REBALANCE) == rebalances
@@ -102,7 +102,7 @@ def test_static_member_fence_duplicate_rejoining_follower_after_member_id_change
     assert rejoin.parked
     duplicate = play.join(instance="F")
     old = play.join(follower, instance="F")
-    assert old.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, follower, generation=-1)
+    assert old.answer == JoinResponse(Error.FENCED_INSTANCE_ID, follower, generation=-1)
     assert (rejoin.answer.generation, rejoin.answer.leader) == (2, leader)
     assert {i for _, i, _ in rejoin.answer.members} == {"L", "F"}
     assert (duplicate.error, duplicate.answer.generation) == (Error.NONE, 2)
@@ -145,7 +145,7 @@ def test_static_member_join_with_unknown_instance_id_and_known_member_id():
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     call = play.join(leader, instance="unknown_instance")
-    assert call.answer == JoinAnswer(Error.UNKNOWN_MEMBER_ID, leader)
+    assert call.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID, leader)
 
 
 @case("staticMemberReJoinWithIllegalStateAsUnknownMember")
@@ -155,7 +155,7 @@ def test_static_member_re_join_with_illegal_state_as_unknown_member():
     statics(play, "L", "F")
     play.force(State.EMPTY)
     back = play.join(instance="F", version=5)
-    assert back.answer == JoinAnswer(Error.UNKNOWN_SERVER_ERROR)
+    assert back.answer == JoinResponse(Error.UNKNOWN_SERVER_ERROR)
 
 
 @case("testJoinGroupExistingPendingMemberWithGroupInstanceIdThrowsException")
@@ -164,7 +164,7 @@ def test_join_group_existing_pending_member_with_group_instance_id_throws_except
     play = Playbook()
     pending = play.join(client="c").answer.member_id
     call = play.join(pending, instance="I1", version=5)
-    assert call.answer == JoinAnswer(Error.UNKNOWN_SERVER_ERROR)
+    assert call.answer == JoinResponse(Error.UNKNOWN_SERVER_ERROR)
     assert play.state is State.EMPTY
 
 
@@ -174,7 +174,7 @@ def test_join_group_replace_static_member():
     play = Playbook()
     first = play.join(instance="I1")
     second = play.join(instance="I1")
-    assert first.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, "I1-1")
+    assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "I1-1")
     assert second.parked
     play.after(INITIAL_DELAY_MS)
     assert (second.error, second.answer.generation) == (Error.NONE, 1)
@@ -213,7 +213,7 @@ def test_static_member_rejoin_as_follower_with_mismatched_member_id(instance):
     statics(play, "L", "F")
     stray = play.id_of("F" if instance == "L" else "L")
     call = play.join(stray, instance=instance)
-    assert call.answer == JoinAnswer(Error.FENCED_INSTANCE_ID, stray)
+    assert call.answer == JoinResponse(Error.FENCED_INSTANCE_ID, stray)
     assert play.rebalances == [Reason.NEW_MEMBER]
 
 

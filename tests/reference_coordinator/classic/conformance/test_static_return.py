@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import JoinAnswer, Reason
+from reference_coordinator.classic.effects import JoinResponse, Reason
 from reference_coordinator.classic.state import State
 from tests.reference_coordinator.classic.conformance.checklist import case
 from tests.reference_coordinator.classic.playbook import REBALANCE_MS, SESSION_MS, Playbook, statics
@@ -34,7 +34,7 @@ def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     back = play.join(instance="L", version=version)
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NONE,
         member_id="L-2",
         generation=1,
@@ -56,7 +56,7 @@ def test_static_member_rejoin_with_leader_id_and_unknown_member_id_since_v9(vers
     leader, follower = statics(play, "L", "F")
     back = play.join(instance="L", version=version)
     everyone = frozenset({("L-2", "L", "range:orders"), (follower, "F", "range:orders")})
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NONE,
         member_id="L-2",
         generation=1,
@@ -78,7 +78,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol():
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     back = play.join(instance="F", protocols=("roundrobin",), version=5)
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NONE,
         member_id="F-2",
         generation=1,
@@ -108,7 +108,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with
     assert back.parked
     play.after(REBALANCE_MS)
     new = f"{instance}-2"
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NONE,
         member_id=new,
         generation=2,
@@ -169,7 +169,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_whil
     back = play.join(instance="F", protocols=("range",), version=7)
     assert back.parked
     play.written(back, error)
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         error,
         member_id="",
         generation=1,
@@ -210,7 +210,7 @@ def test_replace_static_member_in_stable_state_errors(offers, error):
     assert back.parked
     assert [m.member_id for m in play.records[-1].members] == ["I1-2"]
     play.written(back, error)
-    assert back.answer == JoinAnswer(error, "", 1, "consumer", "range", leader=old)
+    assert back.answer == JoinResponse(error, "", 1, "consumer", "range", leader=old)
     member = play.member("I1")
     assert (member.member_id, member.group_instance_id) == (old, "I1")
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
@@ -294,7 +294,7 @@ def returned_alone(version: int, protocols: tuple[str, ...]) -> Playbook:
     assert {m.member_id: m.assignment for m in record.members} == {"I1-2": f"work of {old}"}
     play.written(back)
     skips = version == 9
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NONE,
         member_id="I1-2",
         generation=1,
@@ -357,7 +357,7 @@ def follower_returns(version: int) -> None:
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     back = play.join(instance="F", version=version)
-    assert back.answer == JoinAnswer(
+    assert back.answer == JoinResponse(
         Error.NONE,
         member_id="F-2",
         generation=1,
