@@ -7,6 +7,7 @@ from random import Random
 from groupquake.selftest.fuzz.actions import BEFORE_GROUP_EXISTS, TABLE
 from groupquake.selftest.fuzz.broker_connections import BrokerConnections
 from groupquake.selftest.fuzz.script import Step
+from groupquake.selftest.fuzz.sequence_driver import SequenceDriver
 from groupquake.selftest.fuzz.target import Target
 from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import EventLog
