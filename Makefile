@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test lint format requirements clean
+.PHONY: set-up demo test test-all docs lint format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -19,8 +19,14 @@ set-up: $(BIN)/groupquake  ## the environment, and nothing more
 demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo
 
-test: $(BIN)/groupquake  ## all tests, real clusters included
-	$(BIN)/pytest --numprocesses 2
+test: $(BIN)/groupquake  ## the tests, real clusters included, but for those marked long
+	$(BIN)/pytest --numprocesses 2 -m "not long"
+
+test-all: $(BIN)/groupquake  ## the rest: the library in containers, all mutants on all seeds
+	$(BIN)/pytest --numprocesses 2 -m long
+
+docs: $(BIN)/groupquake  ## the documentation, into build/docs
+	$(BIN)/mkdocs build --strict --site-dir build/docs
 
 lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff check .
