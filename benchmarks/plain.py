@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.coordinator_lines import Grammar
-from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
+from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
 from reports.judgement.coordinator_epochs import SERVINGS
 from reports.judgement.parsing import (
     COMPLETED,
@@ -30,7 +30,7 @@ from reports.judgement.run_folder import RunFolder
 from reports.judgement.timeline import HINTS
 
 Json = dict[str, Any]
-Item = TypeVar("Item", Observed, Hint, Serving)
+Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)
 PARTS_MS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
             "sendTimeMs")  # fmt: skip
 
@@ -92,10 +92,10 @@ class Reader:
     words: Words
     lines: int = 0
     rejected: int = 0
-    requests: dict[str, list[Observed]] = field(default_factory=lambda: defaultdict(list))
+    requests: dict[str, list[ObservedRequest]] = field(default_factory=lambda: defaultdict(list))
     hints: dict[str, list[Hint]] = field(default_factory=lambda: defaultdict(list))
-    loads: dict[int, list[Serving]] = field(default_factory=lambda: defaultdict(list))
-    starts: list[Serving] = field(default_factory=list)
+    loads: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
+    starts: list[EpochEvent] = field(default_factory=list)
     partitions: dict[str, int] = field(default_factory=dict)
 
     def read(self, log: Path) -> None:
@@ -106,7 +106,7 @@ class Reader:
             for number, nanos, body in life.asked:
                 self._ask(log.parent.name, number, nanos / 1e6 + offset_ms, body, seen)
             self.starts.append(
-                Serving(life.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
+                EpochEvent(life.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
             )
             for nanos, template, fields in life.told:
                 self._tell(log.parent.name, nanos / 1e6 + offset_ms, template, fields)
@@ -172,7 +172,7 @@ class Reader:
             taken_ms = at_ms - total + queue
             done_ms = taken_ms + local
             answered_ms = done_ms + remote
-            observed = Observed(
+            observed = ObservedRequest(
                 id=f"{broker}:{line}",
                 broker=broker,
                 api=api,
@@ -196,9 +196,9 @@ class Reader:
     def _tell(self, broker: str, at_ms: float, template: str, fields: Json) -> None:
         """Take what a coordinator's line says of an instant, or of who serves a partition."""
         if template == "starting":
-            self.starts.append(Serving(at_ms, broker, "started"))
+            self.starts.append(EpochEvent(at_ms, broker, "started"))
         elif template in SERVINGS:
-            serving = Serving(at_ms, broker, SERVINGS[template])
+            serving = EpochEvent(at_ms, broker, SERVINGS[template])
             self.loads[int(fields["partition"])].append(serving)
         group = fields.get("group")
         if group is None:

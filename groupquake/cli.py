@@ -37,8 +37,12 @@ class Lazy(click.Command):
         **extra: Any,
     ) -> click.Context:
         """Let the command itself go on."""
+        return self.loaded().make_context(info_name, args, parent, **extra)
+
+    def loaded(self) -> click.Command:
+        """Import the command itself."""
         command: click.Command = pkgutil.resolve_name(self.place)
-        return command.make_context(info_name, args, parent, **extra)
+        return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

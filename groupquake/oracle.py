@@ -22,8 +22,8 @@ from reference_coordinator.classic.releases import (
     promised_by,
 )
 from reference_coordinator.event_files.counterexample import counterexample
-from reference_coordinator.event_files.event_file import EventFileError, EventSequence, read
-from reference_coordinator.event_files.shown import plain
+from reference_coordinator.event_files.reading import EventFileError, EventSequence, read
+from reference_coordinator.event_files.request_table import plain
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence

@@ -178,7 +178,7 @@ class _Case:
             result,
             expected,
             list(compare.compare(observed, expected)),
-            list(member_lines.compare(self.lines, result.said, self.grammar)),
+            list(member_lines.compare(self.lines, result.expected_lines, self.grammar)),
         )
 
     def violations(self, result: Replay) -> Iterator[Json]:
@@ -224,7 +224,7 @@ def _replayed(result: Replay) -> Iterator[Json]:
         ("row", result.rows),
         ("checked", result.checked),
         ("violation", result.violations),
-        ("said", result.said),
+        ("said", result.expected_lines),
     ):
         for item in items:
             told = item._asdict() if isinstance(item, Checked) else asdict(item)

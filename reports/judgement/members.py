@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_protocol.errors import Error
-from reference_coordinator.replay import Observed
+from reference_coordinator.replay import ObservedRequest
 
 Json = dict[str, Any]
 Told = Mapping[str, Any]
@@ -45,7 +45,7 @@ class Request:
         self.request: Json = json.loads(told["request"])
         self.response: Json = json.loads(told["response"])
         seen = {name: told[name] for name in OBSERVED_FIELDS}
-        self.observed = Observed(**seen, request=self.request, response=self.response)
+        self.observed = ObservedRequest(**seen, request=self.request, response=self.response)
 
     @property
     def member_id(self) -> str | None:

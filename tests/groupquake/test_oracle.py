@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.groupquake.conftest import Command
-from tests.reference_coordinator.event_files.event_lines import of_story
-from tests.reference_coordinator.replay.conftest import Story, rejoin, stable
+from tests.reference_coordinator.event_files.event_lines import of_scenario
+from tests.reference_coordinator.replay.conftest import Scenario, rejoin, stable
 
 WRONG = "HEARTBEAT:a:2800"
 FILES = ["counterexample.txt", "counterexample.jsonl", "test_counterexample.py"]
@@ -19,31 +19,31 @@ FILES = ["counterexample.txt", "counterexample.jsonl", "test_counterexample.py"]
 Write = Callable[..., Path]
 
 
-def long_lie() -> Story:
+def long_lie() -> Scenario:
     """Many heartbeats and two more generations; then b leaves, and a is told it is fenced."""
-    story = stable()
+    scenario = stable()
     for generation, at in ((2, 1_300), (3, 1_600)):
-        rejoin(story, at, generation)
+        rejoin(scenario, at, generation)
     for at in range(1_700, 2_700, 20):
         for who in "ab":
-            story.ask("HEARTBEAT", who, at, {"generationId": 3}, {"errorCode": 0})
-    story.leave("b", 2_710)
-    story.ask("HEARTBEAT", "a", 2_800, {"generationId": 3}, {"errorCode": 82})
-    story.ask("HEARTBEAT", "a", 2_900, {"generationId": 3}, {"errorCode": 27})
-    return story
+            scenario.ask("HEARTBEAT", who, at, {"generationId": 3}, {"errorCode": 0})
+    scenario.leave("b", 2_710)
+    scenario.ask("HEARTBEAT", "a", 2_800, {"generationId": 3}, {"errorCode": 82})
+    scenario.ask("HEARTBEAT", "a", 2_900, {"generationId": 3}, {"errorCode": 27})
+    return scenario
 
 
-def tangled() -> Story:
+def tangled() -> Scenario:
     """Eight processes of a come at once, and eight of b; one of all is answered wrongly."""
-    story = stable()
+    scenario = stable()
     for number in range(8):
         for who, at in (("a", 2_000 + number), ("b", 2_000.5 + number)):
-            came = story.join(who, at, 2_900, broker=f"{who}{number}")
-            story.change(came, memberId=f"{who}-{number}")
-    return story
+            came = scenario.join(who, at, 2_900, broker=f"{who}{number}")
+            scenario.change(came, memberId=f"{who}-{number}")
+    return scenario
 
 
-STORIES = {"explained": stable, "violation": long_lie, "unknown": tangled}
+SCENARIOS = {"explained": stable, "violation": long_lie, "unknown": tangled}
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def write(tmp_path: Path) -> Write:
     def written(*verdicts: str, name: str = "events.jsonl", **header: Any) -> Path:
         lines = []
         for number, verdict in enumerate(verdicts):
-            first, *rest = of_story(STORIES[verdict]())
+            first, *rest = of_scenario(SCENARIOS[verdict]())
             lines += [json.dumps(json.loads(first) | {"sequence": number} | header), *rest]
         file = tmp_path / name
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

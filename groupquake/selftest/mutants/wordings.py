@@ -19,7 +19,7 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
-from reference_coordinator.replay import Observed
+from reference_coordinator.replay import ObservedRequest
 
 UNTOLD = "; client reason: not provided"
 STATIC = "Static member with groupInstanceId={instance} and unknown member id joins group {group} "
@@ -165,7 +165,7 @@ SCALA = Wording(
 WORDINGS = {"java": JAVA, "scala": SCALA}
 
 
-def body(answer: Response, seen: Observed) -> dict[str, Any]:
+def body(answer: Response, seen: ObservedRequest) -> dict[str, Any]:
     """Write an answer as the request log prints it: the fields of the request's version."""
     version = seen.api_version
     result: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": int(answer.error)}
