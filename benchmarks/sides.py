@@ -17,11 +17,11 @@ from benchmarks import plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
-from reports import tables
-from reports.capture import capture
-from reports.reading import Clocks
-from reports.run_folder import RunFolder
-from reports.spark import session
+from reports.ingest import tables
+from reports.ingest.capture import capture
+from reports.ingest.spark import session
+from reports.judgement.broker_log import Clocks
+from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 

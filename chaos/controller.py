@@ -19,8 +19,8 @@ from queue import Empty, SimpleQueue
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
 from chaos.errors import ChaosError
-from chaos.execution import Execution
 from chaos.fault_factory import FaultFactory
+from chaos.fault_runner import FaultRunner
 from chaos.faults import Fault
 from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
@@ -53,7 +53,7 @@ class _Stop:
     """Somebody has seen enough."""
 
 
-class _OneEnded:
+class _FaultDone:
     """A fault of the file is through with all its steps."""
 
 
@@ -81,9 +81,9 @@ class Controller:
         self._factory = FaultFactory(experiment, cluster, members, view)
         self._journal = journal
         self._progress = progress
-        self._news: SimpleQueue[_Abort | _Stop | _OneEnded | Exception] = SimpleQueue()
+        self._events: SimpleQueue[_Abort | _Stop | _FaultDone | Exception] = SimpleQueue()
         self._stop = threading.Event()
-        self._execution = Execution(journal, progress, self._stop)
+        self._runner = FaultRunner(journal, progress, self._stop)
         self._running = 0
         self._began = 0.0
         self._aborted: str | None = None
@@ -94,55 +94,55 @@ class Controller:
 
         May be called at any time, from any thread and from a signal handler.
         """
-        self._news.put(_Abort(signal))
+        self._events.put(_Abort(signal))
 
     def stop(self) -> None:
         """End the plan as `abort` does, but as somebody who wants to know what came of it so far.
 
         May be called whenever `abort` may.
         """
-        self._news.put(_Stop())
+        self._events.put(_Stop())
 
     def run(self) -> Outcome:
         """Work the plan, and return once it is done or ended, with all healed that can be."""
         try:
-            with self._members.watch(self._load_is_gone):
+            with self._members.watch(self._load_ended):
                 self._work()
         except ChaosError as error:
             self._error = self._error or error
-        return Outcome(self._aborted, self._error, self._execution.unhealed)
+        return Outcome(self._aborted, self._error, self._runner.unhealed)
 
-    def _load_is_gone(self, error: Exception) -> None:
+    def _load_ended(self, error: Exception) -> None:
         self._journal.write("failed", fault_id=None, error=str(error))
-        self._news.put(error)
+        self._events.put(error)
 
     def _work(self) -> None:
         phases = self._phases
         first_ms = min((step.at_ms for step in self._plan.steps), default=0)
         in_order = sorted(self._plan.steps, key=attrgetter("origin"))
         threads = [
-            threading.Thread(target=self._take_turns, args=(list(steps),), name=origin)
+            threading.Thread(target=self._run_steps, args=(list(steps),), name=origin)
             for origin, steps in itertools.groupby(in_order, key=attrgetter("origin"))
         ]
-        self._hear_the_news()
+        self._handle_waiting()
         self._journal.phase("impact")
         self._began = time.monotonic()
         try:
             for thread in threads:
                 self._running += 1
                 thread.start()
-            self._go_on_until(self._began + (first_ms + phases.impact_ms) / 1000)
+            self._handle_until(self._began + (first_ms + phases.impact_ms) / 1000)
             if not self._stop.is_set():
                 self._journal.phase("recovery")
-                self._go_on_until(time.monotonic() + phases.recovery_ms / 1000)
+                self._handle_until(time.monotonic() + phases.recovery_ms / 1000)
         finally:
             self._stop.set()
             for thread in threads:
                 if thread.ident is not None:
                     thread.join()
-            self._hear_the_news()
+            self._handle_waiting()
 
-    def _go_on_until(self, deadline: float) -> None:
+    def _handle_until(self, deadline: float) -> None:
         """Deal with what happens, until the deadline has passed and every fault is through."""
         while not self._stop.is_set():
             left_s = deadline - time.monotonic()
@@ -150,17 +150,17 @@ class Controller:
                 return
             try:
                 wait_s = min(left_s, LOOK_UP_S) if left_s > 0 else LOOK_UP_S
-                self._hear(self._news.get(timeout=wait_s))
+                self._handle(self._events.get(timeout=wait_s))
             except Empty:
                 continue
 
-    def _hear_the_news(self) -> None:
-        while not self._news.empty():
-            self._hear(self._news.get())
+    def _handle_waiting(self) -> None:
+        while not self._events.empty():
+            self._handle(self._events.get())
 
-    def _hear(self, news: _Abort | _Stop | _OneEnded | Exception) -> None:
-        match news:
-            case _OneEnded():
+    def _handle(self, event: _Abort | _Stop | _FaultDone | Exception) -> None:
+        match event:
+            case _FaultDone():
                 self._running -= 1
             case _Stop():
                 self._stop.set()
@@ -174,7 +174,7 @@ class Controller:
                 self._stop.set()
                 self._error = self._error or error
 
-    def _take_turns(self, steps: Sequence[Step]) -> None:
+    def _run_steps(self, steps: Sequence[Step]) -> None:
         """Do the steps of one fault, each when it is due and the one before is through."""
         try:
             for step in steps:
@@ -182,10 +182,10 @@ class Controller:
                     return
                 self._fire(step)
         except Exception as error:  # noqa: BLE001 (whatever it is, `run` has to hear of it)
-            self._news.put(error)
+            self._events.put(error)
             self._journal.write("failed", fault_id=step.id, error=str(error))
         finally:
-            self._news.put(_OneEnded())
+            self._events.put(_FaultDone())
 
     def _fire(self, step: Step) -> None:
         """Hit all targets of a step at the same time."""
@@ -193,7 +193,7 @@ class Controller:
         if not faults:
             return
         with ThreadPoolExecutor(len(faults)) as pool:
-            carry_out = partial(self._execution.carry_out, step)
+            carry_out = partial(self._runner.carry_out, step)
             list(pool.map(carry_out, faults.keys(), faults.values()))
 
     def _ready(self, step: Step) -> dict[str, Fault]:
@@ -201,7 +201,7 @@ class Controller:
 
         Nobody may be hit, if that is allowed, and nobody is once all waiting has ended.
         """
-        told = None
+        announced = None
         while True:
             faults = self._factory.make(step, self._stop)
             if not faults:
@@ -209,11 +209,11 @@ class Controller:
                 self._journal.write("skipped", fault_id=step.id, why=f"{step.whom} matches nobody")
             ids = [f"{step.id}.{i + 1}" for i in range(len(faults))]
             by_id = dict(zip(ids if len(faults) > 1 else [step.id], faults, strict=False))
-            matter = self._execution.claim(by_id)
-            if matter is None:
+            blocked = self._runner.claim(by_id)
+            if blocked is None:
                 return {} if self._stop.is_set() else by_id
-            if matter != told:
-                self._progress(f"{step.id} {step.fault}: waits, as {matter}")
-                told = matter
+            if blocked != announced:
+                self._progress(f"{step.id} {step.fault}: waits, as {blocked}")
+                announced = blocked
             if self._stop.wait(_POLL_S):
                 return {}

@@ -11,7 +11,7 @@ from chaos import faults, targets
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
 from chaos.errors import ChaosError, TargetError, UnreachableError
-from chaos.faults import Fault, Presence
+from chaos.faults import Fault, MemberEvidence
 from chaos.members import SAME, Identity, Members
 from chaos.plan import Step
 from chaos.removal import Removal, remove_members, static_members
@@ -119,7 +119,7 @@ class FaultFactory:
 
     def _of_member(self, step: Step, member: MemberSpec) -> Fault:
         group = self._groups[member.group]
-        presence = Presence(
+        evidence = MemberEvidence(
             member.name,
             group.heartbeat_interval_ms,
             group.max_poll_interval_ms,
@@ -131,12 +131,12 @@ class FaultFactory:
             case "member.restart":
                 identity = self._identity(step, member)
                 lasts_ms = step.args["down_for_ms"]
-                return faults.MemberRestart(*whom, lasts_ms, presence, self._members, identity)
+                return faults.MemberRestart(*whom, lasts_ms, evidence, self._members, identity)
             case "member.kill":
-                return faults.MemberKill(*whom, step.args["down_for_ms"], presence, self._members)
+                return faults.MemberKill(*whom, step.args["down_for_ms"], evidence, self._members)
             case _:
                 return faults.DuplicateInstance(
-                    *whom, step.args["lasts_ms"], presence, self._members
+                    *whom, step.args["lasts_ms"], evidence, self._members
                 )
 
     def _identity(self, step: Step, member: MemberSpec) -> Identity:

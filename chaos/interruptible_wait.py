@@ -14,7 +14,7 @@ LOOK_UP_S = 0.5
 Found = TypeVar("Found")
 
 
-def patiently(look: Callable[[float], Found | None]) -> Found:
+def wait_interruptibly(look: Callable[[float], Found | None]) -> Found:
     """Wait as long as it takes until `look`, which waits for so many seconds, finds something."""
     while (found := look(LOOK_UP_S)) is None:
         continue
@@ -30,4 +30,4 @@ def exit_code(process: subprocess.Popen[bytes]) -> int:
         except subprocess.TimeoutExpired:
             return None
 
-    return patiently(look)
+    return wait_interruptibly(look)

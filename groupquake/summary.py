@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from reports.wording import told_of
+from reports.judgement.expectations import described
 
 SHOWN = 5
 
@@ -16,7 +16,7 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
     elif foretold["came_true"]:
         told = f", as the experiment foretells for {kafka}"
     else:
-        told = f", though the experiment foretells {told_of(foretold)} for {kafka}"
+        told = f", though the experiment foretells {described(foretold)} for {kafka}"
     lines = ["", f"verdict: {verdict['verdict']}{told}"]
     lines += [f"  {line}" for line in verdict["headline"]]
     for name, group in verdict["groups"].items():

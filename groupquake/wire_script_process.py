@@ -11,9 +11,9 @@ from pathlib import Path
 from chaos.interruptible_wait import LOOK_UP_S, exit_code
 from chaos.journal import Journal
 from groupquake.load_process import environment
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 from scenarios import Experiment
-from scenarios.wire_scripts import NEEDS, Story
+from scenarios.wire_scripts import NEEDS, WireScript
 
 HOLD_S = 120.0
 """How long stories may take to come to where their coordinator is to be killed."""
@@ -33,7 +33,7 @@ class Stories:
     The journal gets a failure if one does not go as it should: then it shows nothing.
     """
 
-    names: tuple[Story, ...]
+    names: tuple[WireScript, ...]
     process: subprocess.Popen[bytes]
     log: Path
     journal: Journal
@@ -101,13 +101,13 @@ def telling(
 
     They begin no later than the block does: faults may be about them.
     """
-    names = experiment.workload.stories
+    names = experiment.workload.wire_scripts
     if not names:
         yield None
         return
     log = folder.resolve() / "stories.log"
     command = [
-        *tethered(signal.SIGKILL), "-m", "loadtest.wire_scripts",
+        *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
         "--bootstrap", bootstrap, "--seed", str(seed), *names,
     ]  # fmt: skip
     with log.open("wb") as output:

@@ -1,10 +1,10 @@
-"""Reports: a run's evidence in; tables, a verdict and a page to read out.
+"""Reports: a run's evidence in; tables, a verdict and a page out.
 
-Everything that decides a verdict is computed by Spark from the brokers' logs, with the reference
-coordinator run inside it; the same command gives the same verdict from stored evidence alone.
-It knows `reference_coordinator` and `scenarios`.
+Three rooms, and `analysis`, which takes a run folder through them: `ingest` (Spark: log files to
+tables), `judgement` (pure: what the rows mean, up to the verdict) and `page` (HTML and JUnit XML).
+The package knows `kafka_protocol`, `reference_coordinator` and `scenarios`.
 """
 
-from reports.errors import EvidenceError
+from reports.judgement.errors import EvidenceError
 
 __all__ = ["EvidenceError"]

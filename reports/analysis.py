@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from reference_coordinator.classic.releases import NEWEST, profile_for, promised_by
-from reports import costs, counterexample, junit, page, tables, verdict
-from reports.capture import capture
-from reports.reading import Clocks
-from reports.run_folder import RunFolder
-from reports.spark import session
+from reports.ingest import results, tables
+from reports.ingest.capture import capture
+from reports.ingest.spark import session
+from reports.judgement import costs, counterexample, verdict
+from reports.judgement.broker_log import Clocks
+from reports.judgement.run_folder import RunFolder
+from reports.page import junit, report, scenes
+from reports.page.cost_charts import PARTITIONS
+from reports.page.scenes import GROUPS_DRAWN
 
 
 def analyse(
@@ -39,19 +43,20 @@ def analyse(
     with session(master, captured.lines, folder / "spark.log") as spark:
         computed = tables.build(spark, run, captured, clocks, profile, promised, rules, progress)
         progress("judging")
-        data = verdict.collect(computed)
+        data = results.collected(computed)
         judged = verdict.judge(
-            run, data, verdict.kip_848_groups(computed), profile.name if known else None
+            run, data, results.kip_848_groups(computed), profile.name if known else None
         )
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"leaving out what the first wrong answer to {group} does not need")
             judged["counterexample"] = counterexample.write(run, computed.evidence(group), profile)
-        cost = costs.collect(run, computed)
+        groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        cost = results.costs(computed, groups, PARTITIONS)
         costs.add(judged, cost, run, data.observed)
-        scenes = page.collect(computed)
+        drawn = scenes.collect(data.comparison, computed.rows_of)
     (folder / "verdict.json").write_text(verdict.to_json(judged), encoding="utf-8")
     (folder / "junit.xml").write_text(junit.render(judged), encoding="utf-8")
     progress("drawing the report")
-    drawn = page.render(run, judged, data, scenes, cost)
-    (folder / "report.html").write_text(drawn, encoding="utf-8")
+    page = report.render(run, judged, data, drawn, cost)
+    (folder / "report.html").write_text(page, encoding="utf-8")
     return judged

@@ -10,7 +10,7 @@ from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import number, require_coordinator
-from scenarios.wire_scripts import groups_of, story_checks
+from scenarios.wire_scripts import groups_of, wire_script_checks
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
@@ -31,7 +31,7 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _members(experiment)
     yield from _probes(experiment)
     yield from fault_checks(experiment)
-    yield from story_checks(experiment)
+    yield from wire_script_checks(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
 
@@ -43,22 +43,22 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
             yield Problem(
                 ("verdicts", i, "since"), f"is not after {before.since}; put them in order"
             )
-    for i, told in enumerate(experiment.verdicts):
+    for i, expected in enumerate(experiment.verdicts):
         path: Path = ("verdicts", i)
-        if told.verdict == "pass":
+        if expected.verdict == "pass":
             for key in ("because", "group"):
-                if getattr(told, key) is not None:
+                if getattr(expected, key) is not None:
                     yield Problem((*path, key), "is about a fail; remove it")
-        elif told.because is None:
+        elif expected.because is None:
             yield Problem((*path, "because"), "missing; name the promise that a fail must break")
-        elif told.because == "unowned" and not experiment.owners:
+        elif expected.because == "unowned" and not experiment.owners:
             yield Problem((*path, "because"), "expect: has no `unowned`; say how many there may be")
-        elif told.group is None and told.because != "unowned":
+        elif expected.group is None and expected.because != "unowned":
             yield Problem((*path, "group"), "missing; name the group in which it is broken")
         else:
-            if told.group is not None:
-                yield from unknown("group", told.group, groups_of(experiment), (*path, "group"))
-            if told.because != "unowned" and experiment.judge != "kip-345":
+            if expected.group is not None:
+                yield from unknown("group", expected.group, groups_of(experiment), (*path, "group"))
+            if expected.because != "unowned" and experiment.judge != "kip-345":
                 yield Problem(
                     (*path, "because"),
                     "a release keeps to its own rules; write judge: kip-345, or remove it",

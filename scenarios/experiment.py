@@ -16,7 +16,7 @@ from scenarios.model import (
     Cluster,
     Expectation,
     Expected,
-    Foretold,
+    ExpectedVerdict,
     Ownership,
     Phases,
     SteadyState,
@@ -39,8 +39,8 @@ class Experiment(Part):
     faults: tuple[Fault, ...] = ()
     phases: Phases
     expect: tuple[Expected, ...] = ()
-    verdicts: tuple[Foretold, ...] = ()
-    """What the verdict will be, by release, where a known defect is to show; in order of time."""
+    verdicts: tuple[ExpectedVerdict, ...] = ()
+    """Expected verdicts by release, oldest first, where the experiment shows a known defect."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -58,15 +58,15 @@ class Experiment(Part):
         return self.cluster.coordinator or default_coordinator(self.cluster.version)
 
     @property
-    def foretold(self) -> Foretold | None:
-        """What the file foretells for the release and coordinator that it runs on, if it does."""
+    def expected_verdict(self) -> ExpectedVerdict | None:
+        """The entry of `verdicts` for the release and coordinator of this run, if there is one."""
         version = number(self.cluster.version)
-        told = [
-            one
-            for one in self.verdicts
-            if number(one.since) <= version and one.coordinator in (None, self.coordinator)
+        entries = [
+            entry
+            for entry in self.verdicts
+            if number(entry.since) <= version and entry.coordinator in (None, self.coordinator)
         ]
-        return told[-1] if told else None
+        return entries[-1] if entries else None
 
     @property
     def bounds(self) -> tuple[Expectation, ...]:

@@ -4,15 +4,15 @@ What a part alone can tell is checked here; what takes two parts is checked in `
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from scenarios.durations import DurationMs, PositiveMs
 from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
 from scenarios.problems import shown
 from scenarios.releases import Coordinator
-from scenarios.wire_scripts import Story
+from scenarios.wire_scripts import WireScript
 
 Kind = Literal["static", "dynamic"]
 Client = Literal["librdkafka", "java"]
@@ -121,10 +121,22 @@ class Workload(Part):
     topics: Annotated[tuple[Topic, ...], Field(min_length=1)]
     producers: tuple[Producer, ...] = ()
     groups: Annotated[tuple[Group, ...], Field(min_length=1)]
-    stories: tuple[Story, ...] = ()
-    """Groups of these names, whose members say on the wire what a real client hardly ever does, one
-    group after each rule (`loadtest.wire_scripts`). They begin at the steady state; where one
-    waits for its coordinator to be killed, the plan begins once it does."""
+    wire_scripts: tuple[WireScript, ...] = ()
+    """Scripts of requests that real clients rarely send (`loadtest.wire_scripts`). Each has a group
+    of its own, with the script's name. All start at the steady state. If a script waits for its
+    coordinator to be killed, the plan starts when it waits. Run folders of older versions spell
+    this key `stories`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_key(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "stories" in value and not value.get("wire_scripts"):
+            return {
+                ("wire_scripts" if k == "stories" else k): v
+                for k, v in value.items()
+                if k != "wire_scripts"
+            }
+        return value
 
 
 def _as_tolerated(value: object) -> object:
@@ -210,11 +222,11 @@ Because = Literal[Promise, "unowned"]
 Number = Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]
 
 
-class Foretold(Part):
-    """The verdict that a release with a known defect will have, told before it is run.
+class ExpectedVerdict(Part):
+    """The verdict that the experiment expects of a release, because of a known defect.
 
-    One that is to fail breaks one promise, in one group, and nothing else; or nothing is amiss but
-    that partitions belong to nobody (`unowned`).
+    An expected `fail` breaks one promise in one group and nothing else. With `because: unowned`
+    the only finding is that partitions have no owner at the end.
     """
 
     since: Release

@@ -1,7 +1,7 @@
-"""Stories: groups whose members say on the wire what real clients hardly ever do.
+"""Wire scripts: groups whose members send requests that real clients rarely send.
 
-What each asks of the brokers stands here, so that an experiment is refused which could not tell it;
-who tells it is `loadtest.wire_scripts`.
+This module lists what each script needs of the brokers, so that an experiment which cannot run it
+is refused when it is read. `loadtest.wire_scripts` runs them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from scenarios.targets import CoordinatorOf
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
 
-Story = Literal[
+WireScript = Literal[
     "fencing",
     "returning",
     "removal",
@@ -49,19 +49,21 @@ TOPIC = "orders"
 DELAY, SIZE = "group.initial.rebalance.delay.ms", "group.max.size"
 SHORTEST = "group.min.session.timeout.ms"
 DEFAULTS = {DELAY: 3_000, SIZE: 2_147_483_647, SHORTEST: 6_000}
-"""The settings that stories depend on, and Kafka's values of them."""
+"""Broker settings that wire scripts depend on, with Kafka's defaults."""
 FOUNDING_MS = 500
-"""How long the members that found a group take to come, each after the other."""
+"""How long the first members of a script's group take to join, one after the other."""
 MOST = 5
-"""So many members a story's group has at a time, with those that are about to be replaced."""
+"""The most members that a script's group has at a time, including those about to be replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a story needs: brokers, the shortest session that it asks for, settings as they are.
+    """What a wire script needs of its experiment.
 
-    With `killed` somebody has to kill its coordinator, with `grows` to add partitions to its topic,
-    which is `TOPIC`. Before the release `since` it cannot be told to its end.
+    `session_ms` is the shortest session timeout that its members ask for, `brokers` the least
+    number of brokers, `settings` the exact values of broker settings. `killed` asks for a fault
+    that kills the coordinator of its group, `grows` for one that adds partitions to `TOPIC`.
+    Brokers before the release `since` cannot run it to its end.
     """
 
     session_ms: int = 3_000
@@ -72,7 +74,7 @@ class Needs:
     since: str = "2.4.0"
 
 
-NEEDS: Mapping[Story, Needs] = {
+NEEDS: Mapping[WireScript, Needs] = {
     "fencing": Needs(),
     "returning": Needs(),
     "removal": Needs(),
@@ -103,35 +105,35 @@ NEEDS: Mapping[Story, Needs] = {
 
 
 def groups_of(experiment: "Experiment") -> list[str]:
-    """Return the names of all groups: those of real clients, and those of stories."""
+    """Return the names of all groups: those of real clients, and those of wire scripts."""
     return [
         *(group.name for group in experiment.workload.groups),
-        *experiment.workload.stories,
+        *experiment.workload.wire_scripts,
     ]
 
 
-def story_checks(experiment: "Experiment") -> Iterator[Problem]:
-    """Yield what an experiment lacks that its stories need."""
+def wire_script_checks(experiment: "Experiment") -> Iterator[Problem]:
+    """Yield what an experiment lacks that its wire scripts need."""
     cluster = experiment.cluster
     settings = {name: _setting(cluster.config, name) for name in DEFAULTS}
-    for i, story in enumerate(experiment.workload.stories):
-        needs, path = NEEDS[story], ("workload", "stories", i)
+    for i, script in enumerate(experiment.workload.wire_scripts):
+        needs, path = NEEDS[script], ("workload", "wire_scripts", i)
         if number(cluster.version) < number(needs.since):
-            yield _lack(path, story, f"Kafka {needs.since} or later")
+            yield _lack(path, script, f"Kafka {needs.since} or later")
         if needs.grows and not _grows(experiment):
-            yield _lack(path, story, f"a fault topic.add-partitions for a topic '{TOPIC}'")
+            yield _lack(path, script, f"a fault topic.add-partitions for a topic '{TOPIC}'")
         if cluster.brokers < needs.brokers:
-            yield _lack(path, story, f"cluster.brokers: {needs.brokers} or more")
+            yield _lack(path, script, f"cluster.brokers: {needs.brokers} or more")
         if settings[SHORTEST] > needs.session_ms:
-            yield _lack(path, story, f"{SHORTEST}: {needs.session_ms} or less")
+            yield _lack(path, script, f"{SHORTEST}: {needs.session_ms} or less")
         for name, least in ((DELAY, FOUNDING_MS), (SIZE, MOST)):
             exact = needs.settings.get(name)
             if exact is not None and settings[name] != exact:
-                yield _lack(path, story, f"{name}: {exact}")
+                yield _lack(path, script, f"{name}: {exact}")
             elif settings[name] < least:
-                yield _lack(path, story, f"{name}: {least} or more")
-        if needs.killed and story not in _killed(experiment):
-            yield _lack(path, story, f"a fault broker.kill of {{coordinator-of: {story}}}")
+                yield _lack(path, script, f"{name}: {least} or more")
+        if needs.killed and script not in _killed(experiment):
+            yield _lack(path, script, f"a fault broker.kill of {{coordinator-of: {script}}}")
 
 
 def _grows(experiment: "Experiment") -> bool:
@@ -145,8 +147,8 @@ def _setting(config: Mapping[str, str | int | bool], name: str) -> int:
     return int(given) if given.isdecimal() else DEFAULTS[name]
 
 
-def _lack(path: Path, story: str, what: str) -> Problem:
-    return Problem(path, f"'{story}' needs {what}; add it, or leave the story out")
+def _lack(path: Path, script: str, what: str) -> Problem:
+    return Problem(path, f"'{script}' needs {what}; add it, or leave the wire script out")
 
 
 def _killed(experiment: "Experiment") -> set[str]:

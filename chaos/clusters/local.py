@@ -127,6 +127,12 @@ class LocalCluster(ABC):
         """All brokers, ordered by id, running or not."""
         return tuple(self._infos.values())
 
+    @property
+    def process_ids(self) -> Mapping[int, int]:
+        """The process ids of the brokers that run, by broker id."""
+        known = {node: broker.process_id for node, broker in self._brokers.items()}
+        return {node: pid for node, pid in known.items() if pid is not None}
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -272,7 +278,7 @@ class LocalCluster(ABC):
             if now - started > READY_TIMEOUT_S:
                 raise ClusterError(
                     f"broker {names} not ready after {READY_TIMEOUT_S:.0f} s:"
-                    f" {waiting[0].complaint()}; see {waiting[0].folder}"
+                    f" {waiting[0].error_line()}; see {waiting[0].folder}"
                 )
             if now - told > _PROGRESS_EVERY_S:
                 self._progress(f"waiting for broker {names} ({now - started:.0f} s)")

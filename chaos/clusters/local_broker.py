@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.clusters.complaint import complaint
+from chaos.clusters.error_line import error_line
 from chaos.clusters.interface import BrokerInfo, ClusterError
 
 
@@ -40,6 +40,11 @@ class LocalBroker(ABC):
     @abstractmethod
     def exit_status(self) -> int | None:
         """What it ended with, None while it runs."""
+
+    @property
+    @abstractmethod
+    def process_id(self) -> int | None:
+        """The process id of the JVM as this machine has it; None if it is not known."""
 
     @abstractmethod
     def describe(self) -> dict[str, str | int]:
@@ -88,7 +93,7 @@ class LocalBroker(ABC):
         if status is not None:
             raise ClusterError(
                 f"broker {self.info.id} ended with status {status} before it was"
-                f" ready: {self.complaint()}; see {self.folder}"
+                f" ready: {self.error_line()}; see {self.folder}"
             )
         return self._words.ready.format(self.info.id) in self._said(self.info.server_log)
 
@@ -105,9 +110,9 @@ class LocalBroker(ABC):
         log = self.info.group_log
         return self._words.goodbye in self._said(log, since=self.log_bytes - 1000)
 
-    def complaint(self) -> str:
+    def error_line(self) -> str:
         """Return the line that says best what the broker has to complain of since its launch."""
-        return complaint(self._said(self.info.server_log) + "\n" + self._said(self.stdout))
+        return error_line(self._said(self.info.server_log) + "\n" + self._said(self.stdout))
 
     def _not_running(self) -> ClusterError:
         return ClusterError(f"broker {self.info.id} does not run; start it first")

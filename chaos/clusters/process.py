@@ -6,8 +6,8 @@ from typing import Unpack
 
 from chaos.clusters import guard, jars
 from chaos.clusters.broker import Broker
-from chaos.clusters.complaint import complaint
 from chaos.clusters.config import kraft, server_properties, with_zookeeper
+from chaos.clusters.error_line import error_line
 from chaos.clusters.interface import BrokerInfo, ClusterError
 from chaos.clusters.java import find_java
 from chaos.clusters.local import HEAP, JVM_OPTIONS, LocalCluster, Settings
@@ -131,7 +131,7 @@ class ProcessCluster(LocalCluster):
         for node, tool in tools.items():
             if tool.returncode != 0:
                 raise ClusterError(
-                    f"broker {node}: its storage cannot be formatted: {complaint(said[node])};"
+                    f"broker {node}: its storage cannot be formatted: {error_line(said[node])};"
                     f" check {self._brokers[node].folder / 'server.properties'}"
                 )
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from chaos.clusters.child import Child, describe, launch
-from chaos.clusters.complaint import complaint
 from chaos.clusters.config import Properties, as_properties
+from chaos.clusters.error_line import error_line
 from chaos.clusters.interface import ClusterError
 from chaos.clusters.ports import HOST
 
@@ -58,7 +58,7 @@ class ZooKeeper:
             if status is not None or time.monotonic() > deadline:
                 trouble = "is not ready" if status is None else f"ended with status {status}"
                 raise ClusterError(
-                    f"ZooKeeper {trouble}: {complaint(self._said.read_text())}; see {self._said}"
+                    f"ZooKeeper {trouble}: {error_line(self._said.read_text())}; see {self._said}"
                 )
             time.sleep(_POLL_S)
 

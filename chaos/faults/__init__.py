@@ -12,9 +12,9 @@ from chaos.faults.broker_pause import BrokerPause
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.duplicate_instance import DuplicateInstance
 from chaos.faults.interface import Fault, Finding, OneShot, Recoverable
+from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.member_kill import MemberKill
 from chaos.faults.member_restart import MemberRestart
-from chaos.faults.presence import Presence
 from chaos.faults.remove_members import RemoveMembers
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
     "DuplicateInstance",
     "Fault",
     "Finding",
+    "MemberEvidence",
     "MemberKill",
     "MemberRestart",
     "OneShot",
-    "Presence",
     "Recoverable",
     "RemoveMembers",
 ]

@@ -11,7 +11,7 @@ from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
 from chaos.errors import ChaosError
 from chaos.faults.interface import Finding
-from chaos.faults.presence import await_finding
+from chaos.faults.member_evidence import await_finding
 
 _KNOWN_WITHIN_MS = 15_000
 """What it takes until the last broker has heard of a partition and of its leader."""

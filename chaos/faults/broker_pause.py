@@ -9,7 +9,7 @@ from chaos.clusters import Cluster, ClusterError
 from chaos.errors import ChaosError
 from chaos.faults.broker_probe import BrokerProbe, Question
 from chaos.faults.interface import Finding
-from chaos.faults.presence import grouped
+from chaos.faults.member_evidence import grouped
 
 _SETTLING_S = 0.1
 """Until the last thread has stopped: at once after SIGSTOP, one request in sixty was answered."""

@@ -11,7 +11,7 @@ from chaos.clusters import BrokerInfo
 from chaos.clusters.releases import GOODBYES
 from chaos.errors import ChaosError
 from chaos.faults.interface import Finding
-from chaos.faults.presence import await_finding
+from chaos.faults.member_evidence import await_finding
 from chaos.journal import now_ms
 
 BACK_WITHIN_MS = 60_000

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from chaos.errors import LoadGoneError
 from chaos.faults.interface import Finding
-from chaos.faults.presence import Presence
+from chaos.faults.member_evidence import MemberEvidence
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE, Members
 
@@ -22,7 +22,7 @@ class DuplicateInstance:
     undo: Mapping[str, Any]
 
     def __init__(
-        self, member: str, group: str, lasts_ms: int, presence: Presence, members: Members
+        self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
         self.target = member
         self.group = group
@@ -30,8 +30,8 @@ class DuplicateInstance:
         self.details = {"duplicate": member + DUPLICATE}
         self.undo = {"do": "end-duplicate", "member": member}
         self._duplicate = member + DUPLICATE
-        self._presence = presence
-        self._witness = presence.witness
+        self._evidence = evidence
+        self._witness = evidence.witness
         self._members = members
         self._began_ms = self._healing_ms = 0
 
@@ -65,7 +65,7 @@ class DuplicateInstance:
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._presence.comeback(self._healing_ms, stop)
+        return self._evidence.comeback(self._healing_ms, stop)
 
 
 def end_duplicate(member: str, members: Members | None) -> str:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import psutil
 
 from chaos.faults.interface import Finding
+from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.member_restart import start_again
-from chaos.faults.presence import Presence
 from chaos.journal import now_ms
 from chaos.members import Members
 
@@ -30,13 +30,13 @@ class MemberKill:
     undo: Mapping[str, Any]
 
     def __init__(
-        self, member: str, group: str, lasts_ms: int, presence: Presence, members: Members
+        self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
         self.target = member
         self.group = group
         self.lasts_ms = lasts_ms
         self.undo = {"do": "start", "member": member}
-        self._presence = presence
+        self._evidence = evidence
         self._members = members
         self._ordered_ms = self._killed_ms = self._started_ms = 0
         self._connection: str | None = None
@@ -44,7 +44,7 @@ class MemberKill:
 
     def inject(self) -> None:
         """Kill the member; its sockets are gone when this returns."""
-        witness = self._presence.witness
+        witness = self._evidence.witness
         witness.poll()
         last = witness.last_request(self.target)
         # from inside a container, or through a NAT, the broker may know it by another name
@@ -56,8 +56,8 @@ class MemberKill:
 
     def verify(self) -> Finding:
         """Tell whether the member fell silent without a goodbye."""
-        silence = self._presence.silence(self._killed_ms)
-        left = self._presence.witness.left_since(self.target, self._ordered_ms)
+        silence = self._evidence.silence(self._killed_ms)
+        left = self._evidence.witness.left_since(self.target, self._ordered_ms)
         if left:
             return Finding(False, f"{self.target} said goodbye with LEAVE_GROUP ({left.place})")
         if self._connection and is_open(self._connection):
@@ -77,7 +77,7 @@ class MemberKill:
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._presence.comeback(self._started_ms, stop)
+        return self._evidence.comeback(self._started_ms, stop)
 
 
 def is_open(connection: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from chaos.errors import LoadGoneError
 from chaos.faults.interface import Finding
-from chaos.faults.presence import Presence
+from chaos.faults.member_evidence import MemberEvidence
 from chaos.journal import now_ms
 from chaos.members import SAME, Identity, Members
 
@@ -23,7 +23,7 @@ class MemberRestart:
         member: str,
         group: str,
         lasts_ms: int,
-        presence: Presence,
+        evidence: MemberEvidence,
         members: Members,
         identity: Identity = SAME,
     ) -> None:
@@ -33,7 +33,7 @@ class MemberRestart:
         self.details = dict(identity)
         self.undo = {"do": "start", "member": member, **identity}
         self._identity = identity
-        self._presence = presence
+        self._evidence = evidence
         self._members = members
         self._stopped_ms = self._started_ms = 0
 
@@ -44,7 +44,7 @@ class MemberRestart:
 
     def verify(self) -> Finding:
         """Tell whether the brokers heard nothing of the member since it was stopped."""
-        return self._presence.silence(self._stopped_ms)
+        return self._evidence.silence(self._stopped_ms)
 
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
@@ -53,7 +53,7 @@ class MemberRestart:
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._presence.comeback(self._started_ms, stop, self._identity)
+        return self._evidence.comeback(self._started_ms, stop, self._identity)
 
 
 def start_again(member: str, members: Members | None, identity: Identity = SAME) -> str:

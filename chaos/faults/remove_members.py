@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from chaos.faults.interface import Finding
-from chaos.faults.presence import await_finding
+from chaos.faults.member_evidence import await_finding
 from chaos.journal import now_ms
-from chaos.removal import NONE, Removal, error_name
+from chaos.removal import Removal, error_name
 from chaos.witness import Request, Witness
+from kafka_protocol.errors import Error
 
 _LOGGED_WITHIN_MS = 5_000
 """A broker logs a request just after its answer has gone out."""
@@ -43,7 +44,7 @@ class RemoveMembers:
         self._remove = remove
         self._witness = witness
         self._sent_ms = 0
-        self._answer = NONE
+        self._answer: int = Error.NONE
 
     def inject(self) -> None:
         """Send the request; it is answered when this returns."""
@@ -52,7 +53,7 @@ class RemoveMembers:
 
     def verify(self, stop: threading.Event) -> Finding:
         """Tell whether a broker was asked to remove exactly these, and what it answered."""
-        if self._answer != NONE:
+        if self._answer != Error.NONE:
             return Finding(False, f"LEAVE_GROUP was answered {error_name(self._answer)}")
         missing = f"no LEAVE_GROUP of {self._client_id} answered NONE in any group.log"
         found = await_finding(self._look, _LOGGED_WITHIN_MS, missing, stop)
@@ -65,7 +66,7 @@ class RemoveMembers:
     def _look(self) -> Finding | None:
         self._witness.poll()
         asked = self._asked()
-        if asked is None or asked.error_code != NONE:
+        if asked is None or asked.error_code != Error.NONE:
             return None
         answers = ", ".join(f"{one}: {_name(code)}" for one, code in asked.removed) or "nobody"
         named = sorted(one for one, _ in asked.removed)
@@ -80,4 +81,4 @@ class RemoveMembers:
 
 
 def _name(code: int) -> str:
-    return "NONE" if code == NONE else error_name(code)
+    return "NONE" if code == Error.NONE else error_name(code)

@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from reports.junit import printable
+from reports.page.junit import printable
 
 Json = dict[str, Any]
 

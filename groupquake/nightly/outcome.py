@@ -12,8 +12,8 @@ from pyarrow import parquet
 
 from groupquake.exits import OF_VERDICT, Exit
 from reports import EvidenceError
-from reports.run_folder import RunFolder
-from reports.wording import told_of
+from reports.judgement.expectations import described
+from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]
@@ -54,7 +54,7 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Outco
         found: Verdict = verdict["verdict"]
         if (foretold := verdict["foretold"]) is not None:
             came_true = foretold["came_true"]
-            why = f"{found}, {'as' if came_true else f'though {told_of(foretold)}'} was foretold"
+            why = f"{found}, {'as' if came_true else f'though {described(foretold)}'} was foretold"
             found = "pass" if came_true else "unknown" if found == "unknown" else "fail"
     else:
         verdict, why = None, _last_words(output, code)

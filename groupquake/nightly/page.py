@@ -10,7 +10,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from groupquake.nightly.history import Line, lines, nights, worst
-from reports.wording import SIGNS
+from reports.page.wording import SIGNS
 
 Json = dict[str, Any]
 NIGHTS_DRAWN = 30

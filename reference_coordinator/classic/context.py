@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Unpack
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_UNANSWERED_FAILURE
 from reference_coordinator.classic.checks import validate_member
 from reference_coordinator.classic.effects import (
     Answer,
@@ -34,8 +35,10 @@ from reference_coordinator.classic.records import GroupRecord, StoredMembers
 from reference_coordinator.classic.state import Group, GroupFields, Member, State
 from reference_coordinator.frozen import replace_fields
 
-FIRST_UNANSWERED: Mapping[type, int] = {JoinReceived: 6, SyncReceived: 4}
-"""From these versions on a failure has no response (`failures_are_answered_in_every_version`)."""
+FIRST_UNANSWERED = {
+    JoinReceived: FIRST_UNANSWERED_FAILURE["JOIN_GROUP"],
+    SyncReceived: FIRST_UNANSWERED_FAILURE["SYNC_GROUP"],
+}
 
 
 @dataclass(slots=True)

@@ -1,19 +1,19 @@
 """DescribeGroups: the state of a group and its members."""
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import (
+    FIRST_DESCRIBE_WITH_GROUP_ERRORS,
+    FIRST_DESCRIBE_WITH_INSTANCE_ID,
+)
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Bound, DescribedMember, DescribeResponse
 from reference_coordinator.classic.events import DescribeReceived
 from reference_coordinator.classic.state import DEAD, STABLE, Group
 
-FIRST_DESCRIBE_WITH_INSTANCE_ID = 4
-"""From this DescribeGroups version on members have a field for their instance id."""
 COMMITTED_WITHIN_MS = 1_000
 """How long a group's first record, or its tombstone, may take until it is committed (a bound;
 brokers gather records for `group.coordinator.append.linger.ms`, at most 10 by default)."""
-FIRST_DESCRIBE_WITH_GROUP_ERRORS = 6
-"""From this DescribeGroups version on an unknown group has an error of its own (KIP-1043)."""
 
 
 def describe(context: Context, event: DescribeReceived) -> None:

@@ -5,6 +5,7 @@ without its member id is in `static_rejoin`; which rejoins start a rebalance, in
 """
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_JOIN_WITH_SKIP_ASSIGNMENT, FIRST_TWO_STEP_JOIN
 from reference_coordinator.classic.checks import unavailable, validate_member
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason
@@ -33,13 +34,7 @@ from reference_coordinator.classic.state import (
     Group,
     Member,
 )
-from reference_coordinator.classic.static_rejoin import (
-    FIRST_SKIP_ASSIGNMENT_VERSION,
-    replace_static,
-)
-
-FIRST_TWO_STEP_VERSION = 4
-"""From this JoinGroup version on a dynamic member first gets its id alone (KIP-394)."""
+from reference_coordinator.classic.static_rejoin import replace_static
 
 
 def join(context: Context, event: JoinReceived) -> None:
@@ -163,7 +158,7 @@ def new_member_id(context: Context, event: JoinReceived) -> str:
 def join_dynamic(context: Context, event: JoinReceived) -> None:
     """Handle a dynamic member without an id; from v4 on it gets one and has to join again."""
     member_id = new_member_id(context, event)
-    if event.api_version >= FIRST_TWO_STEP_VERSION:
+    if event.api_version >= FIRST_TWO_STEP_JOIN:
         context.change(pending_joins=context.group.pending_joins | {member_id})
         context.arm(SESSION_TIMER, event.session_timeout_ms, member_id)
         context.answer(event.request, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
@@ -262,7 +257,7 @@ def answer_unchanged(context: Context, event: JoinReceived) -> None:
     if leads and not group.all_support_protocol:
         context.fail(event, refuse("", Error.UNKNOWN_SERVER_ERROR))
         return
-    skips = event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION and group.state is STABLE
+    skips = event.api_version >= FIRST_JOIN_WITH_SKIP_ASSIGNMENT and group.state is STABLE
     members = member_list(group) if leads else frozenset()
     skip_assignment = leads and skips
     response = generation_response(group, event.member_id, members, skip_assignment=skip_assignment)

@@ -7,6 +7,7 @@ instance id FENCED_INSTANCE_ID, an unknown member id UNKNOWN_MEMBER_ID.
 """
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason
@@ -14,9 +15,6 @@ from reference_coordinator.classic.events import SESSION_TIMER, LeaveReceived
 from reference_coordinator.classic.membership import remove_member, remove_pending
 from reference_coordinator.classic.rebalance import complete_if_all_joined, prepare
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, DEAD, STABLE
-
-FIRST_BATCH_LEAVE_VERSION = 3
-"""From this LeaveGroup version on members are named in a list (KIP-345)."""
 
 
 def leave(context: Context, event: LeaveReceived) -> None:
@@ -40,7 +38,7 @@ def leave(context: Context, event: LeaveReceived) -> None:
     left = [member_id for member_id, _, result in results if result is NO_ERROR]
     if left and context.profile.leave_is_one_step:
         rebalance_after_leave(context, left[0])
-    if event.api_version >= FIRST_BATCH_LEAVE_VERSION:
+    if event.api_version >= FIRST_BATCH_LEAVE:
         context.answer(event.request, LeaveResponse(NO_ERROR, results))
     else:
         context.answer(event.request, LeaveResponse(results[0][2]))

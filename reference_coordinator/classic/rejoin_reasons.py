@@ -8,15 +8,13 @@ from base64 import b64decode
 from enum import StrEnum, auto
 
 from kafka_protocol.body_fields import LENGTH
+from kafka_protocol.versions import FIRST_JOIN_WITH_REASON
 from reference_coordinator.assignors.consumer_protocol import ConsumerProtocolError, Subscription
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import JoinReceived
 from reference_coordinator.classic.rebalance import allowed_protocols
 from reference_coordinator.classic.state import STABLE, Member
-
-FIRST_VERSION_WITH_REASON = 8
-"""From this JoinGroup version on members may give a reason (KIP-800)."""
 
 
 def known_member_reason(context: Context, event: JoinReceived, member: Member) -> Reason | None:
@@ -94,7 +92,7 @@ class JoinReason(StrEnum):
 
 def join_reason(event: JoinReceived) -> JoinReason:
     """Read the reason out of a JoinGroup."""
-    given = event.reason if event.api_version >= FIRST_VERSION_WITH_REASON else None
+    given = event.reason if event.api_version >= FIRST_JOIN_WITH_REASON else None
     return JoinReason.__members__.get(given or "", JoinReason.UNKNOWN)
 
 

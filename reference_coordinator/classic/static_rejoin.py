@@ -13,6 +13,7 @@ are fenced. What follows depends on the state:
 
 from dataclasses import replace
 
+from kafka_protocol.versions import FIRST_JOIN_WITH_SKIP_ASSIGNMENT
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import JoinReceived
@@ -31,9 +32,6 @@ from reference_coordinator.classic.state import (
     Member,
     Write,
 )
-
-FIRST_SKIP_ASSIGNMENT_VERSION = 9
-"""From this JoinGroup version on a replaced leader is told that it leads (KIP-814)."""
 
 
 def replace_static(context: Context, event: JoinReceived, old: Member, new_id: str) -> None:
@@ -67,7 +65,7 @@ def store_replacement(
         generation=context.group.generation,
         member_id=new_id,
         replaced=old,
-        skip_assignment_version=event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION,
+        skip_assignment_version=event.api_version >= FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
         leader_before=leader_before,
     )
     context.persist(event.request, writes={**context.group.writes, event.request: write})

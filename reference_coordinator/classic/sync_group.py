@@ -4,6 +4,7 @@ What follows from the outcome of that write is in `record_writes`.
 """
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import AssignmentReceived, SyncResponse
 from reference_coordinator.classic.events import SyncReceived
@@ -13,9 +14,6 @@ from reference_coordinator.classic.rebalance import settle_leader, sync_response
 from reference_coordinator.classic.record_writes import store_assignment
 from reference_coordinator.classic.state import PREPARING_REBALANCE, STABLE
 from reference_coordinator.frozen import replace_fields
-
-FIRST_SYNC_WITH_PROTOCOL = 5
-"""From this SyncGroup version on type and name of the protocol have to be given (KIP-559)."""
 
 
 def sync(context: Context, event: SyncReceived) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from chaos.controller import Controller, Outcome
 from chaos.errors import LoadGoneError, TargetError
-from chaos.faults.presence import GRACE_MS
+from chaos.faults.member_evidence import GRACE_MS
 from chaos.healing import heal
 from chaos.journal import open_faults, read
 from chaos.members import Members
@@ -133,7 +133,7 @@ def test_a_selector_without_a_match_is_passed_over_if_that_is_allowed(run, load,
 
 
 def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.presence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
     load.deaf.add("static-3")
     assert run.of(experiment(ONE)) == GOOD
     [verified] = run.entries("verified")
@@ -142,7 +142,7 @@ def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monke
 
 
 def test_a_member_that_goes_on_long_after_its_stop_is_told(run, load, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.presence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
     load.deaf.add("static-3")
     assert run.of(experiment(ONE.replace("150ms", f"{GRACE_MS + 150}ms"))) == GOOD
     [verified] = run.entries("verified")
@@ -159,7 +159,7 @@ def test_a_stay_too_short_to_tell_is_not_verified(run, load, experiment):
 
 
 def test_a_log_that_never_told_of_a_member_proves_nothing(run, load, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.faults.presence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
     run.cluster = FakeCluster(load.log.path.with_name("another.log"))
     assert run.of(experiment(ONE)) == GOOD
     [verified] = run.entries("verified")
@@ -169,7 +169,7 @@ def test_a_log_that_never_told_of_a_member_proves_nothing(run, load, experiment,
 
 @pytest.mark.parametrize("trouble", ["lost", "unassigned"])
 def test_a_member_that_is_not_let_in_is_not_verified(run, load, experiment, monkeypatch, trouble):
-    monkeypatch.setattr("chaos.faults.presence.CONNECTING_MS", 0)
+    monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
     getattr(load, trouble).add("static-3")
     assert run.of(experiment(ONE)) == GOOD
     [verified] = run.entries("verified")

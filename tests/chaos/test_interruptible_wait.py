@@ -9,7 +9,7 @@ from time import sleep
 
 import pytest
 
-from chaos.interruptible_wait import exit_code, patiently
+from chaos.interruptible_wait import exit_code, wait_interruptibly
 
 
 class CameError(Exception):
@@ -50,7 +50,7 @@ def process(program: str) -> "subprocess.Popen[bytes]":
 @pytest.mark.usefixtures("signalled")
 def test_a_wait_for_ever_is_ended_by_a_signal_to_any_thread() -> None:
     with pytest.raises(CameError):
-        patiently(sleep)
+        wait_interruptibly(sleep)
 
 
 @pytest.mark.usefixtures("signalled")
@@ -66,4 +66,4 @@ def test_it_waits_until_something_is_found() -> None:
         assert exit_code(child) == 0
     answers = iter([None, None, 3])
     look: Callable[[float], int | None] = lambda _: next(answers)
-    assert patiently(look) == 3
+    assert wait_interruptibly(look) == 3

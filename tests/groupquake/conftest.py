@@ -1,14 +1,19 @@
-"""The command line as a user meets it: in a process of its own."""
+"""The command line as a user meets it: in the test's process, or in one of its own."""
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
+
+from groupquake import cli
+from groupquake.signals import SIGNALS
 
 SMALL = """\
 name: small
@@ -92,9 +97,30 @@ def run_in(
 
 
 @pytest.fixture
-def groupquake(tmp_path: Path) -> Command:
-    """Run a command line in an empty folder."""
+def process(tmp_path: Path) -> Command:
+    """Run a command line in an empty folder, in a process of its own."""
     return partial(run_in, tmp_path)
+
+
+@pytest.fixture
+def groupquake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command line in an empty folder, in this process.
+
+    It saves the start of a process. Signals stay pytest's. `--ui` replaces the process: use
+    `process` for it, and where the end of the process is what is tested.
+    """
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> Done:
+        out, err = io.StringIO(), io.StringIO()
+        with monkeypatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
+            patched.chdir(tmp_path)
+            patched.setattr(SIGNALS, "install", lambda: None)
+            for name, value in (env or {}).items():
+                patched.setenv(name, value)
+            code = cli.code_of([str(word) for word in words])
+        return Done(int(code), out.getvalue(), err.getvalue())
+
+    return run
 
 
 def running(mark: str) -> Sequence[str]:

@@ -20,8 +20,9 @@ def complaint(done: Done, code: int) -> str:
     return done.err.strip().splitlines()[-1]
 
 
-def test_an_unknown_command(groupquake: Command) -> None:
+def test_an_unknown_command(groupquake: Command, process: Command) -> None:
     assert "No such command 'rum'" in complaint(groupquake("rum"), 64)
+    assert "No such command 'rum'" in complaint(process("rum"), 64)
 
 
 def test_an_unknown_experiment(groupquake: Command) -> None:

@@ -12,7 +12,7 @@ from tests.groupquake.conftest import Done, run_in
 LIMIT_S = 900
 
 NAMES = tuple(
-    name for name in names() if not (named(name).verdicts or named(name).workload.stories)
+    name for name in names() if not (named(name).verdicts or named(name).workload.wire_scripts)
 )
 """All but those that show a defect, and those that tell stories: these take their time to the tenth
 of a second, which runs side by side do not leave them. Ten runs of them are kept as evidence
@@ -48,6 +48,7 @@ def judged(gathered: dict[str, tuple[Done, Path]], tmp_path_factory: pytest.Temp
     return done.out
 
 
+@pytest.mark.long
 @pytest.mark.docker
 class Half:
     names: tuple[str, ...]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.request_text import content
-from reports.parsing import COMPLETED, asked
+from reports.judgement.parsing import COMPLETED, asked
 
 A = "a-14042f91-a43d-40a7-b604-9dbd612b2441"
 B = "b-59d03249-49b9-4ccb-bdb0-3b9c42bb2f39"

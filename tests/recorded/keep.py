@@ -3,7 +3,7 @@
 python -m tests.recorded.keep runs RUNS        run folders, into one archive an experiment
 python -m tests.recorded.keep traces EVENTS…   of event files, the smallest sequence that catches
                                                each mutant which none before it catches
-python -m tests.recorded.keep defects RUN…     of runs that a fail was foretold for, the group in
+python -m tests.recorded.keep defects RUN…     of runs that a fail was expected for, the group in
                                                which a promise of KIP-345 is broken
 """
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import evidence
-from groupquake.selftest.mutants.recording import Recording
 from groupquake.selftest.mutants.table import SEEDS
 from groupquake.selftest.mutants.traces import BRIEFLY, verdict
 from reference_coordinator.classic.mutants import MUTANTS
-from reference_coordinator.event_files.event_file import read
+from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
+from reports.judgement.recording import Recording
 
 HERE = Path(__file__).parent
 
@@ -61,16 +61,16 @@ def keep_defects(runs: Iterable[Path], target: Path) -> None:
     target.mkdir(exist_ok=True)
     for folder in runs:
         recording = Recording(folder)
-        foretold, environment = recording.run.experiment.foretold, recording.environment
-        assert foretold is not None
-        assert foretold.group is not None, f"{folder} foretells no fail"
+        expected, environment = recording.run.experiment.expected_verdict, recording.environment
+        assert expected is not None
+        assert expected.group is not None, f"{folder} expects no fail"
         header = {
             "kafka": environment["kafka_version"],
             "coordinator": environment["coordinator"],
             "config": environment["broker_config"],
         }
-        lines = event_lines(header, recording.evidence_with_faults(foretold.group))
-        name = f"{foretold.because}-{header['kafka']}-{header['coordinator']}.jsonl"
+        lines = event_lines(header, recording.evidence_with_faults(expected.group))
+        name = f"{expected.because}-{header['kafka']}-{header['coordinator']}.jsonl"
         (target / name).write_text("".join(f"{line}\n" for line in lines))
         print(name, flush=True)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from groupquake.selftest.mutants.recording import Recording
+from reports.judgement.recording import Recording
 
 RECORDINGS = {
     folder.name: Recording(folder)

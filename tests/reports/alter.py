@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupquake.selftest.mutants.log_synthesis import Told
-from groupquake.selftest.mutants.recording import Recording
+from reports.judgement.recording import Recording
 
 
 @dataclass

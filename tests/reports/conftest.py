@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from groupquake.selftest.mutants.recording import Recording
-from reports import spark as spark_module
 from reports.analysis import analyse
+from reports.ingest import spark as spark_module
+from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 
 Judge = Callable[[Path], dict[str, Any]]

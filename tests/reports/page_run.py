@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reports import costs, verdict
-from reports.compare import BOTH
-from reports.costs import Costs, Expulsion, Handover, Holding, Stop
-from reports.run_folder import RunFolder
-from reports.scenes import Join, Scenes
-from reports.verdict import Collected
+from reports.judgement import costs, verdict
+from reports.judgement.compare import BOTH
+from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+from reports.judgement.run_folder import RunFolder
+from reports.judgement.verdict import Collected
+from reports.page.scenes import Join, Scenes
 
 Json = dict[str, Any]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from groupquake.selftest.mutants.log_synthesis import Told
-from groupquake.selftest.mutants.recording import Recording
 from groupquake.selftest.mutants.synthesized_run import stamped
+from reports.judgement.recording import Recording
 
 ABOUT_NO_GROUP = frozenset({
     "starting", "started", "shutting_down", "shut_down", "elected", "resigned",

@@ -5,10 +5,10 @@ from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports import parts
-from reports.group import Judge
-from reports.offices import Offices
-from reports.tables import COLUMNS, Tables
+from reports.ingest import parts
+from reports.ingest.tables import COLUMNS, Tables
+from reports.judgement.coordinator_epochs import Offices
+from reports.judgement.group import Judge
 
 Row = dict[str, Any]
 JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), Offices(None))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from groupquake.selftest.mutants.log_synthesis import Told
-from groupquake.selftest.mutants.recording import Recording
+from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
 from tests.reports.conftest import Judge, unpacked

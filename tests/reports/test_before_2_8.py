@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.mutants.judging import found, proven
-from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.releases import promised_by
-from reports.findings import Finding
-from reports.group import Judge
+from reports.judgement.findings import Finding
+from reports.judgement.group import Judge
+from reports.judgement.recording import Recording
 from tests.reports import conftest
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "before-2.8"
@@ -54,13 +54,13 @@ def test_a_known_defect_fails_where_its_experiment_foretells_it(name: str, tmp_p
     experiment = run.run.experiment
     assert experiment.judge == "kip-345"
     fails = bool(proven(differences(run)))
-    assert experiment.foretold is not None
-    assert ("fail" if fails else "pass") == experiment.foretold.verdict
+    assert experiment.expected_verdict is not None
+    assert ("fail" if fails else "pass") == experiment.expected_verdict.verdict
 
 
 def test_both_sides_of_each_defect_are_there() -> None:
     told = [Recording(RECORDED / name).run.experiment for name in RUNS]
-    assert {(one.name, one.foretold.verdict) for one in told if one.foretold} == {
+    assert {(one.name, one.expected_verdict.verdict) for one in told if one.expected_verdict} == {
         ("replaced-then-failover", "fail"),
         ("replaced-then-failover", "pass"),
         ("replaced-while-completing", "fail"),

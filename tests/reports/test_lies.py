@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from groupquake.selftest.mutants.log_synthesis import Storyteller, Told
-from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
+from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import Judge
 from tests.reports.retelling import retell

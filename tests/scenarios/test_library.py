@@ -66,7 +66,7 @@ def test_every_group_has_a_bound_on_its_rebalances(name: str) -> None:
     experiment = named(name)
     bounded = {e.group for e in experiment.bounds if e.rebalances.max is not None}
     clients = {group.name for group in experiment.workload.groups}
-    assert clients <= bounded <= clients | {*experiment.workload.stories}
+    assert clients <= bounded <= clients | {*experiment.workload.wire_scripts}
 
 
 @pytest.mark.parametrize("name", names())

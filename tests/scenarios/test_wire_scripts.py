@@ -1,4 +1,4 @@
-"""What stories need is asked for when the experiment is read."""
+"""What wire scripts need is asked for when the experiment is read."""
 
 from collections.abc import Callable
 
@@ -10,16 +10,16 @@ Problems = Callable[[str], list[str]]
 FITS = "group.initial.rebalance.delay.ms: 500, group.min.session.timeout.ms: 1000"
 
 
-def telling(small: str, stories: str, config: str = FITS, brokers: int = 3) -> str:
+def telling(small: str, scripts: str, config: str = FITS, brokers: int = 3) -> str:
     text = small.replace("replication_factor: 3", "replication_factor: 1")
-    text = text.replace("workload:\n", f"workload:\n  stories: [{stories}]\n")
+    text = text.replace("workload:\n", f"workload:\n  wire_scripts: [{scripts}]\n")
     return text.replace(
         "cluster: {brokers: 3, config: {", f"cluster: {{brokers: {brokers}, config: {{{config}, "
     )
 
 
 @pytest.mark.parametrize(
-    ("stories", "config", "brokers", "lacks"),
+    ("scripts", "config", "brokers", "lacks"),
     [
         ("fencing, full", FITS, 3, ["'full' needs group.max.size: 5"]),
         ("fencing", f"{FITS}, group.max.size: 4", 3, ["'fencing' needs group.max.size: 5 or more"]),
@@ -54,20 +54,20 @@ def telling(small: str, stories: str, config: str = FITS, brokers: int = 3) -> s
     ],
 )
 def test_what_is_missing_is_one_line_each(
-    problems: Problems, small: str, stories: str, config: str, brokers: int, lacks: list[str]
+    problems: Problems, small: str, scripts: str, config: str, brokers: int, lacks: list[str]
 ) -> None:
-    place = f"workload.stories.{stories.count(',')}"
-    told = [line.partition(": ")[2] for line in problems(telling(small, stories, config, brokers))]
-    assert told == [f"{place}: {lack}; add it, or leave the story out" for lack in lacks]
+    place = f"workload.wire_scripts.{scripts.count(',')}"
+    told = [line.partition(": ")[2] for line in problems(telling(small, scripts, config, brokers))]
+    assert told == [f"{place}: {lack}; add it, or leave the wire script out" for lack in lacks]
 
 
-def test_a_release_that_a_story_gets_stuck_on(problems: Problems, small: str) -> None:
+def test_a_release_that_a_script_gets_stuck_on(problems: Problems, small: str) -> None:
     text = telling(small, "while_completing").replace("cluster: {", "cluster: {version: 2.4.1, ")
     [line] = problems(text)
     assert "'while_completing' needs Kafka 2.5.0 or later" in line
 
 
-def test_an_experiment_may_speak_of_the_groups_of_its_stories(
+def test_an_experiment_may_speak_of_the_groups_of_its_scripts(
     load_text: Callable[[str], Experiment], problems: Problems, small: str
 ) -> None:
     text = telling(small, "unstored, fencing").replace(
@@ -79,3 +79,14 @@ def test_an_experiment_may_speak_of_the_groups_of_its_stories(
     assert load_text(text).expect[-1].phase is None
     [line] = problems(text.replace("{group: fencing, ", "{group: fencings, "))
     assert "there is no group 'fencings'; did you mean 'fencing'?" in line
+
+
+def test_the_old_key_of_stored_runs_is_read(
+    load_text: Callable[[str], Experiment], problems: Problems, small: str
+) -> None:
+    text = telling(small, "fencing")
+    old = text.replace("wire_scripts:", "stories:")
+    assert load_text(old) == load_text(text)
+    assert "  wire_scripts:\n  - fencing" in load_text(old).dump()
+    [line] = problems(text.replace("  wire_scripts:", "  stories: [removal]\n  wire_scripts:"))
+    assert "workload.stories: unknown key" in line

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from groupquake.selftest.mutants.recording import Recording
+from reports.judgement.recording import Recording
 
 Runs = Mapping[str, tuple[Recording, ...]]
 """The runs of each experiment, in the order of their seeds."""

@@ -9,16 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from groupquake.selftest.mutants.log_synthesis import Storyteller
-from groupquake.selftest.mutants.recording import Recording
 from groupquake.selftest.mutants.synthesized_run import Retold
 from reference_coordinator.classic.step import Step
-from reports import findings
-from reports.findings import Finding
-from reports.gaps import by_group
-from reports.group import Judge
+from reports.judgement import findings
+from reports.judgement.findings import Finding
+from reports.judgement.gaps import by_group
+from reports.judgement.group import Judge
+from reports.judgement.recording import Recording
 
 Tables = Mapping[str, list[dict[str, Any]]]
-"""The rows of a group's tables (`reports.group`), by table."""
+"""The rows of a group's tables (`reports.judgement.group`), by table."""
 
 
 def found(recording: Recording, group: str) -> list[Finding]:

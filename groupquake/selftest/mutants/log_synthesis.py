@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from groupquake.selftest.mutants.recording import Line, Recording
 from groupquake.selftest.mutants.wordings import WORDINGS, Wording, body
 from reference_coordinator.classic.effects import (
     Answer,
@@ -39,11 +38,12 @@ from reference_coordinator.classic.events import (
 from reference_coordinator.classic.mutants import Step
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group, Service, State
-from reference_coordinator.replay import Observed, Serving
-from reference_coordinator.replay.expected_lines import said
+from reference_coordinator.replay import EpochEvent, ObservedRequest
+from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.wire import event_of
-from reports.parsing import COMPLETED, EARLY_MS
+from reports.judgement.parsing import COMPLETED, EARLY_MS
+from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
 """How long these brokers take to store a record."""
@@ -65,7 +65,7 @@ class Told:
 class Asked:
     """A request, and when the broker reads it: not before it answered the one before it."""
 
-    seen: Observed
+    seen: ObservedRequest
     taken_ms: float
 
     @property
@@ -108,7 +108,7 @@ class Storyteller:
             at_ms, _, broker, item = heapq.heappop(self.queue)
             if item is None:
                 del self.offices[broker]
-            elif isinstance(item, Serving):
+            elif isinstance(item, EpochEvent):
                 self._turn(broker, item)
             else:
                 for event in self._events(broker, item, at_ms):
@@ -120,7 +120,7 @@ class Storyteller:
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
             self._push(seen.at_ms, seen.broker, Asked(seen, seen.earliest_ms + EARLY_MS))
-        for serving in evidence.servings:
+        for serving in evidence.epoch_events:
             self._push(serving.at_ms, serving.broker, serving)
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
@@ -140,7 +140,7 @@ class Storyteller:
     def _push(self, at_ms: float, broker: str, item: Any) -> None:
         heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
 
-    def _turn(self, broker: str, serving: Serving) -> None:
+    def _turn(self, broker: str, serving: EpochEvent) -> None:
         """Let a broker come up, or begin or end to serve the group."""
         match serving.kind:
             case "started":
@@ -171,16 +171,16 @@ class Storyteller:
         elif item in office.open:
             yield RecordWritten(at_ms, item, choices=self._choices(office))
 
-    def _choices(self, office: Office, seen: Observed | None = None) -> Choices:
+    def _choices(self, office: Office, seen: ObservedRequest | None = None) -> Choices:
         """Choose as the recorded broker did where it can be known."""
         leader = protocol = new_id = ""
         for other in office.open.values():
             if other.seen.api == "JOIN_GROUP":
-                leader = leader or other.seen.told.get("leader", "")
-                protocol = protocol or other.seen.told.get("protocolName") or ""
+                leader = leader or other.seen.response_fields.get("leader", "")
+                protocol = protocol or other.seen.response_fields.get("protocolName") or ""
         if seen is not None and seen.api == "JOIN_GROUP" and not seen.request["memberId"]:
             prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
-            new_id = seen.told.get("memberId") or ""
+            new_id = seen.response_fields.get("memberId") or ""
             if not new_id.startswith(prefix) or new_id in office.group.members:
                 new_id = f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
         return Choices(new_id, leader, protocol)
@@ -189,7 +189,7 @@ class Storyteller:
         office = self.offices[broker]
         before = office.group
         office.group, effects = self.coordinator(before, event, self.recording.profile)
-        for what, subject in said(before, office.group, event):
+        for what, subject in expected_lines(before, office.group, event):
             self._say_of_member(broker, before, what, subject, event.at_ms)
         for effect in effects:
             self._act(broker, event.at_ms, effect)

@@ -8,11 +8,11 @@ from itertools import count, groupby
 from operator import attrgetter
 
 from groupquake.selftest.mutants.log_synthesis import Told
-from groupquake.selftest.mutants.recording import Line, Read, Recording
 from reference_coordinator.classic.profiles import Profile
-from reports.gaps import Gap
-from reports.group import Judge
-from reports.run_folder import RunFolder
+from reports.judgement.gaps import Gap
+from reports.judgement.group import Judge
+from reports.judgement.recording import Line, Read, Recording
+from reports.judgement.run_folder import RunFolder
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import (
+    FIRST_BATCH_LEAVE,
+    FIRST_JOIN_WITH_PROTOCOL_TYPE,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
 from reference_coordinator.classic.effects import (
     CommitResponse,
     HeartbeatResponse,
@@ -13,7 +19,7 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
-from reference_coordinator.replay import Observed
+from reference_coordinator.replay import ObservedRequest
 
 UNTOLD = "; client reason: not provided"
 STATIC = "Static member with groupInstanceId={instance} and unknown member id joins group {group} "
@@ -158,13 +164,8 @@ SCALA = Wording(
 
 WORDINGS = {"java": JAVA, "scala": SCALA}
 
-FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
-FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
-FIRST_SYNC_WITH_PROTOCOL = 5
-FIRST_BATCH_LEAVE = 3
 
-
-def body(answer: Response, seen: Observed) -> dict[str, Any]:
+def body(answer: Response, seen: ObservedRequest) -> dict[str, Any]:
     """Write an answer as the request log prints it: the fields of the request's version."""
     version = seen.api_version
     result: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": int(answer.error)}

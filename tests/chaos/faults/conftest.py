@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from chaos.faults import Presence
+from chaos.faults import MemberEvidence
 from chaos.members import Members
 from chaos.witness import Witness
 from tests.chaos.fakes import TOKEN, FakeLoad
@@ -19,9 +19,9 @@ def witness(load: FakeLoad) -> Witness:
 
 
 @pytest.fixture
-def presence(witness: Witness) -> Presence:
+def evidence(witness: Witness) -> MemberEvidence:
     """Of `static-3`, that has to be silent for 100 ms."""
-    return Presence("static-3", 50, 300, witness, lambda _: True)
+    return MemberEvidence("static-3", 50, 300, witness, lambda _: True)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from tests.chaos.fakes import until
 
 
 @pytest.fixture
-def duplicate(members, presence) -> DuplicateInstance:
-    return DuplicateInstance("static-3", "static", 150, presence, members)
+def duplicate(members, evidence) -> DuplicateInstance:
+    return DuplicateInstance("static-3", "static", 150, evidence, members)
 
 
 def test_the_newer_one_is_let_in_and_the_older_one_fenced(load, duplicate, stop):

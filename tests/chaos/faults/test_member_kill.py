@@ -4,14 +4,14 @@ import time
 import pytest
 
 from chaos.faults import MemberKill
+from chaos.faults.member_evidence import GRACE_MS
 from chaos.faults.member_kill import is_open
-from chaos.faults.presence import GRACE_MS
 from tests.chaos.fakes import until
 
 
 @pytest.fixture
-def kill(members, presence) -> MemberKill:
-    return MemberKill("static-3", "static", 150, presence, members)
+def kill(members, evidence) -> MemberKill:
+    return MemberKill("static-3", "static", 150, evidence, members)
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from tests.chaos.fakes import until
 
 
 @pytest.fixture
-def restart(members, presence):
+def restart(members, evidence):
     def make(**identity: str | None) -> MemberRestart:
-        return MemberRestart("static-3", "static", 150, presence, members, identity)
+        return MemberRestart("static-3", "static", 150, evidence, members, identity)
 
     return make
 

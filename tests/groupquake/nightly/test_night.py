@@ -25,11 +25,11 @@ def last_night(folder: Path) -> Json:
 
 @pytest.mark.cluster
 def test_a_night_that_fails_and_one_that_passes_stand_on_one_page(
-    groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
+    process: Command, experiment: Write, suite: Write, tmp_path: Path
 ) -> None:
     experiment("tiny")
     experiment("wrong", rebalances=3)
-    failed = groupquake("nightly", suite("tiny", "wrong"), "--json", timeout_s=900)
+    failed = process("nightly", suite("tiny", "wrong"), "--json", timeout_s=900)
     assert failed.code == 1, failed.err
     record = json.loads(failed.out)
     assert record == last_night(tmp_path)
@@ -46,7 +46,7 @@ def test_a_night_that_fails_and_one_that_passes_stand_on_one_page(
     junit = ET.parse(night / "junit.xml").getroot()
     assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("2", "1", "0")
 
-    passed = groupquake("nightly", suite("tiny"), timeout_s=900)
+    passed = process("nightly", suite("tiny"), timeout_s=900)
     assert passed.code == 0, passed.err
     assert "pass     tiny on 4.3.0 java, seed 11\nnight: pass\n" in passed.out
     page = (tmp_path / "nights" / "index.html").read_text()

@@ -7,11 +7,11 @@ and nothing of when the coordinator acted.
 import pytest
 
 from groupquake.selftest.mutants.judging import told_by
-from groupquake.selftest.mutants.recording import Recording
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
+from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.event_files.event_lines import from_log, one
 

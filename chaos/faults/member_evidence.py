@@ -1,0 +1,112 @@
+"""Whether a member is there: what the brokers' logs tell of its silence and of its return."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chaos.faults.interface import Finding
+from chaos.journal import now_ms
+from chaos.members import SAME, Identity
+from chaos.witness import Request, Witness
+
+GRACE_MS = 500
+"""How long after the stop a request may still seem to arrive: it was under way, or the broker was
+slow to log it."""
+CONNECTING_MS = 10_000
+"""What a fresh consumer may take to find its coordinator, on a busy machine."""
+POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEvidence:
+    """One member in the brokers' logs.
+
+    It is down if no request of it arrived for two heartbeat intervals, while its coordinator could
+    have told: that completed others, or `answers`, given the broker. It is back once a JoinGroup
+    and a SyncGroup of it were answered without an error. For these it may have to wait for two
+    rebalance timeouts: one until the coordinator no longer waits for others to join, one until it
+    no longer waits for the SyncGroup of a leader that is gone, and lets everybody join again.
+    """
+
+    member: str
+    heartbeat_interval_ms: int
+    rebalance_timeout_ms: int
+    witness: Witness
+    answers: Callable[[int], bool]
+
+    def silence(self, since_ms: int) -> Finding:
+        """Tell whether the brokers heard nothing of the member from a time until now."""
+        until_ms = now_ms()
+        self.witness.poll()
+        last = self.witness.last_request(self.member)
+        if last is None:
+            return Finding(False, f"no group.log ever told of {self.member}, up or down")
+        if not self.witness.silent_since(self.member, since_ms + GRACE_MS):
+            late_ms = round(last.arrived_ms) - since_ms
+            return Finding(
+                False,
+                f"{self.member} sent {last.api} {grouped(late_ms)} ms after it was stopped"
+                f" ({last.place})",
+            )
+        silent_ms = until_ms - max(since_ms, round(last.arrived_ms))
+        evidence = (
+            f"no request of {self.member} for {grouped(silent_ms)} ms after {last.api}"
+            f" ({last.place})"
+        )
+        least_ms = 2 * self.heartbeat_interval_ms
+        if silent_ms < least_ms:
+            return Finding(
+                False, f"{evidence}, less than two heartbeat intervals ({grouped(least_ms)} ms)"
+            )
+        coordinator, heard_ms = self.witness.coordinator(last.group)
+        if heard_ms <= since_ms + GRACE_MS and not self.answers(coordinator):
+            return Finding(False, f"{evidence}, but broker {coordinator} was silent altogether")
+        return Finding(True, evidence)
+
+    def comeback(self, since_ms: int, stop: threading.Event, identity: Identity = SAME) -> Finding:
+        """Wait until the brokers let the member join and gave it its assignment."""
+        return await_finding(
+            lambda: self._back(since_ms, identity),
+            2 * self.rebalance_timeout_ms + CONNECTING_MS,
+            "no JOIN_GROUP and SYNC_GROUP of it answered NONE",
+            stop,
+        )
+
+    def _back(self, since_ms: int, identity: Identity) -> Finding | None:
+        self.witness.poll()
+        joined = self.witness.joined_since(self.member, since_ms)
+        synced = self.witness.synced_since(self.member, since_ms)
+        if not (joined and synced):
+            return None
+        came = f"{_joined(joined)} and SYNC_GROUP answered NONE ({synced.place})"
+        wanted = identity.get("instance_id")
+        if identity and joined.instance_id != wanted:
+            return Finding(False, f"{came}, but as {joined.instance_id}, not as {wanted}")
+        return Finding(True, f"{came}, as {wanted or 'a dynamic member'}" if identity else came)
+
+
+def _joined(joined: Request) -> str:
+    return f"JOIN_GROUP answered NONE with member id {joined.member_id} ({joined.place})"
+
+
+def await_finding(
+    look: Callable[[], Finding | None], within_ms: int, missing: str, stop: threading.Event
+) -> Finding:
+    """Look until there is something to tell, time is up or `stop` is set.
+
+    `missing` tells what is not there when time is up.
+    """
+    deadline = time.monotonic() + within_ms / 1000
+    while True:
+        if found := look():
+            return found
+        if time.monotonic() >= deadline:
+            return Finding(False, f"{missing} within {grouped(within_ms)} ms")
+        if stop.wait(POLL_S):
+            return Finding(False, "its coming back was not waited for, as the run was ended")
+
+
+def grouped(number: int) -> str:
+    """Return a number as people read it: `12 345`."""
+    return f"{number:,}".replace(",", " ")

@@ -1,0 +1,128 @@
+"""Results: stored tables in; the small values that a verdict and a page are made of, out."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from math import inf
+from operator import attrgetter, itemgetter
+from typing import Any, TypeVar
+
+import pyarrow.dataset as ds
+
+from reports.ingest.tables import Tables
+from reports.judgement import findings
+from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+from reports.judgement.gaps import ENDS_OF_GROUPS, missing, unreadable, untold
+from reports.judgement.verdict import GAPS, Collected
+
+Json = dict[str, Any]
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+
+def collected(tables: Tables) -> Collected:
+    """Read the small results."""
+    violations = tables.rows("violations")
+    bound: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in sorted(tables.rows("bound"), key=itemgetter("group", "name")):
+        bound[row["group"]][row["name"]] = row["count"]
+    groups = sorted(tables.rows("groups"), key=itemgetter("group"))
+    asked = [row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]]
+    unread = tables.stored("coverage").head(GAPS, filter=ds.field("fate") == "rejected")
+    lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
+    lives = Counter[str]()
+    for life in tables.lives:
+        lives[life["broker"]] += life["life"] > 0
+    anchored = partial(findings.anchored, before=partial(_before, tables))
+    return Collected(
+        observed=_by_start(tables.rows("observed")),
+        expected=_by_start(tables.rows("expected")),
+        comparison=[anchored(row, "expected_started_ms") for row in _in_time(tables)],
+        member_lines=[anchored(row, "due_ms") for row in tables.rows("member_lines")],
+        violations=violations,
+        broken=_broken(tables),
+        departures=sorted(tables.rows("departures"), key=itemgetter("at_ms", "group")),
+        places={row["request"]: row for row in violations},
+        bound=bound,
+        checks={row["group"]: (row["requests"], row["explained"]) for row in asked},
+        spans={row["group"]: row for row in asked},
+        fates=tables.fates,
+        lives=lives,
+        partitions={row["group"]: row["partitions"] for row in groups},
+        assigned=tables.rows("assigned"),
+        gaps=[
+            *map(unreadable, unread.to_pylist()),
+            *map(missing, lost[:GAPS]),
+            *map(untold, tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS))),
+        ],
+        tells_bytes=tables.judge.grammar.tells_bytes,
+    )
+
+
+def _broken(tables: Tables) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in tables.rows("broken"):
+        found[row["group"]].append(row["promise"])
+    return {group: sorted(names) for group, names in sorted(found.items())}
+
+
+def _by_start(rows: Iterable[Json]) -> list[Json]:
+    began = lambda row: float("-inf") if row["started_ms"] is None else row["started_ms"]
+    return sorted(rows, key=lambda row: (row["group"], began(row)))
+
+
+def _in_time(tables: Tables) -> list[Json]:
+    """Bring the comparison in a fixed order: what is stored comes back in any."""
+    return sorted(tables.rows("comparison"), key=lambda row: (row["group"], findings.began_ms(row)))
+
+
+def _before(tables: Tables, group: str, at_ms: float) -> list[Json]:
+    return tables.rows("transitions", (ds.field("group") == group) & (ds.field("at_ms") <= at_ms))
+
+
+def kip_848_groups(tables: Tables) -> list[str]:
+    """List the groups that use the other protocol."""
+    return sorted(row["group"] for row in tables.rows("groups", ds.field("kip_848")))
+
+
+def costs(tables: Tables, groups: Sequence[str], partitions: int) -> Costs:
+    """Read the costs; holdings of `groups`, and of so many partitions of each topic.
+
+    Holdings that overlap with an earlier owner's are read of every group.
+    """
+    owned = tables.stored("ownership")
+    given = owned.to_table(["group", "from_ms", "moved", "unowned_ms"])
+    handovers = given.group_by(["group", "from_ms"]).aggregate(
+        [("moved", "sum"), ("unowned_ms", "sum")]
+    )
+    overlaps = ds.field("overlap_ms") > 0
+    held = owned.to_table(filter=ds.field("group").isin(groups) | overlaps).to_pylist()
+    holdings = [r for r in held if r["overlap_ms"] > 0 or _number(r["partition"]) < partitions]
+    return Costs(
+        stops=_of(Stop, tables.stops, "from_ms", "group", "member"),
+        handovers=sorted(
+            (
+                Handover(group, from_ms, moved, round(unowned_ms, 1))
+                for group, from_ms, moved, unowned_ms in zip(
+                    *(column.to_pylist() for column in handovers.columns), strict=True
+                )
+            ),
+            key=attrgetter("at_ms", "group"),
+        ),
+        holdings=_of(Holding, holdings, "from_ms", "group", "member", "partition"),
+        expulsions=_of(
+            Expulsion, tables.rows("expulsions"), "at_ms", "group", "subject", "api"
+        ),
+    )  # fmt: skip
+
+
+def _number(partition: str) -> float:
+    """Return the number of a partition that is named `topic-number`; without one, infinity."""
+    number = partition.rpartition("-")[2]
+    return int(number) if number.isdecimal() else inf
+
+
+def _of(kind: type[T], rows: Iterable[Row], *order: str) -> list[T]:
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return sorted((kind(*map(row.get, names)) for row in rows), key=attrgetter(*order))

@@ -1,0 +1,154 @@
+"""What rebalances cost each group: stops, moved partitions, evictions, fences, causes.
+
+Stops and owners are told by the client history, so a run without one has none of these numbers
+(null, which is not nought); the rest comes from the brokers' logs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, fsum
+from typing import Any
+
+from reports.judgement.run_folder import PHASES, RunFolder
+
+Json = dict[str, Any]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A member without partitions because all of them were taken away (see `ownership.stops`)."""
+
+    group: str
+    member: str
+    kind: str
+    from_ms: float
+    stopped_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What members of a group were given at one instant.
+
+    `moved` partitions had another owner before; `unowned_ms` adds up how long each had had none.
+    """
+
+    group: str
+    at_ms: float
+    moved: int
+    unowned_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A member's ownership of a partition (see `ownership.intervals`)."""
+
+    group: str
+    partition: str
+    member: str
+    from_ms: float
+    until_ms: float
+    ended_as: str
+    overlap_ms: float
+    overlaps: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expulsion:
+    """An eviction of a member id, without an `api`; or an answer that fences a client."""
+
+    group: str
+    at_ms: float
+    subject: str
+    api: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the driver needs of the tables, each in order of time.
+
+    `holdings` are those drawn, and those that overlap with an earlier owner's.
+    """
+
+    stops: Sequence[Stop] = ()
+    handovers: Sequence[Handover] = ()
+    holdings: Sequence[Holding] = ()
+    expulsions: Sequence[Expulsion] = ()
+
+    def told(self, group: str) -> bool:
+        """Whether the client history tells of a group."""
+        return any(handover.group == group for handover in self.handovers)
+
+    def of(self, group: str) -> "Costs":
+        """Return what concerns one group."""
+        return Costs(
+            stops=[stop for stop in self.stops if stop.group == group],
+            handovers=[handover for handover in self.handovers if handover.group == group],
+            holdings=[holding for holding in self.holdings if holding.group == group],
+            expulsions=[expulsion for expulsion in self.expulsions if expulsion.group == group],
+        )
+
+    @property
+    def evictions(self) -> list[Expulsion]:
+        """Members whose session ran out."""
+        return [expulsion for expulsion in self.expulsions if not expulsion.api]
+
+    @property
+    def fences(self) -> list[Expulsion]:
+        """Answers FENCED_INSTANCE_ID."""
+        return [expulsion for expulsion in self.expulsions if expulsion.api]
+
+
+def add(verdict: Json, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> None:
+    """Put the costs of each group beside what the verdict says of it."""
+    for name in verdict["groups"]:
+        verdict["groups"][name] |= _numbers(name, costs, run, observed)
+
+
+def _numbers(name: str, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> Json:
+    """Count by phase; stops are those that began in the impact phase, in ms over all members."""
+    mine, told = costs.of(name), costs.told(name)
+    moved = dict.fromkeys(PHASES, 0)
+    for handover in mine.handovers:
+        moved[run.phase_at(handover.at_ms)] += handover.moved
+    begun = [row for row in observed if row["group"] == name and row["started_ms"] is not None]
+    return {
+        "by_cause": by_cause(run, begun),
+        "stop_the_world_ms": summary(impact(run, mine.stops)) if told else None,
+        "partitions_moved": moved | {"total": sum(moved.values())} if told else None,
+        "evictions": _by_phase(run, mine.evictions),
+        "fences": _by_phase(run, mine.fences),
+    }
+
+
+def by_cause(run: RunFolder, rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """Count rebalances that began, by phase and reason class."""
+    counts = Counter((run.phase_at(row["started_ms"]), row["reason"] or "none") for row in rows)
+    return {
+        phase: {reason: counts[phase, reason] for at, reason in sorted(counts) if at == phase}
+        for phase in PHASES
+    }
+
+
+def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
+    """Return the stops that began while the faults went on."""
+    return [stop for stop in stops if run.phase_at(stop.from_ms) == "impact"]
+
+
+def summary(stops: Sequence[Stop]) -> Json:
+    """Sum stops up: how many, percentiles (nearest rank), the longest, all added up, in ms."""
+    lengths = sorted(stop.stopped_ms for stop in stops)
+    rank = lambda share: lengths[ceil(share * len(lengths)) - 1] if lengths else 0.0
+    return {
+        "stops": len(lengths),
+        "p50": rank(0.5),
+        "p99": rank(0.99),
+        "max": rank(1.0),
+        "total": round(fsum(lengths), 1),
+    }
+
+
+def _by_phase(run: RunFolder, expulsions: Sequence[Expulsion]) -> dict[str, int]:
+    phases = [run.phase_at(expulsion.at_ms) for expulsion in expulsions]
+    return {phase: phases.count(phase) for phase in PHASES} | {"total": len(phases)}

@@ -1,0 +1,67 @@
+"""The counterexample of a run that failed: as few requests as show its first wrong answer.
+
+It stands in the run folder as a page for people, an event file and a pytest case.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.event_files.counterexample import counterexample
+from reference_coordinator.event_files.reading import EventFileError, read
+from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
+from reference_coordinator.replay import Evidence
+from reports.judgement.run_folder import RunFolder
+
+FILES = (PAGE, EVENTS, CASE)
+Json = Mapping[str, Any]
+
+
+def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
+    """Name the group whose first wrong answer is to be shown: that of the first that is proven.
+
+    None where no answer is proven wrong: lines alone may be, or an expectation is not met.
+    """
+    proven = {f["group"] for f in verdict["findings"] if f["root"] and f["proven"]}
+    wrong = [row for row in violations if row["searched"] and row["group"] in proven]
+    return min(wrong, key=lambda row: row["at_ms"])["group"] if wrong else None
+
+
+def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any] | None:
+    """Reduce a group's evidence to what shows its first violation; write that into the run folder.
+
+    Returns what `verdict.json` tells of it. None if it is explained, or if a request of it is in
+    the form of a release that event files do not know.
+    """
+    environment = run.environment
+    header = {
+        "kafka": environment["kafka_version"],
+        "coordinator": environment["coordinator"],
+        "config": environment["broker_config"],
+    }
+    try:
+        (sequence,) = read(event_lines(header, evidence), evidence.group)
+    except EventFileError:
+        return None
+    found = counterexample(sequence.evidence, profile)
+    if found is None:
+        return None
+    logs = {seen.id: f"brokers/{seen.broker}/group.log" for seen in evidence.requests}
+    account = Account(
+        found,
+        sequence,
+        profile,
+        source=f"{run.path.name}, group {evidence.group}",
+        places={id_: f"{log}:{id_.rpartition(':')[2]}" for id_, log in logs.items()},
+        began_ms=found.evidence.requests[0].at_ms,
+    )
+    for name, content in account.files().items():
+        (run.path / name).write_text(content, encoding="utf-8")
+    return {
+        "group": evidence.group,
+        "request": found.violation.request,
+        "requests": len(found.evidence.requests),
+        "left_out": found.left_out,
+        "minimal": found.minimal,
+        "files": list(FILES),
+    }

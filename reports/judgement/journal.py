@@ -1,0 +1,53 @@
+"""The fault journal as reports read it: every entry in the form that they need of it."""
+
+from typing import Any, cast
+
+from reports.judgement.errors import EvidenceError
+from reports.judgement.json_form import Form, lacks, parse
+
+Entry = dict[str, Any]
+
+_EVERY: Form = {"at_ms": int | float, "event": str, "fault_id": str | None}
+_FORMS: dict[str, Form] = {
+    "phase": {"phase": str},
+    "steady_state": {"ok": bool},
+    "intent": {
+        "fault_id": str,
+        "fault": str,
+        "target": str,
+        "cause": str | None,
+        "group": str | None,
+        "args": dict | None,
+    },
+    "injected": {"fault_id": str},
+    "verified": {"fault_id": str, "verified": bool, "witness": str},
+    "healed": {"fault_id": str, "healed": bool},
+    "skipped": {"fault_id": str},
+    "failed": {"error": str},
+    "cut_short": {"broker": int, "log_bytes": int},
+}
+"""What is read of an event; of others, no more than that there was one."""
+_LAST_MS = 253_402_300_799_000
+"""The end of the year 9999: what comes after it is no time."""
+
+
+def read(name: str, text: str) -> tuple[Entry, ...]:
+    """Return a journal's entries, without a last line that has no end: its writer died over it.
+
+    Raises EvidenceError, with `name` and line, where one is not as its writer writes it.
+    """
+    *lines, _cut_off = text.split("\n")
+    return tuple(_entry(f"{name}:{number}", line) for number, line in enumerate(lines, 1))
+
+
+def _entry(place: str, line: str) -> Entry:
+    try:
+        entry = parse(line)
+    except ValueError as error:
+        raise EvidenceError(f"{place}: no JSON; the journal was altered") from error
+    wrong = lacks(entry, _EVERY) or lacks(entry, _FORMS.get(entry["event"], {}))
+    if wrong is None and not 0 <= entry["at_ms"] <= _LAST_MS:
+        wrong = "'at_ms' is no time"
+    if wrong is not None:
+        raise EvidenceError(f"{place}: no journal entry: {wrong}; the journal was altered")
+    return cast(Entry, entry)

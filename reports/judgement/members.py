@@ -1,0 +1,91 @@
+"""What a group's requests tell of its members: who joined, was heard of, evicted or fenced."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest
+
+Json = dict[str, Any]
+Told = Mapping[str, Any]
+"""A row of the table `requests` or, where it has a `template`, of `transitions`."""
+
+JOINS = """
+    group STRING, client_id STRING, member_id STRING, generation INT, answered_ms DOUBLE,
+    static BOOLEAN
+"""
+"""Every JOIN answered NONE."""
+HEARD = "group STRING, member_id STRING, last_ms DOUBLE"
+"""The last answer that took a member id for a member."""
+EXPULSIONS = "group STRING, at_ms DOUBLE, subject STRING, api STRING"
+"""Evictions of a member id, with an empty `api`; answers that fence a client."""
+
+ACCEPTED = (None, Error.NONE, Error.REBALANCE_IN_PROGRESS)
+"""Answers to one who is in the group: NONE and REBALANCE_IN_PROGRESS; a commit has none on top."""
+FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
+"""FENCED_INSTANCE_ID (KIP-345), at the top of a response or of one of its members or partitions."""
+EVICTED = "session_expired"
+"""The template of the coordinator's line about a member whose session ran out."""
+OBSERVED_FIELDS = (
+    "id", "broker", "api", "api_version", "client_id", "connection", "earliest_ms", "at_ms",
+    "latest_ms", "answered_ms", "serial",
+)  # fmt: skip
+
+
+class Request:
+    """A readable request, its JSON parsed; `observed` is what the oracle sees of it."""
+
+    __slots__ = ("observed", "request", "response", "told")
+
+    def __init__(self, told: Told) -> None:
+        """Take a row of the table `requests`."""
+        self.told = told
+        self.request: Json = json.loads(told["request"])
+        self.response: Json = json.loads(told["response"])
+        seen = {name: told[name] for name in OBSERVED_FIELDS}
+        self.observed = ObservedRequest(**seen, request=self.request, response=self.response)
+
+    @property
+    def member_id(self) -> str | None:
+        """The member that it is about: the first that leaves, the one that joined."""
+        members = self.request.get("members")
+        named: list[str | None] = [members[0].get("memberId")] if members else []
+        named += [self.response.get("memberId")] if self.told["api"] == "JOIN_GROUP" else []
+        named += [self.request.get("memberId")]
+        return next((name for name in named if name is not None), None)
+
+
+def joins(requests: Iterable[Request]) -> Iterator[Json]:
+    """Yield every JOIN answered NONE, without its group."""
+    for one in requests:
+        if one.told["api"] == "JOIN_GROUP" and one.told["error_code"] == 0:
+            yield {
+                "client_id": one.told["client_id"],
+                "member_id": one.response.get("memberId"),
+                "generation": one.response.get("generationId"),
+                "answered_ms": one.told["answered_ms"],
+                "static": one.request.get("groupInstanceId") is not None,
+            }
+
+
+def heard(requests: Iterable[Request]) -> Iterator[Json]:
+    """Yield when each member id was last taken for a member, without its group."""
+    last_ms: dict[str | None, float] = {}
+    for one in requests:
+        if one.told["error_code"] in ACCEPTED:
+            member_id, answered_ms = one.member_id, one.told["answered_ms"]
+            last_ms[member_id] = max(last_ms.get(member_id, answered_ms), answered_ms)
+    return ({"member_id": member_id, "last_ms": at_ms} for member_id, at_ms in last_ms.items())
+
+
+def expulsions(requests: Iterable[Told], lines: Iterable[Told]) -> Iterator[Json]:
+    """Yield who was evicted, by the coordinator's lines, or fenced, by answers; without group."""
+    for line in lines:
+        if line["template"] == EVICTED:
+            yield {"at_ms": line["at_ms"], "subject": line["member"], "api": ""}
+    for told in requests:
+        if told["readable"] and FENCED.search(told["response"]):
+            client, api, at_ms = (told[name] for name in ("client_id", "api", "answered_ms"))
+            yield {"at_ms": at_ms, "subject": client, "api": api}

@@ -1,0 +1,254 @@
+"""Parsing: the text of one line in; its parts, a request or a coordinator's words out.
+
+Pure functions of one line each; what needs its neighbours is in `reports.judgement.broker_log`.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any, NamedTuple
+
+from kafka_protocol import request_text
+from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
+from kafka_protocol.body_fields import FORMS, problems
+from kafka_protocol.coordinator_lines import Grammar, LineParser
+
+EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
+"""Thread, level, message, logger: what every line of the observation log ends with. log4j encodes
+carriage returns."""
+NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
+"""From Kafka 4 on (log4j 2): serial number, epoch ms and nano clock come before it."""
+DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
+"""Before (log4j 1): the UTC time in ms."""
+REQUEST_LOGGER = "kafka.request.logger"
+COMPLETED = "Completed request:"
+PARTS_MS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
+            "sendTimeMs")  # fmt: skip
+"""What a request's time, `totalTimeMs`, is made of."""
+
+EARLY_MS = 40.0
+"""How far a reconstructed arrival may lie too late: the line is written after the clock is read.
+Measured: 20 to 35 ms on a loaded machine."""
+TURN_MS = 1_000.0
+"""How long a request that may be parked can wait for its turn on a busy machine."""
+MAY_PARK = ("JOIN_GROUP", "SYNC_GROUP")
+APIS = frozenset((*GROUP_APIS, *KIP_848_APIS))
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+INT, LONG = 1 << 31, 1 << 63
+WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+Json = dict[str, Any]
+
+
+class Parts(NamedTuple):
+    """A line's parts; the serial number and the nano clock are None where lines have none."""
+
+    sn: int | None
+    logged_ms: int | None
+    nanos: int | None
+    level: str
+    body: str
+    logger: str
+
+
+NO_PARTS = Parts(None, None, None, "", "", "")
+"""Of a line that is in no form of the log."""
+
+
+class Told(NamedTuple):
+    """What a coordinator's line says; `template` is None if none matches its message."""
+
+    message: str
+    partition: int | None
+    template: str | None
+    fields: Mapping[str, str]
+
+    def number(self, name: str) -> int | None:
+        """Return a field that is a number, if the template has it."""
+        return number(self.fields.get(name), INT)
+
+
+NOT_TOLD = Told("", None, None, {})
+"""Of a line that is not its broker's, or stands at no time."""
+
+
+class Times(NamedTuple):
+    """When a request arrived, was taken up, acted on and answered, in ms (see `requests`)."""
+
+    arrived_ms: float | None = None
+    earliest_ms: float | None = None
+    at_ms: float | None = None
+    latest_ms: float | None = None
+    answered_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request and its answer; what is missing in the line, or of another type, is None.
+
+    `request` and `response` are JSON. `times_ms` are its time and that time's parts. `readable`
+    tells a whole line: all is there, and the time is the sum of its parts.
+    """
+
+    group: str | None = None
+    api: str | None = None
+    api_version: int | None = None
+    client_id: str | None = None
+    correlation_id: int | None = None
+    connection: str | None = None
+    request: str | None = None
+    response: str | None = None
+    error_code: int | None = None
+    times_ms: tuple[float, ...] | None = None
+    readable: bool = False
+
+    def times(self, logged_ms: float | None) -> Times:
+        """Tell the times of a request whose line was written at `logged_ms`."""
+        if self.times_ms is None or logged_ms is None:
+            return Times()
+        total, queue, local, _, answer_queue, sending = self.times_ms
+        arrived = logged_ms - total
+        taken = arrived + queue
+        answered = logged_ms - answer_queue - sending
+        done = min(taken + local, answered)
+        latest = min(answered, done + TURN_MS) if self.api in MAY_PARK else answered
+        return Times(arrived, taken - EARLY_MS, (taken + done) / 2, latest, answered)
+
+
+UNREADABLE = Asked()
+
+
+@dataclass(slots=True)
+class Parser:
+    """A grammar, ready to understand lines one after the other."""
+
+    grammar: Grammar
+    numbered: bool
+    _line: re.Pattern[str] = field(init=False)
+    _coordinator: LineParser = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._line = re.compile(NUMBERED if self.numbered else DATED, re.ASCII)
+        self._coordinator = LineParser(self.grammar)
+
+    def split(self, text: str) -> Parts:
+        """Split a line into its parts."""
+        match = self._line.match(text)
+        if match is None:
+            return NO_PARTS
+        if self.numbered:
+            sn, ms, nanos, level, body, logger = match.groups()
+            return Parts(number(sn), number(ms), number(nanos), level, body, logger)
+        date, level, body, logger = match.groups()
+        return Parts(None, _utc_ms(date), None, level, body, logger)
+
+    def tells(self, logger: str) -> bool:
+        """Say whether a logger's lines are the coordinator's, and matter."""
+        grammar = self.grammar
+        return logger.startswith(grammar.loggers) and logger not in grammar.irrelevant_loggers
+
+    def told(self, broker: str, logger: str, body: str) -> Told:
+        """Match a coordinator's line against the table of templates."""
+        line = self._coordinator.parsed(broker, logger, body)
+        partition = number(line.partition or line.fields.get("partition"), INT)
+        return Told(line.message, partition, line.template, line.fields)
+
+
+def asked(body: str) -> Asked:
+    """Parse the body of a request's line: JSON, or the text that it was before 2.8."""
+    told = body[len(COMPLETED) :]
+    try:
+        content = json.loads(told) if told.startswith("{") else request_text.content(told)
+        if "\\u" in body:
+            WHOLE_TEXT(content).encode()  # half of a character has no bytes
+    except (ValueError, RecursionError):
+        return UNREADABLE
+    if not isinstance(content, dict):
+        return UNREADABLE
+    header, request, response = (
+        part if isinstance(part, dict) else {}
+        for part in map(content.get, ("requestHeader", "request", "response"))
+    )
+    parts: list[Any] = [content.get(name) for name in ("totalTimeMs", *PARTS_MS)]
+    timed = all(type(part) in (int, float) for part in parts)
+    times = tuple(float(part) for part in parts) if timed else None
+    whole: Json = {
+        "group": _text(request.get("groupId")),
+        "api": _text(header.get("requestApiKeyName")),
+        "api_version": _int(header.get("requestApiVersion")),
+        "client_id": _text(header.get("clientId")),
+        "correlation_id": _int(header.get("correlationId")),
+        "connection": _text(content.get("connection")),
+    }
+    result = response.get("topics") if (code := response.get("errorCode")) is None else code
+    readable = (
+        None not in whole.values()
+        and whole["api"] in APIS
+        and result is not None
+        and times is not None
+        and _add_up(times)
+        and _has_all(whole, request, response)
+    )
+    return Asked(
+        **whole,
+        request=WHOLE_TEXT(request) if request else None,
+        response=WHOLE_TEXT(response) if response else None,
+        error_code=_int(code),
+        times_ms=times,
+        readable=readable,
+    )
+
+
+def _add_up(times_ms: tuple[float, ...]) -> bool:
+    """Tell whether a request's time is the sum of its parts.
+
+    Where another thread has the answer ready before the one that handled the request is through,
+    the local time goes on beyond it, and a remote time below zero is printed as 0
+    (`RequestChannel.updateRequestMetrics`, 2.4 to 4.3).
+    """
+    total, _, local, remote, *_ = times_ms
+    too_many = sum(times_ms[1:], 0.0) - total
+    return -1.0 < too_many < 1.0 + (0.0 if remote else local)
+
+
+def _has_all(header: Json, request: Json, response: Json) -> bool:
+    """Tell whether both bodies have what their version must have, as far as the oracle reads it."""
+    form = FORMS.get(header["api"])
+    if form is None:
+        return True
+    wrong = (
+        problems(fields, body, header["api_version"])
+        for fields, body in ((form.request, request), (form.response, response))
+    )
+    return next(chain.from_iterable(wrong), None) is None
+
+
+def number(text: str | None, limit: int = LONG) -> int | None:
+    """Return the number that a text is, if it is one of so few bits."""
+    try:
+        value = int(text or "")
+    except ValueError:
+        return None
+    return value if -limit <= value < limit else None
+
+
+def _utc_ms(date: str) -> int | None:
+    """Return the time that log4j 1 prints; None where there is no such date."""
+    try:
+        at = datetime.fromisoformat(date).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (at - EPOCH) // MILLISECOND
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _int(value: Any) -> int | None:
+    return value if type(value) is int and -INT <= value < INT else None

@@ -1,0 +1,216 @@
+"""A run folder opened without Spark: its lines one by one, and what they tell of each group.
+
+Lines are read as for a report (`broker_log`), the rows are those of its tables. Logs may be
+as they were written, or compressed (`group.log`, `group.log.xz`).
+"""
+
+import json
+import lzma
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kafka_protocol.apis import GROUP_APIS
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import profile_for
+from reference_coordinator.replay import Evidence, ObservedRequest
+from reports.judgement.broker_log import TABLES, Clocks, Life, Log, Offsets
+from reports.judgement.coordinator_epochs import LINES, offices
+from reports.judgement.gaps import Gap, left_open, missing, unreadable
+from reports.judgement.group import Judge
+from reports.judgement.members import Request
+from reports.judgement.parsing import COMPLETED, EVENT, Parser
+from reports.judgement.run_folder import RunFolder
+
+Row = Mapping[str, Any]
+COLUMNS = {
+    table: tuple(column.split()[0] for column in columns.split(","))
+    for table, columns in TABLES.items()
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line. `text` is without the time and number before it; `row` is what is told by it.
+
+    That is a row of the table `requests`, with None as its `template`, or of `transitions`.
+    """
+
+    broker: str
+    number: int
+    life: int
+    at_ms: float
+    text: str
+    row: Row
+
+    @property
+    def template(self) -> str | None:
+        """The template that a coordinator's line matches."""
+        name: str | None = self.row.get("template")
+        return name
+
+    @property
+    def group(self) -> str | None:
+        """The group that it is about, if it is about one."""
+        name: str | None = self.row.get("group")
+        return name
+
+    @cached_property
+    def request(self) -> dict[str, Any] | None:
+        """The request that it tells of, if it does."""
+        if "request" not in self.row:
+            return None
+        event = re.match(EVENT, self.text)
+        assert event is not None
+        told: dict[str, Any] = json.loads(event[2].removeprefix(COMPLETED))
+        return told
+
+    @property
+    def observed(self) -> ObservedRequest:
+        """The request as the oracle sees it."""
+        return Request(self.row).observed
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read of one broker's log: lines, lives, and where evidence is missing."""
+
+    lines: tuple[Line, ...]
+    lives: tuple[tuple[str, Life], ...]
+    gaps: tuple[Gap, ...]
+
+    @classmethod
+    def of(
+        cls, broker: str, parser: Parser, offsets: Offsets, texts: Iterable[tuple[int, str]]
+    ) -> "Read":
+        """Read a broker's numbered lines."""
+        tables: dict[str, list[Row]] = defaultdict(list)
+        add = lambda table, row: tables[table].append(dict(zip(COLUMNS[table], row, strict=True)))
+        log = Log(broker, parser, offsets, add)
+        bare = {}
+        for number, text in texts:
+            log.read(f"brokers/{broker}/group.log", number, text)
+            bare[number] = text.split(" ", 3 if parser.numbered else 2)[-1]
+        lives = tuple((broker, life) for life in log.end())
+        rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
+        rows |= {row["line"]: row for row in tables["transitions"]}
+        lines = (
+            Line(broker, seen["line"], seen["life"], seen["at_ms"], bare[seen["line"]],
+                 rows.get(seen["line"], {}))
+            for seen in tables["coverage"]
+        )  # fmt: skip
+        gaps = [unreadable(row) for row in tables["coverage"] if row["fate"] == "rejected"]
+        return cls(tuple(lines), lives, (*gaps, *map(missing, tables["lost"])))
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A recorded run folder."""
+
+    folder: Path
+
+    @cached_property
+    def run(self) -> RunFolder:
+        """What the folder tells beside the logs."""
+        return RunFolder(self.folder)
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Versions and settings."""
+        return self.run.environment
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The rules of its coordinator under its settings."""
+        profile = profile_for(self.environment["kafka_version"], self.environment["coordinator"])
+        assert profile is not None
+        return profile.with_settings(self.run.settings)
+
+    @cached_property
+    def parser(self) -> Parser:
+        """What understands its lines."""
+        return Parser(self.run.grammar, self.run.numbered_lines)
+
+    @cached_property
+    def _read(self) -> Sequence[Read]:
+        clocks = Clocks(self.parser)
+        logs = {
+            log.parent.name: list(enumerate(_texts(log), 1))
+            for log in sorted(self.folder.glob("brokers/*/group.log*"))
+        }
+        for broker, texts in logs.items():
+            for _, text in texts:
+                clocks.look(broker, text)
+        offsets = clocks.offsets()
+        return [Read.of(broker, self.parser, offsets, texts) for broker, texts in logs.items()]
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """All lines, broker by broker, as they stand in the logs."""
+        return tuple(line for read in self._read for line in read.lines)
+
+    @cached_property
+    def lives(self) -> tuple[tuple[str, Life], ...]:
+        """Each life of each broker."""
+        return tuple(life for read in self._read for life in read.lives)
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """Where evidence is missing that no fault accounts for."""
+        asked = (line.row for line in self.lines if "request" in line.row)
+        serving = {r["broker"] for r in asked if r["readable"] and r["api"] in GROUP_APIS}
+        return left_open([gap for read in self._read for gap in read.gaps], self.run, serving)
+
+    @cached_property
+    def told(self) -> Mapping[str, Sequence[Row]]:
+        """What is told of each group, by requests and by coordinator lines."""
+        rows: dict[str, list[Row]] = defaultdict(list)
+        for line in self.lines:
+            if line.group is not None:
+                rows[line.group].append(line.row)
+        return dict(rows)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """What judges its groups as a report does, by the rules of the release alone."""
+        rows = [line.row for line in self.lines if line.template in LINES]
+        lives = [
+            {"broker": broker, "life": life.number, "last_ms": life.last_ms}
+            for broker, life in self.lives
+        ]
+        named = (life.partition for _, life in self.lives if life.partition is not None)
+        most = max(named, default=None)
+        rules, run = self.profile, self.run
+        of_offices = offices(rows, lives, None if most is None else most + 1, run.openings)
+        return Judge(run.grammar, rules, rules, of_offices, run.stalls, run.outages)
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """The offsets partition of each group of which a line tells it."""
+        rows = (line.row for line in self.lines if line.template and line.group is not None)
+        return {row["group"]: row["partition"] for row in rows if row["partition"] is not None}
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of which there are requests."""
+        asked = {line.group for line in self.lines if "request" in line.row}
+        return tuple(sorted(filter(None, asked)))
+
+    def evidence(self, group: str) -> Evidence:
+        """Collect what the logs tell of a group."""
+        return replace(self.evidence_with_faults(group), stalls=(), outages=())
+
+    def evidence_with_faults(self, group: str) -> Evidence:
+        """Collect what is known of a group, also of when its brokers stood still or were down."""
+        return self.judge.evidence(group, self.told.get(group, ()))
+
+
+def _texts(log: Path) -> list[str]:
+    packed = log.read_bytes()
+    content = lzma.decompress(packed) if log.suffix == ".xz" else packed
+    lines = content.decode(errors="replace").split("\n")
+    return [line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1])]

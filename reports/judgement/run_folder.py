@@ -1,0 +1,308 @@
+"""A run folder as reports see it: the experiment, the environment, the fault journal."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
+from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.replay import Outage, Stall
+from reports.judgement.errors import EvidenceError
+from reports.judgement.journal import Entry, read
+from reports.judgement.json_form import Form, lacks, parse
+from scenarios import Experiment, ScenarioError, load
+
+JOURNAL = "journal.jsonl"
+GROWTH = "topic.add-partitions"
+ENVIRONMENT: Form = {
+    "kafka_version": str,
+    "coordinator": str,
+    "seed": int,
+    "broker_config": dict,
+    "repeat_command": str,
+}
+CATCHING_UP_MS = 10_000
+"""How long after a broker is back writes may still fail for want of replicas in sync."""
+BROKER_DOWN = ("broker.kill", "broker.stop", "broker.restart")
+"""The faults that are put right by a start of their broker."""
+PHASES = ("formation", "impact", "recovery", "teardown")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Reads what a run left behind; every problem is an `EvidenceError` naming the file."""
+
+    path: Path
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment as it was resolved."""
+        try:
+            return load(self._file("experiment.yaml"))
+        except ScenarioError as error:
+            raise EvidenceError(str(error)) from error
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Seed, versions, broker settings, git state, the command that repeats the run."""
+        return self._json("environment.json", ENVIRONMENT)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The broker settings that the protocol depends on."""
+        try:
+            return Settings.from_properties(self.environment["broker_config"])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise EvidenceError(
+                f"{self.path}/environment.json: broker_config: {error}; it was altered"
+            ) from error
+
+    @property
+    def grammar(self) -> Grammar:
+        """The lines that the run's coordinators write."""
+        coordinator = self.environment["coordinator"]
+        try:
+            return grammar_of(self.environment["kafka_version"], coordinator)
+        except KeyError:
+            raise EvidenceError(
+                f"{self.path}/environment.json: no coordinator is called {coordinator!r};"
+                f" it is one of {', '.join(GRAMMARS)}"
+            ) from None
+
+    @property
+    def numbered_lines(self) -> bool:
+        """Whether the brokers' lines carry serial numbers: log4j 2 gives them, from 4.0 on."""
+        return not self.environment["kafka_version"].startswith(("2.", "3."))
+
+    @cached_property
+    def kills(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were killed on purpose, and when."""
+        return tuple(
+            (fault["broker"], fault["injected_at_ms"])
+            for fault in self.faults
+            if fault["name"] == "broker.kill" and fault["injected_at_ms"] is not None
+        )
+
+    @cached_property
+    def cut_short(self) -> frozenset[str]:
+        """The brokers (ids) killed because they did not shut down, whose logs are still whole."""
+        noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
+        sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
+        logs = {broker: self.path / "brokers" / broker / "group.log" for broker in sizes}
+        return frozenset(
+            broker
+            for broker, log in logs.items()
+            if log.is_file() and log.stat().st_size == sizes[broker]
+        )
+
+    @cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        """When brokers were down or paused on purpose, with the time to catch up after it."""
+        return tuple(
+            Outage(
+                fault["meant_at_ms"],
+                _back_ms(fault) + CATCHING_UP_MS,
+            )
+            for fault in self.faults
+            if fault["broker"] is not None
+        )
+
+    @cached_property
+    def openings(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were seen to take requests, and when: at first, and started anew.
+
+        The load begins when all of them do.
+        """
+        brokers = map(str, range(1, self.experiment.cluster.brokers + 1))
+        began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
+        return (
+            *((broker, at_ms) for broker in brokers for at_ms in began),
+            *(
+                (fault["broker"], fault["healed_at_ms"])
+                for fault in self.faults
+                if fault["broker"] is not None and fault["healed"]
+            ),
+        )
+
+    @cached_property
+    def stalls(self) -> tuple[Stall, ...]:
+        """When brokers were paused on purpose; one that was not resumed stands still to the end."""
+        return tuple(
+            Stall(fault["broker"], fault["meant_at_ms"], _back_ms(fault))
+            for fault in self.faults
+            if fault["name"] == "broker.pause"
+        )
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The ids of the brokers."""
+        return tuple(map(str, range(1, self.experiment.cluster.brokers + 1)))
+
+    @property
+    def starts(self) -> Counter[str]:
+        """How often each broker (id) was started, as the journal has it: at first, and put right.
+
+        A fault that was not put right may have started its broker once more.
+        """
+        down = (fault for fault in self.faults if fault["name"] in BROKER_DOWN and fault["healed"])
+        return Counter([*self.brokers, *(fault["broker"] for fault in down)])
+
+    @cached_property
+    def journal(self) -> tuple[Entry, ...]:
+        """The fault journal's entries, as far as they were written to their end."""
+        return read(f"{self.path}/{JOURNAL}", self._text(JOURNAL))
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the journal ends within a line: whoever wrote it died."""
+        return not f"\n{self._text(JOURNAL)}".endswith("\n")
+
+    @cached_property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        """The phases that began, with their times."""
+        return tuple(
+            (entry["phase"], entry["at_ms"])
+            for entry in self.journal
+            if entry["event"] == "phase" and entry["phase"] in PHASES
+        )
+
+    def phase_at(self, at_ms: float) -> str:
+        """Tell in which phase a time lies."""
+        name = PHASES[0]
+        for phase, began_ms in self.phases:
+            if began_ms <= at_ms:
+                name = phase
+        return name
+
+    @cached_property
+    def faults(self) -> tuple[dict[str, Any], ...]:
+        """The faults, each with what became of it, in the order they were meant to happen."""
+        faults: dict[str, dict[str, Any]] = {}
+        for entry in self.journal:
+            fault = faults.get(entry.get("fault_id") or "")
+            if entry["event"] == "intent":
+                faults[entry["fault_id"]] = {
+                    "name": entry["fault"],
+                    "cause": entry.get("cause"),
+                    "target": entry["target"],
+                    "group": entry.get("group"),
+                    "broker": _broker(entry),
+                    "meant_at_ms": entry["at_ms"],
+                    "injected_at_ms": None,
+                    "healed_at_ms": None,
+                    "verified": False,
+                    "witness": "",
+                    "healed": False,
+                    "open": entry.get("kind") == "recoverable",
+                }
+            elif fault is None:
+                continue
+            elif entry["event"] == "injected":
+                fault["injected_at_ms"] = entry["at_ms"]
+            elif entry["event"] == "verified":
+                fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
+            elif entry["event"] == "healed":
+                fault["healed"], fault["healed_at_ms"] = entry["healed"], entry["at_ms"]
+                fault["open"] = not entry["healed"]
+        return tuple(faults.values())
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the experiment had in the end."""
+        had = {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+        grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
+        for entry in self.journal:
+            intent = grows.get(entry.get("fault_id") or "")
+            if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
+                args = intent["args"]
+                if wrong := lacks(args, {"topic": str, "to": int}):
+                    raise EvidenceError(f"{self.path}/{JOURNAL}: {GROWTH}: {wrong}; it was altered")
+                had[args["topic"]] = args["to"]
+        return had
+
+    @cached_property
+    def never_began(self) -> tuple[str, ...]:
+        """The plan's steps that the journal knows nothing of; hitting many, a step has sub-ids."""
+        steps = self._json("plan.json", {"steps": list})["steps"]
+        for step in steps:
+            if wrong := lacks(step, {"id": str}):
+                raise EvidenceError(f"{self.path}/plan.json: a step: {wrong}; it was altered")
+        began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
+        return tuple(
+            step["id"]
+            for step in steps
+            if not any(f"{id_}.".startswith(f"{step['id']}.") for id_ in began)
+        )
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What went wrong with faults, in words."""
+        return tuple(
+            f"fault {entry['fault_id']}: {entry['error']}"
+            if entry.get("fault_id")
+            else entry["error"]
+            for entry in self.journal
+            if entry["event"] == "failed"
+        )
+
+    @property
+    def came_to_its_end(self) -> bool:
+        """Whether the plan was over and the cluster gone when its journal ended."""
+        began = {entry["phase"] for entry in self.journal if entry["event"] == "phase"}
+        return {"recovery", "end"} <= began
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the run was ended by a signal."""
+        return any(entry["event"] == "aborted" for entry in self.journal)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped the plan before its time was over."""
+        return any(entry["event"] == "stopped" for entry in self.journal)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the steady state was met before the first fault."""
+        states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
+        return bool(states) and states[0]
+
+    def _json(self, name: str, form: Form) -> dict[str, Any]:
+        try:
+            content = parse(self._text(name))
+        except ValueError as error:
+            raise EvidenceError(
+                f"{self.path}/{name}: no JSON ({error}); the run was cut off or altered"
+            ) from error
+        if wrong := lacks(content, form):
+            raise EvidenceError(f"{self.path}/{name}: {wrong}; the run was cut off or altered")
+        return cast(dict[str, Any], content)
+
+    def _text(self, name: str) -> str:
+        file = self._file(name)
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise EvidenceError(f"{file}: cannot be read ({error}); check the file") from error
+
+    def _file(self, name: str) -> Path:
+        file = self.path / name
+        if not self.path.is_dir():
+            raise EvidenceError(f"{self.path}: no such run folder; `ls runs` lists those there are")
+        if not file.is_file():
+            raise EvidenceError(f"{file}: missing; {self.path} is not the folder of a run")
+        return file
+
+
+def _back_ms(fault: dict[str, Any]) -> float:
+    """Return when a fault was healed; one that was not lasts to the end."""
+    return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
+
+
+def _broker(intent: dict[str, Any]) -> str | None:
+    """Return the id of the broker that a fault hits, if it hits one."""
+    args = intent.get("args")
+    broker = args.get("broker") if isinstance(args, dict) else None
+    return None if broker is None else str(broker)

@@ -1,0 +1,170 @@
+"""The observed timeline of a group: one row per rebalance, from coordinator lines alone.
+
+One partition has one thread, so the lines of a group stand in the order of what was done to it:
+a rebalance begins with its "Preparing" line and owns what follows up to the next.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka_protocol.coordinator_lines import Grammar
+from reference_coordinator.replay import Hint, HintKind
+
+Line = Mapping[str, Any]
+"""A row of the table `transitions`."""
+Row = dict[str, Any]
+
+OBSERVED = """
+    group STRING, incarnation INT, old_generation INT, row LONG, started_ms DOUBLE, reason STRING,
+    client_reason STRING, member_id STRING, joined_ms DOUBLE, generation INT, members INT,
+    assigned_members INT, static_members INT, leader STRING, assigned_generation INT,
+    assignments LONG, assigned_ms DOUBLE, ended_as STRING, duration_ms DOUBLE, broker STRING,
+    started_line LONG, joined_line LONG, assigned_line LONG
+"""
+STEPS = ("preparing", "stabilized", "assignment", "empty")
+"""Templates of the lines that a rebalance writes."""
+HINTS = {
+    "session_expired": "session_expired",
+    "pending_expired": "session_expired",
+    "stabilized": "join_phase_ended",
+    "empty": "join_phase_ended",
+    "static_added": "joined",
+    "dynamic_given_id": "joined",
+    "dynamic_added": "joined",
+    "member_added": "joined",
+    "pending_joins": "pending_joined",
+    "static_replaced": "replaced",
+    "left": "left",
+    "pending_left": "left",
+    "assignment": "assigned",
+}
+"""Templates that mark an instant, and the oracle's name for what they mark."""
+
+
+def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
+    """List the lines that mark the instant of a timer, or of acting on a request."""
+    found = []
+    for line in lines:
+        kind = HINTS.get(line["template"])
+        if line["template"] == "preparing" and reason(line, grammar)[0] == "pending_sync":
+            kind = "sync_expired"
+        if kind is not None:
+            generation = -1 if line["generation"] is None else line["generation"]
+            told = line["at_ms"], HintKind(kind), subject(line) or "", generation, line["broker"]
+            found.append(Hint(*told))
+    return found
+
+
+def subject(line: Line) -> str | None:
+    """Name the member that a line is about; where one was replaced, its instance."""
+    name = "instance" if line["template"] == "static_replaced" else "member"
+    told: str | None = line[name]
+    return told
+
+
+def reason(line: Line, grammar: Grammar) -> tuple[str | None, str]:
+    """Class the reason of a "Preparing" line, and name the member that it tells of.
+
+    Text of no class keeps standing as it is.
+    """
+    text = line["reason"]
+    return (grammar.classed(text) if text else None) or (text, "")
+
+
+def client_reason(line: Line) -> str | None:
+    """Return what the client itself gave as its reason (KIP-800, from 3.2 on).
+
+    The coordinator writes `not provided` if it gave none.
+    """
+    _, _, said = (line["reason"] or "").partition("; client reason: ")
+    return said if said not in ("", "not provided") else None
+
+
+def observed(
+    group: str, lines: Iterable[Line], grammar: Grammar, incarnation: Callable[[str, float], int]
+) -> list[Row]:
+    """Build the timeline of a group; `row` numbers its rebalances in an incarnation.
+
+    `incarnation` tells the one that a broker was in at a time. The end of a join phase that no
+    "Preparing" line came before stands in a row of its own.
+    """
+    placed: dict[int, list[Line]] = defaultdict(list)
+    for line in lines:
+        if line["template"] in STEPS:
+            placed[incarnation(line["broker"], line["at_ms"])].append(line)
+    found: list[Row] = []
+    for number in sorted(placed):
+        rows: list[Row] = [
+            {"group": group, "incarnation": number, "row": row} | _rebalance(told, grammar)
+            for row, told in _rebalances(placed[number])
+        ]
+        starts: list[float | None] = [row["started_ms"] for row in rows]
+        for row, next_ms in zip(rows, [*starts[1:], None], strict=True):
+            _end(row, next_ms)
+        found += rows
+    return found
+
+
+def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
+    """Cut the lines of an incarnation into rebalances; what comes before the first has number 0."""
+    rows: dict[int, list[Line]] = defaultdict(list)
+    row, before = 0, "none"
+    for line in sorted(lines, key=lambda line: (line["at_ms"], line["line"])):
+        template = line["template"]
+        ends = template in ("stabilized", "empty") and before != "preparing"
+        row += template == "preparing" or ends
+        rows[row].append(line)
+        before = template
+    return rows.items()
+
+
+def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
+    """Tell of a rebalance what its own lines tell."""
+
+    def least(template: str, name: str) -> Any:
+        values = [line[name] for line in lines if line["template"] == template]
+        return min((value for value in values if value is not None), default=None)
+
+    of = {template: [line for line in lines if line["template"] == template] for template in STEPS}
+    reasons = [reason(line, grammar) for line in of["preparing"]]
+    joined = "stabilized" if of["stabilized"] else "empty"
+    generation = _first(least("stabilized", "generation"), least("empty", "generation"))
+    began = least("preparing", "generation")
+    if began is None and generation is not None:
+        began = generation - 1
+    return {
+        "old_generation": began,
+        "started_ms": least("preparing", "at_ms"),
+        "reason": min((name for name, _ in reasons if name is not None), default=None),
+        "client_reason": next(filter(None, map(client_reason, of["preparing"])), None),
+        "member_id": min((member for _, member in reasons), default=None),
+        "joined_ms": least(joined, "at_ms"),
+        "generation": generation,
+        "members": _first(least("stabilized", "members"), 0 if of["empty"] else None),
+        "assigned_members": least("assignment", "members"),
+        "static_members": least("assignment", "static_members"),
+        "leader": least("assignment", "member"),
+        "assigned_generation": least("assignment", "generation"),
+        "assignments": len(of["assignment"]),
+        "assigned_ms": least("assignment", "at_ms"),
+        "ended_as": "assigned" if of["assignment"] else "empty" if of["empty"] else None,
+        "broker": lines[0]["broker"],
+        "started_line": least("preparing", "line"),
+        "joined_line": least(joined, "line"),
+        "assigned_line": least("assignment", "line"),
+    }
+
+
+def _end(row: Row, next_ms: float | None) -> None:
+    """Tell how and when a rebalance ended, and say so in its row."""
+    ended_ms = _first(row["assigned_ms"], row["joined_ms"] if row["ended_as"] == "empty" else None)
+    ended_ms = _first(ended_ms, next_ms)
+    began_ms = _first(row["started_ms"], row["joined_ms"])
+    row["ended_as"] = row["ended_as"] or ("open" if next_ms is None else "superseded")
+    both = ended_ms is not None and began_ms is not None
+    row["duration_ms"] = ended_ms - began_ms if both else None
+
+
+def _first(value: Any, other: Any) -> Any:
+    return other if value is None else value

@@ -1,0 +1,314 @@
+"""The verdict: pass, fail or unknown, with everything it rests on.
+
+verdict = comparison under the release's profile, and the experiment's `expect`, and every fault
+verified. fail beats unknown beats pass; an evidence gap never turns into a pass.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from reports.judgement import findings
+from reports.judgement.assignments import unowned
+from reports.judgement.expectations import expected_verdict, unmet
+from reports.judgement.findings import Finding
+from reports.judgement.gaps import (
+    Gap,
+    by_group,
+    gone,
+    left_open,
+    miscounted,
+)
+from reports.judgement.run_folder import PHASES, RunFolder
+
+Json = dict[str, Any]
+SHOWN = 20
+"""How many rejected or missing lines a verdict quotes."""
+GAPS = 1_000
+"""How many of each it looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What the driver needs of the tables: all of it small."""
+
+    observed: list[Json]
+    expected: list[Json]
+    comparison: list[Json]
+    member_lines: list[Json]
+    violations: list[Json]
+    departures: list[Json]
+    broken: Mapping[str, Sequence[str]]
+    """The promises of KIP-345 that are broken, by group."""
+    places: dict[str, Json]
+    bound: dict[str, dict[str, int]]
+    checks: dict[str, tuple[int, int]]
+    spans: dict[str, Json]
+    fates: dict[str, int]
+    lives: Mapping[str, int]
+    """By broker that has a log: how often that tells of a start."""
+    partitions: dict[str, int]
+    assigned: list[Json]
+    gaps: list[Gap]
+    tells_bytes: bool = True
+    """Whether the logs tell what metadata and assignments are, or their length alone."""
+
+
+def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str | None) -> Json:
+    """Build `verdict.json`."""
+    serving = {broker for span in data.spans.values() for broker in span["brokers"]}
+    absent = [broker for broker in run.brokers if broker not in data.lives]
+    of_logs = [*map(gone, absent), *miscounted(data.lives, run)]
+    data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
+    gaps = by_group(data.gaps, data.spans)
+    waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
+    found = findings.collect(
+        data.violations,
+        data.places,
+        data.comparison,
+        data.member_lines,
+        tells_bytes=data.tells_bytes,
+    )
+    found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
+    found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
+    counts = Counter(
+        (row["group"], run.phase_at(row["started_ms"]), row["reason"])
+        for row in data.observed
+        if row["started_ms"] is not None
+    )
+    left = _unowned(run, data)
+    short = unmet(run.experiment, counts, left)
+    doubts = _doubts(run, data, kip_848, profile)
+    proven = [finding for finding in found if finding.root is None and finding.proven]
+    if run.stopped and (doubts or short):
+        doubts.insert(0, "the run was stopped before its time was over")
+    # a count proves something only where the evidence is whole
+    whole = run.came_to_its_end and not (run.aborted or run.stopped or run.failures)
+    counted = [item for item in short if item.group in data.checks and whole]
+    if proven or (counted and not gaps):
+        verdict = "fail"
+    elif doubts or found or short:
+        verdict = "unknown"
+    else:
+        verdict = "pass"
+    environment = run.environment
+    groups = {
+        name: _group(run, data, name) | {"unowned": left.get(name)}
+        for name in _group_names(run, data)
+    }
+    return {
+        "verdict": verdict,
+        "experiment": run.experiment.name,
+        "headline": _headline(groups),
+        "kafka_version": environment["kafka_version"],
+        "coordinator": environment["coordinator"],
+        "profile": profile,
+        "seed": environment["seed"],
+        "judge": run.experiment.judge,
+        "foretold": expected_verdict(
+            run.experiment.expected_verdict,
+            verdict,
+            data.broken,
+            [one.group for one in proven],
+            counted,
+        ),
+        "broken_promises": data.broken,
+        "evidence_level": "requests",
+        "groups": groups,
+        "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
+        "faults": list(run.faults),
+        "findings": [_finding(number, finding) for number, finding in enumerate(found, 1)],
+        "expectations_unmet": [
+            {
+                "group": item.group,
+                "phase": item.phase,
+                "what": item.what,
+                "expected": item.expected,
+                "observed": item.observed,
+            }
+            for item in short
+        ],
+        "unknown_because": doubts,
+        "counterexample": None,
+        "departures": [_departure(row) for row in data.departures[:SHOWN]],
+        "coverage": _coverage(data),
+        "repeat_command": environment["repeat_command"],
+    }
+
+
+def _group_names(run: RunFolder, data: Collected) -> list[str]:
+    """List the experiment's groups in its order, then any others in the evidence."""
+    known = [group.name for group in run.experiment.workload.groups]
+    return known + sorted(set(data.checks) - set(known))
+
+
+def _doubts(
+    run: RunFolder,
+    data: Collected,
+    kip_848: Sequence[str],
+    profile: str | None,
+) -> list[str]:
+    """List, in words, why a pass would claim too much."""
+    doubts = []
+    if profile is None:
+        doubts.append(
+            f"the oracle has no profile for Kafka {run.environment['kafka_version']}; it was "
+            "replayed under the newest one"
+        )
+    doubts += [
+        f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
+    ]
+    doubts += [
+        f"group {group.name}: no request of it in any broker's log"
+        for group in run.experiment.workload.groups
+        if group.name not in data.checks
+    ]
+    doubts += [f"evidence is missing: {gap}" for gap in data.gaps[:SHOWN]]
+    if len(data.gaps) > SHOWN:
+        doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    if not data.tells_bytes:
+        doubts += [
+            f"group {group}: whether a member's metadata changed is not in the log, their length is"
+            for group in findings.of_untold_metadata(data.comparison)
+        ]
+    doubts += [
+        f"group {group}: lines of {count} offsets partitions"
+        for group, count in data.partitions.items()
+        if count > 1
+    ]
+    doubts += [
+        f"fault {fault['name']} on {fault['target']} was not verified: "
+        f"{fault['witness'] or 'it was never carried out'}"
+        for fault in run.faults
+        if not fault["verified"]
+    ]
+    doubts += [
+        f"fault {fault['name']} on {fault['target']} was not put right"
+        for fault in run.faults
+        if fault["open"]
+    ]
+    doubts += [f"fault {step} never began" for step in run.never_began]
+    doubts += run.failures
+    if not run.steady:
+        doubts.append("the steady state was not met before the first fault")
+    if run.aborted:
+        doubts.append("the run was aborted")
+    elif not (run.stopped or run.came_to_its_end):
+        doubts.append("the journal ends before the run did")
+    if run.cut_off:
+        doubts.append("the journal ends within a line: the run died, and what became of it is open")
+    return doubts
+
+
+def _group(run: RunFolder, data: Collected, name: str) -> Json:
+    members = [member for member in run.experiment.members() if member.group == name]
+    checked, explained = data.checks.get(name, (0, 0))
+    rows = [row for row in data.observed if row["group"] == name]
+    return {
+        "members_static": sum(member.kind == "static" for member in members),
+        "members_dynamic": sum(member.kind == "dynamic" for member in members),
+        "faults": dict(Counter(f["name"] for f in run.faults if f["group"] in (name, None))),
+        "rebalances_observed": _by_phase(run, rows),
+        "rebalances_expected": _by_phase(
+            run, [row for row in data.expected if row["group"] == name]
+        ),
+        "generations": sum(row["generation"] is not None and row["members"] != 0 for row in rows),
+        "responses_checked": checked,
+        "responses_explained": explained,
+        "bound": data.bound.get(name, {}),
+    }
+
+
+def _unowned(run: RunFolder, data: Collected) -> dict[str, list[str]]:
+    """List the partitions that nobody has when the members are closed, by group.
+
+    Of groups that ever had an assignment, and of those that were to have one.
+    """
+    workload = run.experiment.workload
+    every = tuple(topic.name for topic in workload.topics)
+    topics = {group.name: group.topics for group in workload.groups}
+    had = [row["group"] for row in data.assigned]
+    return {
+        name: unowned(
+            [row for row in data.assigned if row["group"] == name],
+            [row for row in data.observed if row["group"] == name],
+            dict(run.phases).get("teardown", inf),
+            topics.get(name, every),
+            run.partitions,
+        )
+        for name in dict.fromkeys([*had, *(wanted.group for wanted in run.experiment.owners)])
+    }
+
+
+def _by_phase(run: RunFolder, rows: Sequence[Json]) -> Json:
+    started = [run.phase_at(row["started_ms"]) for row in rows if row["started_ms"] is not None]
+    return {phase: started.count(phase) for phase in PHASES} | {"total": len(started)}
+
+
+def _headline(groups: Mapping[str, Json]) -> list[str]:
+    """Say what was done to each group and what it cost, one line a group."""
+    lines = []
+    for name, group in groups.items():
+        count = group["rebalances_observed"]["impact"]
+        who = membership(group["members_static"], group["members_dynamic"])
+        faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
+        hits = sum(group["faults"].values())
+        each = f", {count / hits:.1f} per fault" if hits and count else ""
+        told = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
+        lines.append(f"{name} ({who}): {told}")
+    return lines
+
+
+def membership(static: int, dynamic: int) -> str:
+    """Say who the members of a group are that its experiment lists."""
+    kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
+    told = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
+    return f"{told or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _finding(number: int, finding: Finding) -> Json:
+    return {
+        "number": number,
+        "kind": finding.kind,
+        "root": finding.root is None,
+        "follows_from": None if finding.root is None else finding.root + 1,
+        "proven": finding.proven,
+        "group": finding.group,
+        "at_ms": round(finding.at_ms, 3),
+        "expected": finding.expected,
+        "observed": finding.observed,
+        "log": {"broker": finding.broker, "file": finding.file, "line": finding.line},
+    }
+
+
+def _departure(row: Json) -> Json:
+    return {
+        "group": row["group"],
+        "at_ms": round(row["at_ms"], 3),
+        "request": f"{row['api']} of {row['client_id']}",
+        "promised": row["expected"],
+        "observed": row["observed"],
+        "log": {"broker": row["broker"], "file": row["file"], "line": row["line"]},
+    }
+
+
+def _coverage(data: Collected) -> Json:
+    return {
+        "lines_read": sum(data.fates.values()),
+        **{fate: data.fates.get(fate, 0) for fate in ("used", "irrelevant", "rejected")},
+        "gaps": [
+            {"file": gap.file, "line": gap.line, "what": gap.what} for gap in data.gaps[:SHOWN]
+        ],
+    }
+
+
+def to_json(verdict: Json) -> str:
+    """Write a verdict so that the same content is the same bytes."""
+    return json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,4 @@
+"""The page: a verdict and the rows it rests on in; `report.html` and `junit.xml` out.
+
+It knows `reports.judgement` and `scenarios`, and neither Spark nor how tables are stored.
+"""

@@ -1,0 +1,207 @@
+"""The timeline: one plotly figure, a block for each group, one time axis for all.
+
+From the top, a block holds its findings (if it has any), the generations that were observed and
+those that were expected, and a lane for every member. Vertical bands are rebalances.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from reports.page import drawing
+from reports.page.drawing import FINDING, REBALANCING, Json, Span, bar, bars, shortened
+from reports.page.faults import Fault, hits_group
+from reports.page.scenes import Period, Stretch
+from reports.page.wording import REASONS, counted, seconds
+
+GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
+"""Neighbours differ in hue and in brightness for every kind of colour vision (Paul Tol, light)."""
+
+WHOLE_GROUP = "the group"
+"""The lane of faults that hit no single member."""
+ROW_PX, TITLE_PX = 20, 40
+HEAD_ROWS = 1.3
+"""How many lanes high a row above the lanes is, so that numbers fit into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Everything drawn of one group; faults and findings as they stand in the verdict."""
+
+    group: str
+    title: str
+    lanes: Sequence[str]
+    stretches: Sequence[Stretch]
+    observed: Sequence[Period]
+    expected: Sequence[Period]
+    faults: Sequence[Fault]
+    findings: Sequence[Mapping[str, Any]]
+    clients: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[float, str] = field(default_factory=dict)
+    """What else there is to say of observed rebalances, by when they began."""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The rows above the lanes."""
+        strips = ("observed", "expected")
+        return ("findings", *strips) if self.findings else strips
+
+    @property
+    def first_lane(self) -> float:
+        """Where the first lane's middle lies, counted in lanes from the first row's."""
+        return len(self.heads) * HEAD_ROWS + 0.1
+
+    @property
+    def bottom(self) -> float:
+        """Where the lanes end."""
+        return self.first_lane + len(self.lanes) - 0.5
+
+    def head_at(self, name: str) -> float:
+        """Say where a row above the lanes lies."""
+        return self.heads.index(name) * HEAD_ROWS
+
+    def lane_at(self, name: str) -> float:
+        """Say where a lane lies."""
+        return self.first_lane + self.lanes.index(name)
+
+    def fault_at(self, fault: Fault) -> float:
+        """Say where the lane of what a fault hit lies."""
+        return self.lane_at(lane(fault))
+
+
+def lane(fault: Fault) -> str:
+    """Name the lane that a fault is drawn in."""
+    return WHOLE_GROUP if hits_group(fault) else str(fault["target"])
+
+
+def timeline(blocks: Sequence[Block], span: Span) -> Json:
+    """Draw the figure; returns plotly's JSON form of it."""
+    heights = [TITLE_PX + ROW_PX * (block.bottom + 0.7) for block in blocks]
+    inner = sum(heights) or 1.0
+    traces, axes = [], {}
+    shapes, notes = drawing.phases(span)
+    faults = {
+        (fault["name"], fault["target"], fault["injected_at_ms"]): fault
+        for block in blocks
+        for fault in block.faults
+    }
+    shapes += drawing.broker_bands(faults.values(), span)
+    top = inner
+    for number, (block, height) in enumerate(zip(blocks, heights, strict=True), 1):
+        axis = f"y{number}"
+        domain = [max(0.0, top - height) / inner, (top - TITLE_PX) / inner]
+        named = {block.head_at(name): f"<b>{name}</b>" for name in block.heads}
+        named |= {block.lane_at(name): shortened(name) for name in block.lanes}
+        axes[f"yaxis{number}"] = drawing.row_axis(named, (-0.6, block.bottom + 0.1), domain)
+        traces += _traces(block, span, axis)
+        shapes += _shapes(block, span, axis)
+        notes.append(drawing.title(block.group, block.title, domain[1]))
+        top -= height
+    layout = drawing.time_layout(span, inner, lowest=f"y{max(1, len(blocks))}")
+    return drawing.figure(traces, {**layout, **axes}, shapes, notes)
+
+
+def _traces(block: Block, span: Span, axis: str) -> list[go.Bar | go.Scatter]:
+    return [
+        _members(block, span, axis),
+        _strip(block, "observed", block.observed, span, axis),
+        _strip(block, "expected", block.expected, span, axis),
+        drawing.fault_bars(block.faults, block.fault_at, span, axis),
+        *(_findings(block, span, axis) if block.findings else ()),
+    ]
+
+
+def _shapes(block: Block, span: Span, axis: str) -> list[Json]:
+    """Draw the bands of observed rebalances and the lines of root findings."""
+    lines = [
+        {
+            "type": "line", "xref": "x", "yref": axis, "layer": "above",
+            "x0": at, "x1": at, "y0": 0, "y1": block.bottom,
+            "line": {"width": 1.5, "color": FINDING},
+        }
+        for at in (span.at(finding["at_ms"]) for finding in block.findings if finding["root"])
+    ]  # fmt: skip
+    lanes = block.first_lane - 0.5
+    return drawing.bands(block.observed, span, axis, lanes, block.bottom) + lines
+
+
+def _colour(generation: int | None) -> str:
+    return GENERATION_COLOURS[((generation or 1) - 1) % len(GENERATION_COLOURS)]
+
+
+def _members(block: Block, span: Span, axis: str) -> go.Bar:
+    drawn = [
+        {
+            **bar(span, stretch.start_ms, stretch.end_ms),
+            "row": block.lane_at(stretch.client),
+            "colour": _colour(stretch.generation),
+            "hover": f"<b>{escape(stretch.client)}</b> in generation {stretch.generation}<br>"
+            f"from {span.when(stretch.start_ms)}<br>to {span.when(stretch.end_ms)}<br>"
+            f"member id {escape(stretch.member_id)}",
+        }
+        for stretch in block.stretches
+    ]
+    return bars(axis, drawn, width=0.68)
+
+
+def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis: str) -> go.Bar:
+    """Draw a group's generations; the number stands in each that is wide enough."""
+    drawn = [
+        {
+            **bar(span, period.start_ms, period.end_ms),
+            "row": block.head_at(side),
+            "colour": REBALANCING if period.rebalancing else _colour(period.generation),
+            "text": "" if period.rebalancing else f"{period.generation}",
+            "hover": _told(block, side, period, span),
+        }
+        for period in periods
+    ]
+    edge = {"line": {"width": 0.5, "color": REBALANCING}}
+    return bars(axis, drawn, width=1.05, marker=edge)
+
+
+def _told(block: Block, side: str, period: Period, span: Span) -> str:
+    row = period.row
+    lasted = seconds(period.end_ms - period.start_ms, 3)
+    if not period.rebalancing:
+        who = counted(row[f"{side}_members"] or 0, "member")
+        return (
+            f"<b>generation {period.generation}</b> ({side}), {who}<br>"
+            f"from {span.when(period.start_ms)}<br>stood for {lasted} s"
+        )
+    reason = str(row[f"{side}_reason"] or "no reason logged")
+    member = str(row[f"{side}_member_id"] or "")
+    cause = f" · {escape(block.clients.get(member, member))}" if member else ""
+    remark = block.remarks.get(row["observed_started_ms"], "") if side == "observed" else ""
+    to = "none" if period.generation is None else period.generation
+    return (
+        f"<b>rebalance</b> ({side}) from generation {row[f'{side}_old_generation']} to {to}<br>"
+        f"{escape(reason)}: {escape(REASONS.get(reason, 'as the broker put it'))}{cause}<br>"
+        f"{escape(remark)}{'<br>' if remark else ''}"
+        f"from {span.when(period.start_ms)}<br>took {lasted} s, {row['outcome']}"
+    )
+
+
+def _findings(block: Block, span: Span, axis: str) -> Iterator[go.Scatter]:
+    """Mark findings: roots with their number, what follows from them as small rings."""
+    for root in (False, True):
+        found = [finding for finding in block.findings if finding["root"] is root]
+        yield go.Scatter(
+            xaxis="x", yaxis=axis, mode="markers+text" if root else "markers",
+            x=[span.at(finding["at_ms"]) for finding in found], y=[0] * len(found),
+            customdata=[f"finding-{finding['number']}" for finding in found],
+            text=[str(finding["number"]) if root else "" for finding in found],
+            textfont={"color": "#ffffff", "size": 11}, cliponaxis=False, hoverinfo="text",
+            hovertext=[
+                f"<b>finding {finding['number']}</b>: {escape(finding['kind'].replace('_', ' '))}"
+                f"<br>{span.when(finding['at_ms'])}<br>click to read it"
+                for finding in found
+            ],
+            marker={
+                "size": 17 if root else 8, "color": FINDING if root else "#ffffff",
+                "line": {"width": 1.5, "color": FINDING},
+            },
+        )  # fmt: skip

@@ -1,0 +1,232 @@
+"""The figures of costs: who owned each partition over time, and how long members were stopped."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from reports.judgement.costs import Holding, Stop
+from reports.page import drawing
+from reports.page.cost_rows import natural
+from reports.page.drawing import INK, MUTED, Json, Span, bar, bars, shortened
+from reports.page.faults import Fault
+from reports.page.scenes import Period, identity
+from reports.page.wording import ENDINGS, seconds
+
+OWNER_COLOURS = (
+    "#77aadd", "#ee8866", "#eedd88", "#b18fcf", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff",
+    "#c7a17a", "#d5d8dc", "#a3c9a8", "#e58fc1", "#8f9fbc", "#d9b13b", "#7fd1c7", "#c9c4f0",
+)  # fmt: skip
+"""Light enough for a number on them; neighbours differ in hue and in brightness."""
+KIND_COLOURS = {"static": "#2f6db3", "dynamic": "#b5790a"}
+
+PARTITIONS = 48
+"""How many partitions of a group get a row, and of a topic may get one."""
+BARS = 4_000
+"""How many bars the owners of one page may take, so that it stays light."""
+TALL_PX, LOW_PX, MANY = 17, 12, 24
+"""How high a partition's row is, and how many rows make them low."""
+MEMBERS = 40
+"""How many members of a group get a bar."""
+HEAD_PX, STOP_PX, TITLE_PX = 20, 18, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """The owners of a group's partitions, of which there are `total`.
+
+    `members` are all that owned any; their places give them their colours.
+    """
+
+    group: str
+    total: int
+    members: Sequence[str]
+    holdings: Sequence[Holding]
+    observed: Sequence[Period]
+    faults: Sequence[Fault]
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions that somebody owned, in order."""
+        return sorted({holding.partition for holding in self.holdings}, key=natural)
+
+    @property
+    def second_processes(self) -> bool:
+        """Whether a member's second process owned any."""
+        return any(identity(holding.member) != holding.member for holding in self.holdings)
+
+
+def colour_number(members: Sequence[str], member: str) -> int:
+    """Give a member the number of its colour: its second process has the same."""
+    return members.index(identity(member)) % len(OWNER_COLOURS)
+
+
+def drawn_partitions(owned: Owned, bars_left: int = BARS) -> list[str]:
+    """Choose the partitions to draw: the first ones, as many as may be."""
+    each = len(owned.holdings) / max(1, len(owned.partitions))
+    return owned.partitions[: min(PARTITIONS, max(1, int(bars_left / max(1.0, each))))]
+
+
+def owners(owned: Owned, span: Span, bars_left: int = BARS) -> Json:
+    """Draw one row a partition, coloured by owner, under a row of the faults."""
+    partitions = drawn_partitions(owned, bars_left)
+    row_px = TALL_PX if len(partitions) <= MANY else LOW_PX
+    head = HEAD_PX / row_px
+    at = {name: head + number for number, name in enumerate(partitions)}
+    bottom = head + len(partitions) - 0.5
+    rows = (-head / 2 - 0.1, bottom + 0.1)
+    names = {0.0: "<b>faults</b>"} | {at[name]: shortened(name) for name in partitions}
+    shapes, notes = drawing.phases(span)
+    shapes += drawing.broker_bands(owned.faults, span)
+    shapes += drawing.bands(owned.observed, span, "y", head - 0.5, bottom)
+    layout = drawing.time_layout(span, (rows[1] - rows[0]) * row_px, lowest="y")
+    axis = drawing.row_axis(names, rows, [0, 1])
+    axis["tickfont"] = {"size": 11 if row_px == TALL_PX else 9}
+    held = [holding for holding in owned.holdings if holding.partition in at]
+    traces = [
+        _held(owned.members, held, at, span),
+        _labels(owned.members, held, at, span),
+        _shared(held, at, span),
+        drawing.fault_bars(owned.faults, lambda _: 0.0, span, "y", width=head * 0.8),
+    ]
+    return drawing.figure(traces, {**layout, "yaxis": axis}, shapes, notes)
+
+
+def _held(
+    members: Sequence[str], held: Sequence[Holding], at: Mapping[str, float], span: Span
+) -> go.Bar:
+    drawn = [
+        {
+            **bar(span, holding.from_ms, holding.until_ms),
+            "row": at[holding.partition],
+            "colour": OWNER_COLOURS[colour_number(members, holding.member)],
+            "hover": f"<b>{escape(holding.partition)}</b> of {escape(holding.member)}<br>"
+            f"from {span.when(holding.from_ms)}<br>to {span.when(holding.until_ms)}<br>"
+            f"{ENDINGS.get(holding.ended_as, '')}",
+        }
+        for holding in held
+    ]
+    second = ["/" if identity(holding.member) != holding.member else "" for holding in held]
+    look = {
+        "line": {"width": 0.5, "color": "#ffffff"},
+        "pattern": {"shape": second, "size": 5, "solidity": 0.3, "fgcolor": INK},
+    }
+    return bars("y", drawn, width=0.86, marker=look)
+
+
+def _labels(
+    members: Sequence[str],
+    held: Sequence[Holding],
+    at: Mapping[str, float],
+    span: Span,
+    least_share: float = 0.02,
+) -> go.Scatter:
+    """Write the owner's label once into neighbours that it was given together, if it fits."""
+    known = labels(members)
+    labelled: list[Holding] = []
+    above: dict[tuple[str, float], float] = {}
+    for holding in sorted(held, key=lambda holding: at[holding.partition]):
+        given, row = (holding.member, holding.from_ms), at[holding.partition]
+        wide = holding.until_ms - holding.from_ms >= least_share * (span.end_ms - span.zero_ms)
+        if wide:
+            if row - above.get(given, -2.0) > 1.5:
+                labelled.append(holding)
+            above[given] = row
+    return go.Scatter(
+        mode="text", xaxis="x", yaxis="y", hoverinfo="skip", textfont={"size": 9, "color": INK},
+        x=[span.at((one.from_ms + one.until_ms) / 2) for one in labelled],
+        y=[at[one.partition] for one in labelled],
+        text=[known[identity(one.member)] for one in labelled],
+    )  # fmt: skip
+
+
+def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> go.Bar:
+    """Mark when a partition had two owners."""
+    drawn = [
+        {
+            **bar(span, holding.from_ms, holding.from_ms + holding.overlap_ms),
+            "row": at[holding.partition],
+            "colour": INK,
+            "hover": f"<b>{escape(holding.partition)} had two owners</b>, as clients saw it<br>"
+            f"for {seconds(holding.overlap_ms, 3)} s from {span.when(holding.from_ms)}<br>"
+            f"{escape(holding.overlaps)} still, and {escape(holding.member)}",
+        }
+        for holding in held
+        if holding.overlaps
+    ]
+    return bars("y", drawn, width=0.4)
+
+
+def labels(members: Sequence[str]) -> dict[str, str]:
+    """Give each member a label that fits into a bar: the number in its name, or else its place."""
+    numbers = [name[len(name.rstrip("0123456789")) :] for name in members]
+    unlike = len({*numbers}) == len(numbers) and all(numbers)
+    return {
+        name: number if unlike else str(place)
+        for place, (name, number) in enumerate(zip(members, numbers, strict=True))
+    }
+
+
+def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Json:
+    """Draw how long each member was stopped, stop after stop.
+
+    `groups` gives for each group what is said of it, its members, and its stops.
+    """
+    heights = [
+        TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(members))) for _, members, _ in groups.values()
+    ]
+    inner, top = float(sum(heights) or 1), float(sum(heights) or 1)
+    traces: list[go.Bar | go.Scatter] = []
+    axes, notes, longest = {}, [], 0.0
+    for number, (group, height) in enumerate(zip(groups, heights, strict=True), 1):
+        told, members, found = groups[group]
+        of_member: dict[str, list[Stop]] = defaultdict(list)
+        for stop in found:
+            of_member[stop.member].append(stop)
+        total = {name: sum(stop.stopped_ms for stop in of_member[name]) for name in members}
+        lanes = sorted(sorted(members, key=lambda name: -total[name])[:MEMBERS], key=natural)
+        longest = max([longest, *total.values()])
+        domain = [max(0.0, top - height) / inner, (top - TITLE_PX) / inner]
+        named = {float(row): shortened(name) for row, name in enumerate(lanes)}
+        axes[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
+        drawn = f", {len(lanes)} of them drawn" if len(lanes) < len(members) else ""
+        notes.append(drawing.title(group, told + drawn, domain[1]))
+        traces += [_stacked(lanes, of_member, f"y{number}"), _totals(lanes, total, f"y{number}")]
+        top -= height
+    layout = drawing.layout(inner, lowest=f"y{max(1, len(groups))}")
+    layout["margin"] |= {"t": 0}
+    layout["height"] -= drawing.TOP_PX
+    layout["xaxis"] |= {
+        "range": [0, max(longest, 1000.0) / 1000 * 1.12],
+        "title": {"text": "seconds stopped, in the impact phase"},
+    }
+    return drawing.figure(traces, {**layout, **axes}, [], notes)
+
+
+def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis: str) -> go.Bar:
+    """Put a member's stops one after the other."""
+    drawn = []
+    for row, name in enumerate(lanes):
+        base_ms = 0.0
+        for number, stop in enumerate(of_member.get(name, ()), 1):
+            drawn.append({
+                "base": round(base_ms / 1000, 4),
+                "length": round(stop.stopped_ms / 1000, 4),
+                "row": row,
+                "colour": KIND_COLOURS.get(stop.kind, MUTED),
+                "hover": f"<b>{escape(name)}</b>, stop {number}: "
+                f"{seconds(stop.stopped_ms, 3)} s",
+            })  # fmt: skip
+            base_ms += stop.stopped_ms
+    return bars(axis, drawn, width=0.72, marker={"line": {"width": 1, "color": "#ffffff"}})
+
+
+def _totals(lanes: Sequence[str], total: Mapping[str, float], axis: str) -> go.Scatter:
+    return go.Scatter(
+        xaxis="x", yaxis=axis, mode="text", textposition="middle right", hoverinfo="skip",
+        x=[total[name] / 1000 for name in lanes], y=list(range(len(lanes))),
+        text=[f"\u00a0{seconds(total[name], 2)} s" if total[name] else "\u00a00" for name in lanes],
+        textfont={"size": 11, "color": INK}, cliponaxis=False,
+    )  # fmt: skip

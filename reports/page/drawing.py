@@ -1,0 +1,242 @@
+"""What the figures have in common: colours, time axis, phases, bars, bands, faults."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import plotly.graph_objects as go
+
+from reports.page.faults import Fault, hits_broker, meaning, one_shot
+from reports.page.scenes import Period
+from reports.page.wording import offset, utc
+
+Json = dict[str, Any]
+
+REBALANCING = "#3d4554"
+BAND = "rgba(61, 69, 84, 0.30)"
+BROKER_BAND, BROKER_EDGE = "rgba(200, 120, 0, 0.13)", "#b5790a"
+FINDING, UNVERIFIED = "#b3261e", "#f3b9b4"
+INK, MUTED, LINE = "#1c2430", "#5b6675", "#d9dee5"
+PHASE_TINTS = ("#ffffff", "#f4f6f9")
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+TOP_PX, BOTTOM_PX = 26, 44
+NARROW = 0.08
+"""A phase that is a smaller part of the time has its name before it: it is too narrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time that is drawn, in epoch milliseconds, with the phases that began in it."""
+
+    zero_ms: float
+    end_ms: float
+    phases: Sequence[tuple[str, float]] = ()
+
+    @property
+    def lasts_ms(self) -> float:
+        """How much time is drawn."""
+        return self.end_ms - self.zero_ms
+
+    def at(self, at_ms: float) -> float:
+        """Give a time its place on the axis: seconds since the start."""
+        return round((at_ms - self.zero_ms) / 1000, 3)
+
+    def when(self, at_ms: float) -> str:
+        """Write a time for a hover text."""
+        return f"{offset(at_ms, self.zero_ms)} s · {utc(at_ms)}"
+
+
+def phases(span: Span) -> tuple[list[Json], list[Json]]:
+    """Draw the phases: shapes behind everything, and their names."""
+    begun = [*span.phases, ("", span.end_ms)]
+    zones, names = [], []
+    for number, ((name, at_ms), (_, next_ms)) in enumerate(pairwise(begun)):
+        behind = {"layer": "below", "xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+        start = span.at(at_ms)
+        zones.append({
+            "type": "rect", **behind, "x0": start, "x1": span.at(next_ms),
+            "fillcolor": PHASE_TINTS[number % 2], "line": {"width": 0},
+        })  # fmt: skip
+        zones.append({
+            "type": "line", **behind, "x0": start, "x1": start,
+            "line": {"width": 1, "color": "#9aa5b4", "dash": "dot"},
+        })  # fmt: skip
+        narrow = number < len(span.phases) - 1 and next_ms - at_ms < NARROW * span.lasts_ms
+        names.append({
+            "text": name, "showarrow": False, "xref": "x", "yref": "paper", "x": start, "y": 1,
+            "xanchor": "right" if narrow else "left", "yanchor": "bottom",
+            "xshift": -2 if narrow else 2,
+            "font": {"size": 12, "color": MUTED},
+        })  # fmt: skip
+    return zones, names
+
+
+def layout(inner: float, lowest: str) -> Json:
+    """Lay a figure out whose rows are `inner` pixels high; `lowest` is the last axis of rows."""
+    return {
+        "template": "none", "barmode": "overlay", "bargap": 0, "dragmode": "zoom",
+        "height": TOP_PX + inner + BOTTOM_PX, "showlegend": False, "hovermode": "closest",
+        "margin": {"l": 150, "r": 62, "t": TOP_PX, "b": BOTTOM_PX},
+        "font": {"family": FONT, "size": 12, "color": INK},
+        "hoverlabel": {
+            "align": "left", "bgcolor": "#ffffff", "font": {"family": FONT, "size": 12},
+        },
+        "paper_bgcolor": "#ffffff", "plot_bgcolor": "rgba(0,0,0,0)",
+        "uniformtext": {"mode": "hide", "minsize": 8},
+        "xaxis": {
+            "anchor": lowest, "ticksuffix": " s", "gridcolor": "#e8ebf0", "zeroline": False,
+            "ticks": "outside", "tickcolor": LINE,
+        },
+    }  # fmt: skip
+
+
+def time_layout(span: Span, inner: float, lowest: str) -> Json:
+    """Lay a figure out over the time of the run; all such figures have the same axis."""
+    whole = layout(inner, lowest)
+    whole["xaxis"] |= {
+        "range": [0, span.at(span.end_ms)],
+        "title": {"text": "seconds since formation began", "standoff": 6},
+    }
+    return whole
+
+
+def row_axis(names: Mapping[float, str], rows: tuple[float, float], domain: list[float]) -> Json:
+    """Name rows by where they lie; `rows` is where the first begins and the last ends."""
+    return {
+        "domain": domain, "range": [rows[1], rows[0]], "fixedrange": True,
+        "tickvals": list(names), "ticktext": list(names.values()),
+        "tickfont": {"size": 11}, "showgrid": False, "zeroline": False, "ticks": "",
+    }  # fmt: skip
+
+
+def title(group: str, rest: str, top: float) -> Json:
+    """Write a group's name over its rows."""
+    return {
+        "text": f"<b>{escape(group)}</b>  {escape(rest)}", "showarrow": False,
+        "font": {"size": 14, "color": INK}, "xref": "paper", "yref": "paper",
+        "x": 0, "y": top, "xanchor": "left", "yanchor": "bottom", "yshift": 3,
+    }  # fmt: skip
+
+
+def figure(
+    traces: Sequence[Any], whole: Json, shapes: Sequence[Json], notes: Sequence[Json]
+) -> Json:
+    """Put a figure together; returns plotly's JSON form of it."""
+    # Assigned once: plotly checks all shapes anew whenever one is added.
+    made = go.Figure(list(traces), {**whole, "shapes": list(shapes), "annotations": list(notes)})
+    drawn: Json = made.to_plotly_json()
+    return drawn
+
+
+def shortened(name: str, longest: int = 22) -> str:
+    """Write a name so that it fits beside a row."""
+    cut = name if len(name) <= longest else f"{name[:10]}…{name[-11:]}"
+    return escape(cut, quote=False)
+
+
+def bars(axis: str, drawn: Sequence[Json], **style: Any) -> go.Bar:
+    """Put horizontal bars into one trace; each gives base, length, row, colour, text, hover."""
+    return go.Bar(
+        orientation="h", xaxis="x", yaxis=axis, hoverinfo="text", textangle=0,
+        base=[one["base"] for one in drawn], x=[one["length"] for one in drawn],
+        y=[one["row"] for one in drawn], text=[one.get("text", "") for one in drawn],
+        hovertext=[one["hover"] for one in drawn], textposition="inside",
+        insidetextanchor="middle", insidetextfont={"size": 11, "color": INK},
+        marker={"color": [one["colour"] for one in drawn], **style.pop("marker", {})},
+        cliponaxis=True, **style,
+    )  # fmt: skip
+
+
+def bar(span: Span, start_ms: float, end_ms: float) -> Json:
+    """Give a stretch of time its place on the axis, as `bars` wants it."""
+    return {"base": span.at(start_ms), "length": round((end_ms - start_ms) / 1000, 3)}
+
+
+def bands(
+    periods: Iterable[Period], span: Span, axis: str, top: float, bottom: float
+) -> list[Json]:
+    """Draw rebalances as bands over the rows between `top` and `bottom`."""
+    return [
+        {
+            "type": "rect", "xref": "x", "yref": axis, "layer": "above", "fillcolor": BAND,
+            "x0": span.at(period.start_ms), "x1": span.at(period.end_ms), "y0": top, "y1": bottom,
+            "line": {"width": 0.5, "color": REBALANCING},
+        }
+        for period in periods
+        if period.rebalancing
+    ]  # fmt: skip
+
+
+def broker_bands(faults: Iterable[Fault], span: Span) -> list[Json]:
+    """Draw what hit a broker as bands over everything: it may touch every group."""
+    return [
+        {
+            "type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
+            "x0": span.at(start_ms), "x1": span.at(end_ms), "fillcolor": BROKER_BAND,
+            "line": {"width": 1, "color": BROKER_EDGE, "dash": "dash"},
+        }
+        for fault in faults
+        if hits_broker(fault)
+        for start_ms, end_ms in _lasted(fault, span)
+    ]  # fmt: skip
+
+
+def fault_bars(
+    faults: Iterable[Fault],
+    row: Callable[[Fault], float],
+    span: Span,
+    axis: str,
+    width: float = 0.9,
+) -> go.Bar:
+    """Draw faults from injected to healed, each in the row that `row` gives."""
+    drawn = []
+    for fault in faults:
+        for start_ms, end_ms in _lasted(fault, span):
+            drawn.append({
+                **bar(span, start_ms, end_ms),
+                "row": row(fault),
+                "colour": "#ffffff" if fault["verified"] else UNVERIFIED,
+                "text": escape(fault["name"].rpartition(".")[2])
+                + ("" if fault["verified"] else " ?"),
+                "hover": _told(fault, span),
+            })  # fmt: skip
+    look = {
+        "color": "#ffffff",  # plotly.js draws no colours of a pattern where bars have their own
+        "pattern": {
+            "shape": "/",
+            "size": 5,
+            "solidity": 0.22,
+            "fgcolor": "#b9c1cc",
+            "bgcolor": [one["colour"] for one in drawn],
+        },
+        "line": {"width": 1, "color": INK},
+    }
+    return bars(axis, drawn, width=width, marker=look, opacity=0.92)
+
+
+def _lasted(fault: Fault, span: Span) -> Iterator[tuple[float, float]]:
+    """Give the time that a fault lasted, if it was injected; one request is drawn as an instant."""
+    start_ms = fault["injected_at_ms"]
+    if start_ms is None:
+        return
+    if one_shot(fault):
+        yield start_ms, start_ms + span.lasts_ms / 100
+    else:
+        yield start_ms, fault["healed_at_ms"] or span.end_ms
+
+
+def _told(fault: Fault, span: Span) -> str:
+    does = f": {meaning(fault)}" if meaning(fault) else ""
+    if one_shot(fault):
+        healed = "nothing to heal"
+    elif fault["healed_at_ms"]:
+        healed = f"healed {span.when(fault['healed_at_ms'])}"
+    else:
+        healed = "<b>not healed</b>"
+    witness = escape(fault["witness"]) if fault["verified"] else "<b>not verified</b>"
+    return (
+        f"<b>{escape(fault['name'])}</b> on {escape(fault['target'])}{does}<br>"
+        f"injected {span.when(fault['injected_at_ms'])}<br>{healed}<br>{witness}"
+    )

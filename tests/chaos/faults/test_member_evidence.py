@@ -1,0 +1,66 @@
+"""Silence of a member proves something only if its coordinator was not silent, too."""
+
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import MemberEvidence
+from chaos.faults.member_evidence import GRACE_MS
+from chaos.journal import now_ms
+from chaos.witness import Witness
+from tests.chaos.fakes import BrokerLog
+
+BEFORE_MS = 1_000
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> dict[int, BrokerLog]:
+    return {broker: BrokerLog(tmp_path / f"{broker}.log") for broker in (1, 2)}
+
+
+@pytest.fixture
+def asked() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def evidence(logs, asked):
+    """Of `static-3`, which was heard last before it was stopped, by broker 1."""
+    logs[1].request("static-3", "HEARTBEAT", now_ms() - BEFORE_MS)
+
+    def answers(broker: int) -> bool:
+        asked.append(broker)
+        return broker == 2
+
+    witness = Witness({broker: log.path for broker, log in logs.items()})
+    return MemberEvidence("static-3", 50, 300, witness, answers)
+
+
+@pytest.fixture
+def stopped_ms() -> int:
+    return now_ms() - BEFORE_MS + 10
+
+
+def test_a_coordinator_that_is_silent_itself_proves_nothing(evidence, logs, asked, stopped_ms):
+    logs[1].request("static-1", "HEARTBEAT", stopped_ms)
+    logs[2].request("d-0", "HEARTBEAT", group="d")
+    finding = evidence.silence(stopped_ms)
+    assert not finding.holds
+    assert finding.evidence.endswith("but broker 1 was silent altogether")
+    assert asked == [1]
+
+
+@pytest.mark.parametrize("group", ["static", "d"])
+def test_a_coordinator_that_hears_others_hears_the_silence(
+    evidence, logs, asked, stopped_ms, group
+):
+    logs[1].request("other", "HEARTBEAT", stopped_ms + GRACE_MS + 1, group=group)
+    assert evidence.silence(stopped_ms).holds
+    assert asked == []
+
+
+def test_the_coordinator_is_whoever_told_of_the_group_last(evidence, logs, asked, stopped_ms):
+    logs[2].request("static-1", "HEARTBEAT", stopped_ms + 5)
+    logs[1].request("static-2", "HEARTBEAT", stopped_ms + 9, error=16)  # NOT_COORDINATOR
+    assert evidence.silence(stopped_ms).holds
+    assert asked == [2], "which is there, and has nobody to hear"

@@ -1,0 +1,152 @@
+"""One broker's lines, read in their order: their times, and what became of each."""
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from kafka_protocol.coordinator_lines import JAVA, SCALA
+from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
+from reports.judgement.parsing import Parser, asked
+
+ZERO_MS = 1_790_000_000_000
+SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
+STARTING = f"INFO [GroupCoordinator id=1] Starting up. ({SERVICE})"
+SHUT_DOWN = f"INFO [GroupCoordinator id=1] Shutdown complete. ({SERVICE})"
+NOT_ITS_OWN = "the time it shows is not its broker's"
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def read(lines: list[str], *, numbered: bool = True) -> Tables:
+    """Read broker 1's log; return the rows of its tables."""
+    found: Tables = defaultdict(list)
+    parser = Parser(JAVA if numbered else SCALA, numbered)
+    clocks = Clocks(parser)
+    for text in lines:
+        clocks.look("1", text)
+    names = {name: [column.split()[0] for column in of.split(",")] for name, of in TABLES.items()}
+    log = Log(
+        "1",
+        parser,
+        clocks.offsets(),
+        lambda name, row: found[name].append(dict(zip(names[name], row, strict=True))),
+    )
+    for number, text in enumerate(lines, 1):
+        log.read("brokers/1/group.log", number, text)
+    log.end()
+    return found
+
+
+def printed(*late_ms: float) -> list[str]:
+    """Write a life of 21 lines, one each 10 ms, the first ones with their nano clock so late."""
+    times = [(ZERO_MS + 10 * n, late_ms[n] if n < len(late_ms) else 0.5) for n in range(21)]
+    words = [STARTING, *[STARTING.replace("Starting up", "Startup complete")] * 19, SHUT_DOWN]
+    return [
+        f"{n} {ms} {round((ms - ZERO_MS + late + 77) * 1e6)} main {text}"
+        for n, ((ms, late), text) in enumerate(zip(times, words, strict=True), 1)
+    ]
+
+
+@pytest.mark.parametrize("pause_ms", [2.0, CLOCK_MS + 30, PAUSE_MS - 10])
+def test_a_nano_clock_read_late_does_not_move_a_line(pause_ms: float) -> None:
+    found = read(printed(0.5, 0.5, pause_ms))
+    assert found["lost"] == []
+    assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 1, abs=0.01)
+    assert found["coverage"][3]["at_ms"] == pytest.approx(ZERO_MS + 30 + 0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("late_ms", [-60.0, 1010.0])
+def test_a_time_that_its_broker_cannot_have_printed_is_reported(late_ms: float) -> None:
+    found = read(printed(0.5, 0.5, late_ms))
+    assert [(row["line"], row["what"]) for row in found["lost"]] == [(3, NOT_ITS_OWN)]
+    assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + late_ms, abs=0.01)
+
+
+def test_a_printed_time_a_little_ahead_of_the_nano_clock_is_none_of_note() -> None:
+    found = read(printed(0.5, 0.5, 10 - CLOCK_MS))
+    assert found["lost"] == []
+    assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + 10 - CLOCK_MS, abs=0.01)
+
+
+def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log() -> None:
+    starting = STARTING.replace("GroupCoordinator id=1]", "GroupCoordinator 1]:").replace(
+        SERVICE, "kafka.coordinator.group.GroupCoordinator"
+    )
+    assert starting != STARTING
+    date = "2026-09-21 14:13:20"
+    started = starting.replace("Starting up", "Startup complete")
+    told = zip(("000", "005", "005", "007"), (starting, *[started] * 3), strict=True)
+    found = read([f"{date},{ms} main {text}" for ms, text in told], numbered=False)
+    assert [row["sn"] for row in found["coverage"]] == [1, 2, 3, 4]
+    times = [row["at_ms"] - ZERO_MS for row in found["coverage"]]
+    assert times == pytest.approx([0.501, 5.501, 5.502, 7.501], abs=0.0005)
+
+
+BODY: dict[str, Any] = {
+    "requestHeader": {"requestApiKeyName": "HEARTBEAT", "requestApiVersion": 4, "clientId": "é",
+                      "correlationId": 7},
+    "request": {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None},
+    "response": {"errorCode": 27},
+    "connection": "c", "totalTimeMs": 3, "requestQueueTimeMs": 0.5, "localTimeMs": 1.0,
+    "remoteTimeMs": 1.0, "responseQueueTimeMs": 0.25, "sendTimeMs": 0.25,
+}  # fmt: skip
+
+
+def told(**changed: Any) -> str:
+    return "Completed request:" + json.dumps(BODY | changed)
+
+
+def test_a_whole_request_is_readable_and_has_its_times() -> None:
+    request = asked(told())
+    assert request.readable
+    assert (request.group, request.client_id, request.error_code) == ("g", "é", 27)
+    assert json.loads(request.request or "") == BODY["request"]
+    times = request.times(1_000.0)
+    assert (times.arrived_ms, times.at_ms, times.answered_ms) == (997.0, 998.0, 999.5)
+
+
+def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -> None:
+    """Then the local time goes on after it, and the parts are more than the whole (Kafka 4.3.0)."""
+    parts = {
+        "totalTimeMs": 9.974, "requestQueueTimeMs": 2.082, "localTimeMs": 6.268,
+        "remoteTimeMs": 0.0, "responseQueueTimeMs": 2.716, "sendTimeMs": 0.297,
+    }  # fmt: skip
+    request = asked(told(**parts))
+    assert request.readable
+    times = request.times(1_000.0)
+    assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
+    assert not asked(told(**parts | {"remoteTimeMs": 0.001})).readable
+    assert not asked(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        told()[:-1],
+        told(totalTimeMs=9),
+        told(totalTimeMs="3"),
+        told(request=BODY["request"] | {"groupId": None}),
+        told(request={k: v for k, v in BODY["request"].items() if k != "generationId"}),
+        told(request=BODY["request"] | {"memberId": 7}),
+        told(response={}),
+        told(connection="\ud800"),
+        told(requestHeader={**BODY["requestHeader"], "requestApiKeyName": "FETCH"}),
+        told(requestHeader=None),
+        "Completed request:[]",
+        "Completed request:" + "[" * 100_000,
+    ],
+)
+def test_a_request_that_is_not_whole_is_not_readable(body: str) -> None:
+    assert not asked(body).readable
+
+
+def test_the_same_request_twice_is_one_too_many() -> None:
+    lines = printed()
+    head, _, _ = lines[1].partition(" main ")
+    again, _, _ = lines[2].partition(" main ")
+    lines[1] = f"{head} main DEBUG {told()} (kafka.request.logger)"
+    lines[2] = f"{again} main DEBUG {told()} (kafka.request.logger)"
+    found = read(lines)
+    assert [row["readable"] for row in found["requests"]] == [True, False]
+    assert [row["fate"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]

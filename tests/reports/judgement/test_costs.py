@@ -1,0 +1,155 @@
+"""What rebalances cost, in numbers: of constructed tables and runs with known answers."""
+
+from reports.ingest import results
+from reports.judgement import members, verdict
+from reports.judgement.costs import Costs, Expulsion, Handover, Stop, summary
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
+from tests.reports.stored import stored
+
+
+def owned(group, partition, member, from_ms, moved=False, unowned_ms=0.0, overlaps=None):
+    return {
+        "group": group, "partition": partition, "member": member, "kind": "static",
+        "from_ms": from_ms, "until_ms": from_ms + 50, "ended_as": "revoked", "moved": moved,
+        "unowned_ms": unowned_ms, "overlap_ms": 5.0 if overlaps else 0.0, "overlaps": overlaps,
+    }  # fmt: skip
+
+
+def test_the_tables_are_counted_as_they_are(tmp_path):
+    ownership = [
+        owned("static", "orders-0", "a", 10.0),
+        owned("static", "orders-1", "a", 10.0, moved=True, unowned_ms=2.5),
+        owned("static", "orders-2", "a", 10.0, moved=True, unowned_ms=0.7),
+        owned("static", "orders-48", "b", 20.0),
+        owned("static", "orders-99", "b", 20.0, overlaps="a"),
+        owned("other", "orders-0", "c", 30.0),
+    ]
+    lines = [
+        {"at_ms": at_ms, "member": member, "template": template}
+        for at_ms, member, template in (
+            (4.0, "id-4", "session_expired"),
+            (5.0, "id-5", "pending_expired"),
+            (3.0, "id-3", "session_expired"),
+        )
+    ]
+    requests = [
+        {"answered_ms": at_ms, "client_id": client, "api": api, "readable": readable,
+         "response": response}
+        for at_ms, client, api, readable, response in (
+            (1.0, "a", "HEARTBEAT", True, '{"throttleTimeMs":0,"errorCode":82}'),
+            (6.0, "a", "LEAVE_GROUP", True, '{"errorCode":0,"members":[{"errorCode":82}]}'),
+            (7.0, "b", "OFFSET_COMMIT", True, '{"topics":[{"partitions":[{"errorCode":82,"i":1}'),
+            (8.0, "a", "HEARTBEAT", False, '{"errorCode":82}'),
+            (9.0, "a", "HEARTBEAT", True, '{"errorCode":27,"generationId":82}'),
+            (9.0, "a", "HEARTBEAT", True, '{"errorCode":820}'),
+        )
+    ]  # fmt: skip
+    stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
+    expelled = [row | {"group": "static"} for row in members.expulsions(requests, lines)]
+    tables = stored(tmp_path / "tables", [stop], ownership=ownership, expulsions=expelled)
+    found = results.costs(tables, ["static", "dynamic"], 48)
+    assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
+    assert found.handovers == [
+        Handover("static", 10.0, 2, 3.2),
+        Handover("static", 20.0, 0, 0.0),
+        Handover("other", 30.0, 0, 0.0),
+    ]
+    drawn = [(held.partition, held.member, held.overlaps) for held in found.holdings]
+    assert drawn == [
+        ("orders-0", "a", None),
+        ("orders-1", "a", None),
+        ("orders-2", "a", None),
+        ("orders-99", "b", "a"),
+    ]
+    assert found.evictions == [
+        Expulsion("static", 3.0, "id-3"),
+        Expulsion("static", 4.0, "id-4"),
+    ]
+    assert found.fences == [
+        Expulsion("static", 1.0, "a", "HEARTBEAT"),
+        Expulsion("static", 6.0, "a", "LEAVE_GROUP"),
+        Expulsion("static", 7.0, "b", "OFFSET_COMMIT"),
+    ]
+
+
+def by_phase(formation=0, impact=0, recovery=0, teardown=0):
+    total = formation + impact + recovery + teardown
+    return {
+        "formation": formation, "impact": impact, "recovery": recovery, "teardown": teardown,
+        "total": total,
+    }  # fmt: skip
+
+
+def test_the_verdict_holds_the_costs_of_each_group(tmp_path):
+    made = made_up(tmp_path)
+    made.expulsions = [
+        Expulsion("static", ZERO_MS + 1, "id"),
+        Expulsion("static", IMPACT_MS + 1, "id"),
+        Expulsion("static", IMPACT_MS + 2, "static-0", "HEARTBEAT"),
+        Expulsion("static", made.recovery_ms + 1, "static-0", "HEARTBEAT"),
+        Expulsion("static", made.recovery_ms + 2, "static-0", "JOIN_GROUP"),
+    ]
+    _, judged, *_ = made.finish()
+    static, dynamic = judged["groups"]["static"], judged["groups"]["dynamic"]
+    assert dynamic["by_cause"] == {
+        "formation": {"new_member": 1},
+        "impact": {"leave": 8, "new_member": 8},
+        "recovery": {},
+        "teardown": {},
+    }
+    assert dynamic["stop_the_world_ms"] == {
+        "stops": 112, "p50": 800.0, "p99": 800.0, "max": 800.0, "total": 89_600.0
+    }  # fmt: skip
+    assert dynamic["partitions_moved"] == by_phase(impact=16)
+    assert static["stop_the_world_ms"]["stops"] == 0
+    assert static["partitions_moved"] == by_phase()
+    assert static["evictions"] == by_phase(formation=1, impact=1)
+    assert static["fences"] == by_phase(impact=1, recovery=2)
+    assert dynamic["evictions"] == dynamic["fences"] == by_phase()
+
+
+def test_what_no_history_tells_is_not_nought(tmp_path):
+    made = made_up(tmp_path)
+    made.handovers = [handover for handover in made.handovers if handover.group == "dynamic"]
+    _, judged, *_ = made.finish()
+    assert judged["groups"]["static"]["stop_the_world_ms"] is None
+    assert judged["groups"]["static"]["partitions_moved"] is None
+    assert judged["groups"]["static"]["evictions"] == by_phase()
+    assert judged["groups"]["dynamic"]["partitions_moved"] == by_phase(impact=16)
+
+
+def test_stops_outside_the_impact_phase_do_not_count(tmp_path):
+    made = made_up(tmp_path)
+    made.stops = [
+        Stop("dynamic", "a", "dynamic", at_ms, length)
+        for at_ms, length in (
+            (IMPACT_MS - 1, 1.0), (IMPACT_MS, 2.0),
+            (made.recovery_ms - 1, 4.0), (made.recovery_ms, 8.0),
+        )
+    ]  # fmt: skip
+    _, judged, *_ = made.finish()
+    stopped = judged["groups"]["dynamic"]["stop_the_world_ms"]
+    assert (stopped["stops"], stopped["total"]) == (2, 6.0)
+
+
+def test_percentiles_are_the_nearest_rank():
+    def of(lengths):
+        told = summary([Stop("g", "a", "dynamic", 0.0, length) for length in lengths])
+        return told["p50"], told["p99"], told["max"], told["total"]
+
+    assert of(float(n) for n in range(100, 0, -1)) == (50.0, 99.0, 100.0, 5050.0)
+    assert of([3.0, 1.0, 2.0]) == (2.0, 3.0, 3.0, 6.0)
+    assert of([0.1] * 10) == (0.1, 0.1, 0.1, 1.0)
+    assert of([]) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_same_evidence_same_bytes(tmp_path):
+    made = made_up(tmp_path)
+    first = verdict.to_json(made.finish()[1])
+    made.stops.reverse()
+    assert verdict.to_json(made.finish()[1]) == first
+
+
+def test_a_group_that_nobody_tells_of_has_no_costs():
+    assert not Costs().told("g")
+    assert Costs().of("g") == Costs([], [], [], [])

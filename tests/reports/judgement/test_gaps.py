@@ -1,0 +1,63 @@
+"""Which holes in the evidence a kill accounts for."""
+
+import pytest
+
+from reports.judgement.broker_log import END_MISSING
+from reports.judgement.gaps import Gap, by_group, without_cuts, without_kills
+
+
+def gap(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") -> Gap:
+    return Gap(broker, f"brokers/{broker}/group.log", line, at_ms, what)
+
+
+def test_a_kill_explains_the_end_of_a_log_and_a_line_cut_off() -> None:
+    cut_off = gap(102, 5_001, "line not understood: 37 17952")
+    assert without_kills([gap(101, 5_000), cut_off], [("2", 5_010)], {"2": 3_000}) == []
+
+
+def test_a_kill_explains_one_life_of_one_log() -> None:
+    gaps = [gap(101, 5_000), gap(160, 9_000), gap(80, 5_000, broker="3")]
+    assert without_kills(gaps, [("2", 5_010)], {}) == gaps[1:]
+    assert without_kills(gaps, [("2", 5_010), ("2", 9_010)], {}) == gaps[2:]
+    # a life that ended by itself before the one that was killed
+    assert without_kills(gaps[:2], [("2", 9_010)], {}) == gaps[:1]
+
+
+@pytest.mark.parametrize("line", [90, 101])
+def test_lines_that_are_missing_before_the_kill_stay_a_gap(line: int) -> None:
+    hole = gap(line, 4_900, "3 lines missing before serial number 35")
+    assert without_kills([hole, gap(101, 5_000)], [("2", 5_010)], {}) == [hole]
+
+
+def test_a_log_that_ends_after_the_kill_is_not_its_work() -> None:
+    later = [gap(101, 7_000)]
+    assert without_kills(later, [("2", 5_000)], {}) == later
+
+
+def test_a_broker_that_served_groups_was_not_silent_for_long_before_the_kill() -> None:
+    cut = [gap(101, 5_000)]
+    assert without_kills(cut, [("2", 20_000)], {"2": 10_000}) == cut
+    assert without_kills(cut, [("2", 20_000)], {"3": 10_000}) == []
+
+
+def test_a_broker_that_did_not_shut_down_ends_one_life_of_one_log() -> None:
+    cut_off = gap(161, 9_001, "line not understood: 37 17952")
+    gaps = [gap(101, 5_000), gap(160, 9_000), cut_off, gap(80, 5_000, broker="3")]
+    assert without_cuts(gaps, {"2"}) == [gaps[0], gaps[3]]
+    assert without_cuts(gaps, set()) == gaps
+
+
+def test_a_gap_touches_every_group_from_then_on() -> None:
+    spans = {
+        "early": {"first_ms": 1_000.0, "wait_ms": 500.0},
+        "later": {"first_ms": 9_000.0, "wait_ms": None},
+    }
+    found = by_group([gap(1, 5_000), gap(2, 6_000)], spans)
+    assert found == {"early": 4_500.0, "later": 5_000.0}
+    assert by_group([], spans) == {}
+
+
+def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
+    spans = {"early": {"first_ms": 1_000.0, "wait_ms": 500.0}}
+    garbage = Gap("2", "brokers/2/group.log", 1, None, "line not understood: \0\0")
+    assert by_group([garbage], spans) == {"early": float("-inf")}

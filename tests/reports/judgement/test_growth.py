@@ -1,0 +1,120 @@
+"""Why clients began rebalances, and how soon a group shared out what its topic had grown by."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.judgement.growth import noticed
+from reports.judgement.timeline import client_reason
+from reports.page.report import render
+from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up
+from tests.reports.reading import Page
+
+Json = dict[str, Any]
+CHANGED = "cached metadata has changed"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (f"Leader a-1 re-joining group during Stable; client reason: {CHANGED}", CHANGED),
+        ("Adding new member a-1 with group instance id a; client reason: not provided", None),
+        ("Adding new member a-1 with group instance id Some(a)", None),
+        ("Updating metadata for member a during Stable; client reason: (odd; word).",
+         "(odd; word)."),
+        (None, None),
+    ],
+)  # fmt: skip
+def test_the_reason_is_what_the_client_said(reason: str | None, said: str | None) -> None:
+    assert client_reason({"reason": reason}) == said
+
+
+def row(started_ms: float | None, said: str | None = CHANGED, **more: Any) -> Json:
+    told = {"group": "g", "started_ms": started_ms, "client_reason": said}
+    return told | {"reason": "leader_rejoin", "member_id": "a-1"} | more
+
+
+def growth(at_ms: float | None, meant_ms: float = 90.0, topic: str = "orders") -> Json:
+    name = "topic.add-partitions"
+    return {"name": name, "target": topic, "meant_at_ms": meant_ms, "injected_at_ms": at_ms}
+
+
+@pytest.mark.parametrize(
+    ("rows", "delay_ms"),
+    [
+        ([row(130.0), row(150.0)], 30.0),
+        ([row(95.0)], 0.0),
+        ([row(80.0), row(150.0)], 50.0),
+        ([row(150.0, "topic_metadata_change")], 50.0),
+        ([row(150.0, None)], 50.0),
+        ([row(150.0, None, reason="new_member")], None),
+        ([row(150.0, "rebalance enforced by user")], None),
+        ([row(150.0, group="another")], None),
+        ([row(None, None)], None),
+        ([], None),
+    ],
+)
+def test_the_first_rebalance_that_a_change_of_metadata_brought(
+    rows: list[Json], delay_ms: float | None
+) -> None:
+    (one,) = noticed([growth(100.0)], rows, {"g": ("orders",)})
+    assert (one.group, one.topic, one.at_ms, one.delay_ms) == ("g", "orders", 100.0, delay_ms)
+
+
+def test_each_growth_has_a_rebalance_of_its_own() -> None:
+    faults = [growth(100.0), growth(200.0, 190.0)]
+    first, second = noticed(faults, [row(250.0)], {"g": ("orders",)})
+    assert (first.delay_ms, second.delay_ms) == (None, 50.0)
+
+
+def test_what_did_not_grow_and_what_a_group_does_not_read_is_not_told() -> None:
+    faults = [growth(None), growth(100.0, topic="other"), growth(100.0) | {"name": "broker.kill"}]
+    assert noticed(faults, [row(150.0)], {"g": ("orders",)}) == []
+
+
+# on the page
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeUpRun:
+    """A run whose topic grows; the first rebalance after that is said to have come of it."""
+    made = made_up(tmp_path / "run")
+    fault = {"fault_id": "f9.1", "fault": "topic.add-partitions", "cause": None, "group": None}
+    what = {"target": "orders", "args": {"topic": "orders", "to": 10}, "kind": "one-shot"}
+    at_ms = IMPACT_MS + 100
+    made.journal += [
+        {"at_ms": at_ms, "event": "intent", **fault, **what},
+        {"at_ms": at_ms + 50, "event": "injected", "fault_id": "f9.1"},
+        {"at_ms": at_ms + 90, "event": "verified", "fault_id": "f9.1", "verified": True,
+         "witness": "the brokers"},
+    ]  # fmt: skip
+    first_ms = min(
+        r["observed_started_ms"] for r in made.comparison if r["observed_started_ms"] > at_ms
+    )
+    made.said[first_ms] = CHANGED
+    return made
+
+
+def test_the_page_tells_reason_and_delay(made: MadeUpRun) -> None:
+    page = Page(render(*made.finish()))
+    first_ms = next(iter(made.said))
+    delay = f"{(first_ms - IMPACT_MS - 150) / 1000:.3f}"
+    grew, began = (IMPACT_MS + 150 - ZERO_MS) / 1000, (first_ms - ZERO_MS) / 1000
+    assert (
+        f"dynamic orders +{grew:.3f} +{began:.3f} {delay} dynamic-dynamic-0 {CHANGED}" in page.text
+    )
+    assert f"static orders +{grew:.3f} nobody noticed" in page.text
+    assert f"leave {CHANGED} dynamic-dynamic-0" in page.text
+    hovers = [
+        text
+        for trace in page.figure["data"]
+        for text in trace.get("hovertext") or trace.get("customdata") or ()
+    ]
+    (hover,) = {text for text in hovers if CHANGED in str(text)}
+    assert f"client: {CHANGED}, {delay} s after orders had grown<br>" in hover
+
+
+def test_a_page_without_growth_has_no_table_of_it(tmp_path: Path) -> None:
+    page = Page(render(*made_up(tmp_path / "run").finish()))
+    assert "Topics that were given more partitions" not in page.text

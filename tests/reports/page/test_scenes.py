@@ -1,0 +1,63 @@
+"""What the page asks of the tables: which groups to draw, and what their members' requests tell."""
+
+import json
+from collections import defaultdict
+
+from reports.judgement import members
+from reports.page.scenes import GROUPS_DRAWN, Join, collect
+from tests.reports.stored import stored
+
+
+def asked(api, at_ms, error, request, response=None, group="g"):
+    told = dict.fromkeys(members.OBSERVED_FIELDS) | {
+        "group": group, "api": api, "client_id": "client", "answered_ms": at_ms,
+        "error_code": error,
+        "request": json.dumps(request), "response": json.dumps(response or {}),
+    }  # fmt: skip
+    return members.Request(told)
+
+
+def tables(folder, requests, outcomes):
+    told = defaultdict(list)
+    for group in {one.told["group"] for one in requests}:
+        mine = [one for one in requests if one.told["group"] == group]
+        told["joins"] += [row | {"group": group} for row in members.joins(mine)]
+        told["heard"] += [row | {"group": group} for row in members.heard(mine)]
+    told["comparison"] = [{"group": group, "outcome": outcome} for group, outcome in outcomes]
+    return stored(folder, **told)
+
+
+def test_members_are_known_by_their_own_requests(tmp_path):
+    a, b = {"memberId": "a"}, {"memberId": "b"}
+    joined = {"memberId": "a", "generationId": 1}
+    requests = [
+        asked("JOIN_GROUP", 5.0, 79, {"memberId": ""}, {"memberId": "a", "generationId": -1}),
+        asked("JOIN_GROUP", 10.0, 0, a, joined),
+        asked("HEARTBEAT", 20.0, 27, a),
+        asked("JOIN_GROUP", 30.0, 0, a, joined | {"generationId": 2}),
+        asked("OFFSET_COMMIT", 40.0, None, a),
+        asked("HEARTBEAT", 50.0, 25, a),
+        asked("JOIN_GROUP", 60.0, 0, {"memberId": ""}, {"memberId": "b", "generationId": 2}),
+        asked("HEARTBEAT", 70.0, 0, b),
+        asked("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
+        asked("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
+    ]
+    written = tables(tmp_path, requests, [("g", "match")])
+    scenes = collect(written.rows("comparison"), written.rows_of)
+    assert scenes.groups == ("g",)
+    assert scenes.joins == (
+        Join("g", "client", "a", 1, 10.0),
+        Join("g", "client", "a", 2, 30.0),
+        Join("g", "client", "b", 2, 60.0),
+    )
+    assert scenes.last_ms == {("g", "a"): 40.0, ("g", "b"): 80.0}
+    assert scenes.clients() == {"a": "client", "b": "client"}
+
+
+def test_groups_with_differences_come_first_then_those_that_rebalanced_most(tmp_path):
+    calm = [(f"calm-{number:02}", "match") for number in range(GROUPS_DRAWN)]
+    outcomes = [*calm, ("wrong", "late"), *[("busy", "match")] * 2]
+    written = tables(tmp_path, [], outcomes)
+    scenes = collect(written.rows("comparison"), written.rows_of)
+    expected = ["wrong", "busy", *(name for name, _ in calm)]
+    assert list(scenes.groups) == expected[:GROUPS_DRAWN]

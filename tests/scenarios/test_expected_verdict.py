@@ -1,0 +1,91 @@
+"""What an experiment foretells: by release and coordinator, and why it will fail."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import pytest
+
+from reference_coordinator.classic.releases import PROMISES
+from scenarios import Experiment, named, names
+from scenarios.model import Promise
+
+FAIL = "verdict: fail, because: return_is_stored, group: payments"
+
+
+def judged(small: str, *verdicts: str, judge: str = "kip-345") -> str:
+    lines = "".join(f"  - {{{told}}}\n" for told in verdicts)
+    return f"{small}judge: {judge}\nverdicts:\n{lines}"
+
+
+def test_every_promise_may_be_named() -> None:
+    assert get_args(Promise) == tuple(PROMISES)
+
+
+def test_the_last_entry_counts_that_is_about_the_release_and_its_coordinator(
+    load_text: Callable[[str], Experiment], small: str
+) -> None:
+    experiment = load_text(
+        judged(
+            small,
+            "since: 2.8.0, verdict: pass",
+            f"since: 3.7.0, coordinator: scala, {FAIL}",
+            "since: 3.7.0, coordinator: java, verdict: pass",
+        )
+    )
+
+    def told(version: str, coordinator: str) -> str | None:
+        chosen = [f"cluster.version={version}", f"cluster.coordinator={coordinator}"]
+        foretold = experiment.override(chosen).expected_verdict
+        return foretold and foretold.verdict
+
+    assert told("3.6.2", "scala") == "pass"
+    assert told("3.9.1", "scala") == "fail"
+    assert told("3.9.1", "java") == "pass"
+    assert load_text(judged(small, f"since: 4.4.0, {FAIL}")).expected_verdict is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "trouble"),
+    [
+        ("since: 2.8.0, verdict: fail", "because: missing; name the promise"),
+        (
+            "since: 2.8.0, verdict: fail, because: return_is_stored",
+            "group: missing; name the group in which it is broken",
+        ),
+        (
+            "since: 2.8.0, verdict: fail, because: returns_are_stored, group: payments",
+            "'returns_are_stored' is not known; did you mean 'return_is_stored'?",
+        ),
+        (
+            "since: 2.8.0, verdict: fail, because: return_is_stored, group: payment",
+            "there is no group 'payment'; did you mean 'payments'?",
+        ),
+        ("since: 2.8.0, verdict: pass, group: payments", "is about a fail; remove it"),
+        ("since: 2.8.0, verdict: fail, because: unowned", "expect: has no `unowned`"),
+    ],
+)
+def test_a_fail_says_why(
+    problems: Callable[[str], list[str]], small: str, verdict: str, trouble: str
+) -> None:
+    [line] = problems(judged(small, verdict))
+    assert trouble in line
+
+
+def test_who_keeps_to_a_release_breaks_no_promise(
+    problems: Callable[[str], list[str]], small: str
+) -> None:
+    [line] = problems(judged(small, f"since: 2.8.0, {FAIL}", judge="release"))
+    assert "write judge: kip-345" in line
+
+
+def test_entries_are_in_order(problems: Callable[[str], list[str]], small: str) -> None:
+    [line] = problems(judged(small, f"since: 3.0.0, {FAIL}", "since: 2.8.0, verdict: pass"))
+    assert "verdicts.1.since: is not after 3.0.0" in line
+
+
+@pytest.mark.parametrize("name", names())
+def test_whatever_is_held_to_the_proposal_foretells_what_comes_of_it(name: str) -> None:
+    experiment = named(name)
+    broken = {told.because for told in experiment.verdicts} - {None, "unowned"}
+    assert experiment.verdicts or experiment.judge == "release"
+    assert experiment.judge == "kip-345" or not broken
