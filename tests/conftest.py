@@ -45,22 +45,18 @@ SHARING = {
     "tests/chaos/clusters/test_process.py": "three brokers",
     "tests/chaos/faults/test_real_brokers.py": "three brokers",
     "tests/loadtest/test_broker_faults.py": "three brokers",
-    "tests/loadtest/test_locust_child.py": "one broker",
-    "tests/loadtest/test_member.py": "one broker",
-    "tests/loadtest/test_orders.py": "one broker",
-    "tests/loadtest/test_ui_page.py": "one broker",
-    "tests/reports/test_altered_evidence.py": "Spark",
-    "tests/reports/test_before_2_8.py": "Spark",
-    "tests/reports/test_costs_of_a_run.py": "Spark",
-    "tests/reports/test_ownership.py": "Spark",
+    "tests/loadtest/test_": "one broker",
+    "tests/reports/": "Spark",
 }
-"""Files whose tests share what takes long to start: brokers or a Spark session."""
+"""What the places of files begin with whose tests share brokers or a Spark session."""
 
 
 def scope_of(nodeid: str) -> str:
     """Return what a worker takes as one piece: a class, a file, or the files that share."""
     place, *inner = nodeid.partition("[")[0].split("::")
-    return f"{place}::{inner[0]}" if len(inner) > 1 else SHARING.get(place, place)
+    if len(inner) > 1:
+        return f"{place}::{inner[0]}"
+    return next((shared for start, shared in SHARING.items() if place.startswith(start)), place)
 
 
 @pytest.hookimpl(trylast=True)
