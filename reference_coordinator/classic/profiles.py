@@ -283,7 +283,7 @@ class Profile:
     are as ever."""
 
     def timed_out_write(self, api: str) -> Error:
-        """Return what a request of an API is answered with when its write was not confirmed in time.
+        """Return what a request of an API is answered with when its write times out.
 
         Scala maps the time-out of group records alone, and hands that of a commit on
         (`GroupMetadataManager.storeGroup`, `storeOffsets`); Java maps both
