@@ -21,7 +21,7 @@ from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import java_members, load_process, machine_sampler, wire_script_process
+from groupquake import load_process, machine_sampler, wire_script_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.machine_sampler import MachineSampler
@@ -54,7 +54,7 @@ class Runner:
         """
         with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
-                java_members.prepare(
+                load_process.prepare_java_members(
                     self.folder, self.experiment, self.place.kafka_home, self.progress
                 )
                 with self._running_cluster(journal) as cluster:

@@ -12,9 +12,10 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from groupquake.selftest.mutants.wordings import WORDINGS, Wording, body
+from groupquake.selftest.mutants.wordings import Wording, body
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -133,9 +134,9 @@ class Storyteller:
     def _partition(self) -> int:
         return self.recording.partitions[self.group]
 
-    @property
+    @cached_property
     def _words(self) -> Wording:
-        return WORDINGS[self.recording.environment["coordinator"]]
+        return Wording(self.recording.run.grammar)
 
     def _push(self, at_ms: float, broker: str, item: Any) -> None:
         heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
@@ -202,12 +203,8 @@ class Storyteller:
             words = {"instance": subject, "member": before.static_ids[subject]}
         else:
             member = after.members.get(subject) or before.members.get(subject)
-            words = self._named(subject, member.group_instance_id if member else None)
+            words = self._words.about(subject, member.group_instance_id if member else None)
         self._say(broker, now, what, state=before.state, **words)
-
-    def _named(self, member_id: str, instance: str | None) -> dict[str, str]:
-        option = self._words.option(instance)
-        return {"member": member_id, "instance": instance or "null", "option": option}
 
     def _say(self, broker: str, at_ms: float, what: str, **words: object) -> None:
         words |= {"group": self.name, "partition": self._partition}
@@ -253,8 +250,7 @@ class Storyteller:
         instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
         reason = ""
         if moved.reason is not None:
-            words = self._named(moved.member_id, instance)
-            reason = self._words.reasons[moved.reason].format(**words)
+            reason = self._words.reason(moved.reason, moved.member_id, instance)
         self._say(
             broker,
             now,

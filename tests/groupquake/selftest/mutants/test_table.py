@@ -8,7 +8,7 @@ import pytest
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import judging, traces
-from groupquake.selftest.mutants.assigned import ASSIGNED
+from groupquake.selftest.mutants.catching_experiments import ASSIGNED
 from groupquake.selftest.mutants.command import KEPT
 from groupquake.selftest.mutants.evidence import Runs
 from groupquake.selftest.mutants.table import Row, Table, is_contradicted, is_told, row

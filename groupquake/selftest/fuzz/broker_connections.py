@@ -11,16 +11,16 @@ from loadtest.wire import Connection, EventLog, Exchange, WireError
 
 
 @dataclass
-class Stage:
+class BrokerConnections:
     """Sends steps and takes the answers in as they come; one thread only.
 
-    `heard` is called for every answer, with the number of its step.
+    `on_response` is called for every answer, with the number of its step.
     """
 
     host: str
     port: int
     group: str
-    heard: Callable[[int, Exchange], None] = lambda _number, _exchange: None
+    on_response: Callable[[int, Exchange], None] = lambda _number, _exchange: None
     log: EventLog = field(default_factory=EventLog)
     answers: dict[int, dict[str, Any]] = field(init=False)
     steps: list[Step] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Stage:
         """How many requests on open connections have no answer yet."""
         return len(self._numbers)
 
-    def do(self, step: Step) -> Exchange | None:
+    def send_step(self, step: Step) -> Exchange | None:
         """Send a step's request, or close its connection."""
         self.steps.append(step)
         if step.api == CLOSE:
@@ -61,7 +61,7 @@ class Stage:
         self._numbers[exchange] = step.number
         return exchange
 
-    def pump(self, until_ms: float, enough: Callable[[], bool] = lambda: False) -> None:
+    def receive_until(self, until_ms: float, enough: Callable[[], bool] = lambda: False) -> None:
         """Take answers in until a time, or until it is `enough`."""
         while not enough():
             left_s = (until_ms - self.now_ms) / 1000
@@ -96,7 +96,7 @@ class Stage:
                 number = self._numbers.pop(exchange)
                 assert exchange.response is not None
                 self.answers[number] = exchange.response
-                self.heard(number, exchange)
+                self.on_response(number, exchange)
         except WireError:
             self._lose(name)
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from loadtest.control_protocol import answer, has_token, instance_id_of, member_of
 from loadtest.errors import LoadtestError
-from loadtest.protocol import answer, instance_id_of, is_welcome, member_of
 
 
 def refuse(_):
@@ -35,7 +35,7 @@ def ask(line):
     ],
 )
 def test_only_the_right_token_is_welcome(line, welcome):
-    assert is_welcome(line, "s3cret") is welcome
+    assert has_token(line, "s3cret") is welcome
 
 
 def test_a_reply_carries_the_id_and_the_result():

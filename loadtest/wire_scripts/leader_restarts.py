@@ -19,7 +19,7 @@ from loadtest.wire_scripts.members import (
     beat,
     in_base64,
 )
-from loadtest.wire_scripts.stories import Group, form
+from loadtest.wire_scripts.protocol_corners import Group, form
 from reference_coordinator import assignors
 from reference_coordinator.assignors import ASSIGNORS, Assignment, Subscription
 

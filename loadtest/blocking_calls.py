@@ -1,4 +1,4 @@
-"""Runs Kafka's blocking calls in threads, so that they do not stop every other greenlet."""
+"""Runs blocking calls of Kafka's client in threads, so that other greenlets go on meanwhile."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +9,8 @@ from gevent.threadpool import ThreadPool
 MOST_THREADS = 256
 
 
-class Threads:
-    """An `OffHub`: as many threads as there are clients, since at the end all close at once."""
+class BlockingCalls:
+    """A thread pool with one thread a client, since at the end all clients close at once."""
 
     def __init__(self, clients: int) -> None:
         self._pool = ThreadPool(min(max(clients, 1), MOST_THREADS))
@@ -18,8 +18,8 @@ class Threads:
     def __call__(self, call: Callable[[], Any]) -> Any:
         """Wait for the call and return its value, or raise what it raised.
 
-        A greenlet killed meanwhile still waits, as the client is in the thread's hands; it dies
-        afterwards.
+        A greenlet that is killed meanwhile still waits for the thread, which uses the client, and
+        ends afterwards.
         """
         result = self._pool.spawn(_outcome, call)
         killed: GreenletExit | None = None
@@ -37,7 +37,7 @@ class Threads:
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    # gevent prints the traceback of whatever a thread raises, so nothing is raised there.
+    # gevent prints a traceback for every exception in a thread, so the thread raises none.
     try:
         return call(), None
     except Exception as error:  # noqa: BLE001

@@ -15,7 +15,7 @@ def close():
     release.wait(10)
     done.append("closed")
 
-user = gevent.spawn(Threads(1), close)
+user = gevent.spawn(BlockingCalls(1), close)
 while not started.is_set():
     gevent.sleep(0.01)
 for _ in range(2):
@@ -33,7 +33,7 @@ def close():
     raise ValueError("refused")
 
 try:
-    Threads(1)(close)
+    BlockingCalls(1)(close)
 except ValueError as error:
     assert str(error) == "refused"
 else:
@@ -43,13 +43,13 @@ else:
 OTHERS_RUN = """
 release = threading.Event()
 gevent.spawn_later(0.01, release.set)
-assert Threads(1)(lambda: release.wait(10)) is True
+assert BlockingCalls(1)(lambda: release.wait(10)) is True
 """
 
 
 @pytest.mark.parametrize("script", [KILLED_MEANWHILE, RAISES, OTHERS_RUN])
 def test_a_blocking_call_is_waited_for_and_nothing_is_printed(script):
-    imports = "import threading, gevent\nfrom loadtest.off_hub import Threads\n"
+    imports = "import threading, gevent\nfrom loadtest.blocking_calls import BlockingCalls\n"
     ran = subprocess.run(
         [sys.executable, "-c", imports + script],
         cwd=Path(__file__).parents[2],

@@ -7,11 +7,11 @@ from typing import Any
 
 from loadtest.errors import LoadtestError
 
-Verbs = Mapping[str, Callable[[dict[str, Any]], Any]]
+Commands = Mapping[str, Callable[[dict[str, Any]], Any]]
 """What can be asked for. A verb gets the whole request and returns what JSON can hold."""
 
 
-def is_welcome(line: bytes, token: str) -> bool:
+def has_token(line: bytes, token: str) -> bool:
     """Tell whether a client's first line brings the right token."""
     try:
         offered = json.loads(line)["token"]
@@ -20,12 +20,12 @@ def is_welcome(line: bytes, token: str) -> bool:
     return isinstance(offered, str) and hmac.compare_digest(offered.encode(), token.encode())
 
 
-def answer(line: bytes, verbs: Verbs) -> bytes:
+def answer(line: bytes, commands: Commands) -> bytes:
     """Do what a request line asks for and return the reply line; a refusal is a reply too."""
     request: dict[str, Any] = {}
     try:
         request = _parsed(line)
-        reply = {"ok": True, "result": _verb(request["do"], verbs)(request)}
+        reply = {"ok": True, "result": _command_named(request["do"], commands)(request)}
     except LoadtestError as error:
         reply = {"ok": False, "error": str(error)}
     return json.dumps({"id": request.get("id"), **reply}).encode() + b"\n"
@@ -52,11 +52,11 @@ def instance_id_of(request: dict[str, Any]) -> str | None:
     )
 
 
-def _verb(name: str, verbs: Verbs) -> Callable[[dict[str, Any]], Any]:
+def _command_named(name: str, commands: Commands) -> Callable[[dict[str, Any]], Any]:
     try:
-        return verbs[name]
+        return commands[name]
     except KeyError:
-        raise LoadtestError(f"cannot do {name!r}; known: {', '.join(sorted(verbs))}") from None
+        raise LoadtestError(f"cannot do {name!r}; known: {', '.join(sorted(commands))}") from None
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who takes part: plain data, wherever it came from."""
+"""The configuration of every client of a run: plain data, from an experiment or from options."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -24,8 +24,8 @@ class MemberConfig:
     metadata_max_age_ms: int = 300_000
     client: Client = "librdkafka"
 
-    def under(self, instance_id: str | None) -> "MemberConfig":
-        """Return the same member, static under this instance id, or dynamic if it is None."""
+    def with_instance_id(self, instance_id: str | None) -> "MemberConfig":
+        """Return this member as a static one with this instance id, or as a dynamic one if None."""
         kind: Kind = "dynamic" if instance_id is None else "static"
         return replace(self, kind=kind, instance_id=instance_id)
 
@@ -40,8 +40,8 @@ class ProducerConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
-    """Everybody who takes part in a run; names are unique."""
+class ClientConfigs:
+    """All members and producers of a run; names are unique."""
 
     members: tuple[MemberConfig, ...]
     producers: tuple[ProducerConfig, ...]
@@ -50,14 +50,14 @@ class Roster:
         return len(self.members) + len(self.producers)
 
     def of_kind(self, kind: Kind) -> tuple[MemberConfig, ...]:
-        """Return the members of one kind, in the roster's order."""
+        """Return the members of one kind, in their order here."""
         return tuple(member for member in self.members if member.kind == kind)
 
-    def on_worker(self, index: int) -> "Roster":
-        """Return the same roster with identities that no other Locust worker uses.
+    def on_worker(self, index: int) -> "ClientConfigs":
+        """Return the same clients with identities that no other Locust worker uses.
 
-        `index` is Locust's worker index. Which of them a worker gets to run is the master's choice,
-        so every worker holds a whole roster under names of its own.
+        `index` is Locust's worker index. The master decides which of them a worker runs,
+        so every worker holds all of them, under names of its own.
         """
         mark = f"w{index}-"
         members = [
@@ -69,4 +69,4 @@ class Roster:
             for member in self.members
         ]
         producers = [replace(producer, name=mark + producer.name) for producer in self.producers]
-        return Roster(tuple(members), tuple(producers))
+        return ClientConfigs(tuple(members), tuple(producers))

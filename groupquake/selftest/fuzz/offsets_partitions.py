@@ -10,7 +10,7 @@ from itertools import count
 from queue import SimpleQueue
 
 
-class Places:
+class OffsetsPartitions:
     """The partitions: some that groups share, and those that one group has at a time."""
 
     def __init__(self, partitions: int) -> None:
@@ -20,7 +20,7 @@ class Places:
         self._free: SimpleQueue[int] = SimpleQueue()
         for partition in range(len(self._shared), partitions):
             self._free.put(partition)
-        self.have_lone = partitions > 1
+        self.has_exclusive = partitions > 1
 
     @contextmanager
     def group(self, name: str, *, alone: bool) -> Iterator[str]:

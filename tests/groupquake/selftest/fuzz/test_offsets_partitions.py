@@ -1,6 +1,6 @@
 """Groups are put into partitions of the group topic by their names."""
 
-from groupquake.selftest.fuzz.places import Places, partition_of
+from groupquake.selftest.fuzz.offsets_partitions import OffsetsPartitions, partition_of
 
 
 def test_a_name_is_hashed_as_java_does() -> None:
@@ -11,12 +11,12 @@ def test_a_name_is_hashed_as_java_does() -> None:
 
 
 def test_most_groups_share_partitions_and_one_may_be_alone_in_its_own() -> None:
-    places = Places(12)
+    offsets_partitions = OffsetsPartitions(12)
     lone = set()
     for number in range(40):
         with (
-            places.group(f"one-{number}", alone=False) as shared,
-            places.group(f"two-{number}", alone=True) as alone,
+            offsets_partitions.group(f"one-{number}", alone=False) as shared,
+            offsets_partitions.group(f"two-{number}", alone=True) as alone,
         ):
             assert shared.startswith(f"one-{number}")
             assert partition_of(shared, 12) < 4
@@ -25,5 +25,5 @@ def test_most_groups_share_partitions_and_one_may_be_alone_in_its_own() -> None:
 
 
 def test_nobody_is_alone_where_there_is_one_partition() -> None:
-    assert not Places(1).have_lone
-    assert Places(2).have_lone
+    assert not OffsetsPartitions(1).has_exclusive
+    assert OffsetsPartitions(2).has_exclusive

@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 
-class Report(Protocol):
+class StatisticRecorder(Protocol):
     """Counts one occurrence of `name`.
 
     `took_ms` is None for what has no duration, `size` counts bytes, `error` makes it a failure.
@@ -19,8 +19,8 @@ class ReportedError(Exception):
     """What Locust shows for a failed entry; its text is what failures are grouped by."""
 
 
-def to_locust(events: Any, request_type: str) -> Report:
-    """Return a `Report` that fires Locust's request event under `request_type`."""
+def locust_recorder(events: Any, request_type: str) -> StatisticRecorder:
+    """Return a `StatisticRecorder` that fires Locust's request event under `request_type`."""
 
     def report(name: str, took_ms: float | None, size: int = 0, error: str | None = None) -> None:
         events.request.fire(
@@ -35,5 +35,7 @@ def to_locust(events: Any, request_type: str) -> Report:
     return report
 
 
-def to_nobody(name: str, took_ms: float | None, size: int = 0, error: str | None = None) -> None:
-    """A `Report` for where no Locust runs."""
+def no_statistics(
+    name: str, took_ms: float | None, size: int = 0, error: str | None = None
+) -> None:
+    """A `StatisticRecorder` for where no Locust runs."""

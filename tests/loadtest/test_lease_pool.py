@@ -1,7 +1,7 @@
 import pytest
 
 from loadtest.errors import LoadtestError
-from loadtest.identity import LeasePool
+from loadtest.lease_pool import LeasePool
 
 
 def test_everyone_gets_another_identity_until_none_is_left():

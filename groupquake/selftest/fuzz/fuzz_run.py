@@ -44,7 +44,9 @@ class Outcome:
         return Verdict.EXPLAINED
 
 
-def examine(campaign: Campaign, count: int, profile: Profile, pool: Pool, folder: Path) -> Outcome:
+def play_and_judge(
+    campaign: Campaign, count: int, profile: Profile, pool: Pool, folder: Path
+) -> Outcome:
     """Play `count` sequences, judge each, and shrink the first that are unexplained."""
     outcome = Outcome()
     waiting: list[tuple[Played, AsyncResult[Judged]]] = []
@@ -63,7 +65,7 @@ def examine(campaign: Campaign, count: int, profile: Profile, pool: Pool, folder
         outcome.judged.append(judged)
         if time.monotonic() > told + PROGRESS_EVERY_S or number == count:
             told = time.monotonic()
-            campaign.progress(f"judged {number} of {count}: {told_of(outcome)}")
+            campaign.progress(f"judged {number} of {count}: {verdict_counts(outcome)}")
         if judged.verdict is not Verdict.EXPLAINED:
             unexplained.append((played, judged))
     for played, judged in unexplained:
@@ -75,7 +77,7 @@ def examine(campaign: Campaign, count: int, profile: Profile, pool: Pool, folder
     return outcome
 
 
-def told_of(outcome: Outcome) -> str:
+def verdict_counts(outcome: Outcome) -> str:
     """Say how many sequences have each verdict."""
     return ", ".join(f"{outcome.verdicts[verdict]:,} {verdict}" for verdict in Verdict)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from groupquake.selftest.fuzz.broker_connections import BrokerConnections
 from groupquake.selftest.fuzz.process import Phase, Process
-from groupquake.selftest.fuzz.script import CLOSE, GROUP, Ref, Shares, Step
-from groupquake.selftest.fuzz.stage import Stage
+from groupquake.selftest.fuzz.script import CLOSE, GROUP, Assignments, Ref, Step
 from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import Exchange, Versions
 from loadtest.wire_scripts.members import subscription
@@ -23,7 +23,7 @@ MOST_METADATA = 4_096
 FAR_TOO_LARGE, JUST_TOO_LARGE = 1_000, 12
 """So many bytes more than the log takes are certainly too many; so few, Java's coordinator finds
 too many when it writes, and no earlier (it forgets the 61 bytes of a batch's header)."""
-OFFSETS_BATCH, OFFSET_RECORD = 61, 43
+OFFSETS_BATCH_BYTES, OFFSET_RECORD = 61, 43
 """How many bytes a batch of offsets takes, and each with the names of group and topic to come."""
 CLOSES = 0.2
 """How likely a process that dies takes its connection with it."""
@@ -32,10 +32,10 @@ REASONS = (None, None, None, "the fuzzer says so", "RESTART", "UPGRADE", "TOPIC_
 
 
 @dataclass
-class Player:
+class SequenceDriver:
     """One sequence under way. `versions` are those that the broker and the client share."""
 
-    stage: Stage
+    connections: BrokerConnections
     rng: Random
     versions: Versions
     topic_id: str
@@ -51,15 +51,15 @@ class Player:
     processes: list[Process] = field(default_factory=list)
     rebalance_ms: float = 0.0
     """When the latest join phase may have begun."""
-    _asked: dict[int, Process] = field(default_factory=dict)
+    _senders: dict[int, Process] = field(default_factory=dict)
     _steps: int = 0
 
     def __post_init__(self) -> None:
         """Listen."""
-        self.stage.heard = self._heard
+        self.connections.on_response = self._on_response
 
-    def _heard(self, number: int, exchange: Exchange) -> None:
-        process = self._asked.pop(number, None)
+    def _on_response(self, number: int, exchange: Exchange) -> None:
+        process = self._senders.pop(number, None)
         if process is not None:
             process.hear(number, exchange, exchange.answered_ms)
 
@@ -84,7 +84,7 @@ class Player:
 
     # Processes.
 
-    def newcomer(
+    def start_process(
         self,
         instance_id: str | None = None,
         *,
@@ -136,7 +136,7 @@ class Player:
         """Draw whether something is to be too large."""
         return self.too_large > 0 and self.rng.random() < likely
 
-    def die(self, process: Process) -> None:
+    def fall_silent(self, process: Process) -> None:
         """Let a process fall silent; mostly its socket stays open, so that what it waits for shows.
 
         The coordinator cannot tell the difference.
@@ -162,16 +162,20 @@ class Player:
         """
         number = self._do(process, connection or process.connection, api, body)
         if own:
-            self._asked[number] = process
+            self._senders[number] = process
             process.waiting[number] = api
         patience_ms = self.rng.choice(PATIENCE_MS) if patience_ms is None else patience_ms
-        self.stage.pump(self.stage.now_ms + patience_ms, lambda: number in self.stage.answers)
+        self.connections.receive_until(
+            self.connections.now_ms + patience_ms, lambda: number in self.connections.answers
+        )
 
     def _do(self, process: Process, connection: str, api: str, body: dict[str, Any]) -> int:
         self._steps += 1
         spoken = process.versions.get(api, 0)
-        at_ms = self.stage.now_ms
-        self.stage.do(Step(self._steps, at_ms, process.client_id, connection, api, spoken, body))
+        at_ms = self.connections.now_ms
+        self.connections.send_step(
+            Step(self._steps, at_ms, process.client_id, connection, api, spoken, body)
+        )
         return self._steps
 
     def join(
@@ -184,7 +188,7 @@ class Player:
         **other: Any,
     ) -> None:
         """Join with the id it has; `other` takes the place of what is usual."""
-        self.rebalance_ms = self.stage.now_ms
+        self.rebalance_ms = self.connections.now_ms
         body = self.join_body(process) | other
         self.send(
             process,
@@ -234,12 +238,12 @@ class Player:
         }
         self.send(process, "SYNC_GROUP", body | other, own=own, patience_ms=patience_ms)
 
-    def _shares(self, process: Process, *, too_large: bool | None) -> Shares | list[Any]:
-        if not process.told:
+    def _shares(self, process: Process, *, too_large: bool | None) -> Assignments | list[Any]:
+        if not process.leader_step:
             return []
         if self._bulk(0.3) if too_large is None else too_large:
-            return Shares(process.told, size=4 * (self.too_large // 3))
-        return Shares(process.told)
+            return Assignments(process.leader_step, size=4 * (self.too_large // 3))
+        return Assignments(process.leader_step)
 
     def heartbeat(
         self, process: Process, *, own: bool = True, patience_ms: int | None = None, **other: Any
@@ -279,8 +283,8 @@ class Player:
         offset 0 … must be greater than 4", seen on 3.9.1), and forgets a group made meanwhile.
         """
         if just_too_large:
-            named = OFFSET_RECORD + len(self.stage.group) + len(TOPIC)
-            besides = OFFSETS_BATCH + 2 * named
+            named = OFFSET_RECORD + len(self.connections.group) + len(TOPIC)
+            besides = OFFSETS_BATCH_BYTES + 2 * named
             return [MOST_METADATA, self.largest_record + JUST_TOO_LARGE - besides - MOST_METADATA]
         if self._bulk(0.4) and any(process.joined for process in self.processes):
             return (self.too_large // MOST_METADATA + 1) * [MOST_METADATA]
@@ -319,7 +323,7 @@ class Player:
 
     # Good behaviour, and time.
 
-    def behave(self, process: Process) -> None:
+    def well_behaved_step(self, process: Process) -> None:
         """Do what a client would do next."""
         if process.phase is Phase.OUT:
             self.join(process)
@@ -330,9 +334,9 @@ class Player:
         else:
             self.commit(process)
 
-    def wait(self, until_ms: float, beating: Sequence[Process]) -> None:
+    def wait_with_heartbeats(self, until_ms: float, beating: Sequence[Process]) -> None:
         """Let time pass; those of `beating` that are in the group send heartbeats meanwhile."""
-        while self.stage.now_ms < until_ms:
+        while self.connections.now_ms < until_ms:
             due = [
                 (process.alive_ms + process.session_ms / 3, number)
                 for number, process in enumerate(beating)
@@ -340,8 +344,8 @@ class Player:
             ]
             beat_ms, number = min(due, default=(until_ms, 0))
             if beat_ms >= until_ms:
-                self.stage.pump(until_ms)
+                self.connections.receive_until(until_ms)
                 return
-            self.stage.pump(max(beat_ms, self.stage.now_ms + 5))
-            beating[number].alive_ms = self.stage.now_ms
+            self.connections.receive_until(max(beat_ms, self.connections.now_ms + 5))
+            beating[number].alive_ms = self.connections.now_ms
             self.heartbeat(beating[number])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groupquake.selftest.fuzz.reach import answers, moves
+from groupquake.selftest.fuzz.expected_coverage import answers, moves
 from kafka_protocol.apis import COORDINATOR_APIS
 from loadtest.wire.schemas import known
 from reference_coordinator.classic.effects import Reason
