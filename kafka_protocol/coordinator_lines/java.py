@@ -240,9 +240,10 @@ REASONS: tuple[Reason, ...] = (
     Reason("leader_rejoin", "Leader {member} re-joining group during {*state:any}"),
     Reason(
         "protocol_change",
-        "Group's selectedProtocol will change because static member {member} with {*change:any}",
+        "Group's selectedProtocol will change because static member {member} "
+        "with instance id {*instance:any} joined with change of protocol",
     ),
-    Reason("session_expired", "removing member {member} on heartbeat expiration"),
+    Reason("session_expired", "removing member {member} on heartbeat expiration."),
     Reason("leave", "explicit `LeaveGroup` request for ({member:any}) members."),
     Reason("pending_sync", "Removing [{member:any}] on pending sync request expiration"),
     Reason("over_capacity", "Freshly-loaded group {group} (size {*size:any}"),

@@ -123,9 +123,9 @@ TEMPLATES: tuple[Template, ...] = (
     # until and from 3.2 on (KIP-800)
     coordinator_line(
         "left",
-        "Member MemberMetadata(memberId={member:shortest}, groupInstanceId={*rest:any}) has"
+        "Member MemberMetadata(memberId={member:shortest}, groupInstanceId={*more:any}) has"
         " left group {group} through explicit `LeaveGroup`"
-        "{*client_reason: request|; client reason: …}",
+        "{*ending: request|; client reason: …}",
     ),
     coordinator_line(
         "pending_left",
@@ -269,7 +269,8 @@ REASONS: tuple[Reason, ...] = (
     Reason("leader_rejoin", "Leader {member} re-joining group during {*state:any}"),
     Reason(
         "protocol_change",
-        "Group's selectedProtocol will change because static member {member} with {*change:any}",
+        "Group's selectedProtocol will change because static member {member} "
+        "with instance id {*instance:any} joined with change of protocol",
     ),
     Reason("session_expired", "removing member {member} on heartbeat expiration"),
     Reason("leave", "Removing member {member} on LeaveGroup"),

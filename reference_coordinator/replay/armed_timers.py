@@ -111,7 +111,7 @@ class ArmedTimers:
             if replaced is not None:  # nobody else went, or there were fewer
                 ids = (replaced,)
         gone = filterfalse(after.members.by_id.__contains__, ids)
-        known = {*after.pending_joins, *after.forgotten_joins, ""}
+        known = {*after.pending_joins, *after.removed_pending_joins, ""}
         for member_id in [each for each in gone if each not in known]:
             self.running.pop(Timer(TimerKind.SESSION, member_id), None)
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.replay.evidence import Outage, Stall, Tolerance
+from reference_coordinator.replay.evidence import Outage, Tolerance
+from reference_coordinator.replay.lateness import Lateness
+
+NEVER_LATE = Lateness()
 
 
 @dataclass(frozen=True)
@@ -20,17 +23,18 @@ class Conditions:
     tolerance: Tolerance
     stored_record: GroupRecord | None = None
     incarnation: int = 0
-    stalls: tuple[Stall, ...] = ()
+    lateness: Lateness = NEVER_LATE
+    """What holds up this broker, and so its timers."""
+    answer_lateness: Lateness = NEVER_LATE
+    """What holds up any broker, and so answers: they wait for writes, and these for replicas."""
     outages: tuple[Outage, ...] = ()
     loads_closed: bool = False
     step: Step = step
 
-    def latest(self, due_ms: float, slack_ms: float) -> float:
-        """Return until when something due may happen: later if the broker stands still then."""
-        limit = due_ms + slack_ms
-        if not self.stalls:
-            return limit
-        for stall in sorted(self.stalls, key=lambda stall: stall.from_ms):
-            if stall.from_ms <= limit and stall.until_ms >= due_ms:
-                limit = max(limit, stall.until_ms + slack_ms)
-        return limit
+    def latest_expiry(self, due_ms: float) -> float:
+        """Return until when a timer that is due at `due_ms` may expire."""
+        return self.lateness.latest(due_ms, self.tolerance.timer)
+
+    def latest_answer(self, due_ms: float) -> float:
+        """Return until when an answer that is due at `due_ms` may be sent."""
+        return self.answer_lateness.latest(due_ms, self.tolerance.reply)

@@ -193,8 +193,7 @@ class Hypothesis:
             timers.overtaken = {
                 timer: due
                 for timer, due in timers.overtaken.items()
-                if conditions.latest(due.latest_ms, conditions.tolerance.timer)
-                >= self.clock.earliest_ms
+                if conditions.latest_expiry(due.latest_ms) >= self.clock.earliest_ms
                 and not (candidate.overtaken and candidate.cause == timer)
                 and timer.member_id in self.group.members
             }
@@ -203,7 +202,7 @@ class Hypothesis:
         """Tell when a write will be done: by the answer that waits for it, if it came."""
         clock, tolerance = self.clock, self.conditions.tolerance
         if seen.response is None:
-            latest_ms = self.conditions.latest(clock.latest_ms, tolerance.reply)
+            latest_ms = self.conditions.latest_answer(clock.latest_ms)
             return seen, Due(clock.earliest_ms, clock.now_ms, latest_ms)
         done_ms = max(seen.answered_ms, clock.now_ms)
         return seen, Due(clock.earliest_ms, done_ms, done_ms + tolerance.early)
@@ -229,7 +228,7 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif seen.answered_ms > self.conditions.latest(cause.latest_ms, tolerance.reply):
+        elif seen.answered_ms > self.conditions.latest_answer(cause.latest_ms):
             mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)

@@ -171,12 +171,12 @@ def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
 def _overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
     """List the sessions that may end though they were restarted: at the time they would have."""
     conditions, clock = hypothesis.conditions, hypothesis.clock
-    early, slack = conditions.tolerance.early, conditions.tolerance.timer
+    early = conditions.tolerance.early
     return [
         Candidate(
             max(due.earliest_ms - early, clock.earliest_ms),
             clock.now_ms,
-            conditions.latest(due.latest_ms, slack),
+            conditions.latest_expiry(due.latest_ms),
             timer,
             overtaken=True,
             of_pending=due.of_pending,
@@ -188,9 +188,9 @@ def _overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
 
 def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Candidate:
     """Tell when a timer may expire."""
-    conditions, tolerance = hypothesis.conditions, hypothesis.conditions.tolerance
-    earliest = due.earliest_ms - tolerance.early
-    latest = conditions.latest(due.latest_ms, tolerance.timer)
+    conditions = hypothesis.conditions
+    earliest = due.earliest_ms - conditions.tolerance.early
+    latest = conditions.latest_expiry(due.latest_ms)
     group, generation = hypothesis.group, hypothesis.group.generation + 1
     delay = conditions.profile.settings.initial_rebalance_delay_ms
     left = group.initial_delay_left_ms

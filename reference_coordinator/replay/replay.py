@@ -33,6 +33,7 @@ from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Tol
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay, Violation
 from reference_coordinator.replay.search import (
@@ -181,7 +182,8 @@ class Replayer:
             self.tolerance,
             self.stored_record,
             self.epoch.incarnation,
-            self.epoch.stalls,
+            Lateness.of(self.epoch.stalls),
+            Lateness.of(self.everything.stalls),
             self.everything.outages,
             self.epoch.loads_closed,
             self.step,
