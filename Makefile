@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test lint format requirements clean
+.PHONY: set-up demo test test-all lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -19,14 +19,23 @@ set-up: $(BIN)/groupquake  ## the environment, and nothing more
 demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo
 
-test: $(BIN)/groupquake  ## all tests, real clusters included
-	$(BIN)/pytest --numprocesses 2
+test: $(BIN)/groupquake  ## the tests, real clusters included, but for those marked long
+	$(BIN)/pytest --numprocesses 2 -m "not long"
+
+test-all: $(BIN)/groupquake  ## the rest: the library in containers, all mutants on all seeds
+	$(BIN)/pytest --numprocesses 2 -m long
 
 lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(BIN)/groupquake  ## the pages as a site: build/docs/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-pages: $(BIN)/groupquake  ## write anew the pages that are made from the code
+	$(BIN)/python docs/generate.py
 
 format: $(BIN)/groupquake
 	$(BIN)/ruff check --fix .

@@ -22,7 +22,7 @@ from reference_coordinator.classic.events import Choices, Event, RecordWritten, 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
-from reference_coordinator.replay import Evidence, Observed
+from reference_coordinator.replay import Evidence, ObservedRequest
 from reference_coordinator.replay.wire import event_of
 
 GROUP = "simulated"
@@ -63,8 +63,8 @@ class Simulation:
     cycle: tuple[str, ...] = RESTARTED
     group: Group = field(default_factory=lambda: Group(GROUP))
     events: list[Event] = field(default_factory=list)
-    answered: list[Observed] = field(default_factory=list)
-    asked: dict[str, tuple[Member, Observed]] = field(default_factory=dict)
+    answered: list[ObservedRequest] = field(default_factory=list)
+    asked: dict[str, tuple[Member, ObservedRequest]] = field(default_factory=dict)
     timers: dict[Timer, float] = field(default_factory=dict)
     agenda: list[tuple[float, int, str, Member]] = field(default_factory=list)
     numbers: "count[int]" = field(default_factory=count)
@@ -91,7 +91,7 @@ class Simulation:
         """Send a member's request to the coordinator."""
         number = next(self.numbers)
         member.requests += 1
-        seen = Observed(
+        seen = ObservedRequest(
             id=str(number),
             broker="1",
             api=api,

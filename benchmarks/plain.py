@@ -14,8 +14,9 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any, TypeVar
 
-from kafka_protocol.coordinator_lines import GROUP_APIS, Grammar
-from reference_coordinator.replay import Evidence, Hint, HintKind, Observed, Serving
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.coordinator_lines import Grammar, LineParser
+from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
 from reports.judgement.coordinator_epochs import SERVINGS
 from reports.judgement.parsing import (
     COMPLETED,
@@ -29,7 +30,7 @@ from reports.judgement.run_folder import RunFolder
 from reports.judgement.timeline import HINTS
 
 Json = dict[str, Any]
-Item = TypeVar("Item", Observed, Hint, Serving)
+Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)
 PARTS_MS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
             "sendTimeMs")  # fmt: skip
 
@@ -40,27 +41,7 @@ class Words:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
         self.line = re.compile(NUMBERED)
-        self.prefix = re.compile(grammar.prefix)
-        self.pending_sync = re.compile(dict(grammar.reasons)["pending_sync"])
-        self.fields = {template.name: template.fields for template in grammar.templates}
-        loggers = {logger for template in grammar.templates for logger in template.loggers}
-        # one pattern of all a logger's templates: the choice is made outside of Python
-        self.of_logger = {logger: re.compile(self._any_of(logger)) for logger in loggers}
-
-    def _any_of(self, logger: str) -> str:
-        mine = [template for template in self.grammar.templates if logger in template.loggers]
-        return "|".join(f"(?P<{template.name}>{template.regex})" for template in mine)
-
-    def template(self, logger: str, message: str) -> tuple[str, Json] | None:
-        """Find the template that a message matches, and its fields."""
-        pattern = self.of_logger.get(logger)
-        match = pattern.search(message) if pattern else None
-        if match is None or match.lastgroup is None or match.lastindex is None:
-            return None
-        inside = range(match.lastindex + 1, match.lastindex + 1 + len(self.fields[match.lastgroup]))
-        return match.lastgroup, dict(
-            zip(self.fields[match.lastgroup], map(match.group, inside), strict=True)
-        )
+        self.coordinator = LineParser(grammar)
 
 
 @dataclass(slots=True)
@@ -91,10 +72,10 @@ class Reader:
     words: Words
     lines: int = 0
     rejected: int = 0
-    requests: dict[str, list[Observed]] = field(default_factory=lambda: defaultdict(list))
+    requests: dict[str, list[ObservedRequest]] = field(default_factory=lambda: defaultdict(list))
     hints: dict[str, list[Hint]] = field(default_factory=lambda: defaultdict(list))
-    loads: dict[int, list[Serving]] = field(default_factory=lambda: defaultdict(list))
-    starts: list[Serving] = field(default_factory=list)
+    loads: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
+    starts: list[EpochEvent] = field(default_factory=list)
     partitions: dict[str, int] = field(default_factory=dict)
 
     def read(self, log: Path) -> None:
@@ -105,7 +86,7 @@ class Reader:
             for number, nanos, body in life.asked:
                 self._ask(log.parent.name, number, nanos / 1e6 + offset_ms, body, seen)
             self.starts.append(
-                Serving(life.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
+                EpochEvent(life.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
             )
             for nanos, template, fields in life.told:
                 self._tell(log.parent.name, nanos / 1e6 + offset_ms, template, fields)
@@ -143,16 +124,11 @@ class Reader:
 
     def _told(self, broker: str, logger: str, body: str) -> tuple[str, Json] | None:
         """Understand a coordinator's line."""
-        head = self.words.prefix.match(body)
-        if head is None:
+        line = self.words.coordinator.parsed(broker, logger, body)
+        if line.template is None:
             return None
-        whose, partition, message = head.groups(default="")
-        if whose != broker and (whose or logger not in self.words.grammar.loggers_without_prefix):
-            return None
-        found = self.words.template(logger, message)
-        if found is not None and partition:
-            found[1]["partition"] = partition
-        return found
+        shard = {"partition": line.partition} if line.partition else {}
+        return line.template, {**line.fields, **shard}
 
     def _ask(
         self, broker: str, line: int, at_ms: float, body: Json, seen: set[tuple[str, int]]
@@ -171,7 +147,7 @@ class Reader:
             taken_ms = at_ms - total + queue
             done_ms = taken_ms + local
             answered_ms = done_ms + remote
-            observed = Observed(
+            observed = ObservedRequest(
                 id=f"{broker}:{line}",
                 broker=broker,
                 api=api,
@@ -195,9 +171,9 @@ class Reader:
     def _tell(self, broker: str, at_ms: float, template: str, fields: Json) -> None:
         """Take what a coordinator's line says of an instant, or of who serves a partition."""
         if template == "starting":
-            self.starts.append(Serving(at_ms, broker, "started"))
+            self.starts.append(EpochEvent(at_ms, broker, "started"))
         elif template in SERVINGS:
-            serving = Serving(at_ms, broker, SERVINGS[template])
+            serving = EpochEvent(at_ms, broker, SERVINGS[template])
             self.loads[int(fields["partition"])].append(serving)
         group = fields.get("group")
         if group is None:
@@ -206,8 +182,9 @@ class Reader:
             partition = int(fields["partition"])
             self.partitions[group] = min(partition, self.partitions.get(group, partition))
         kind = HINTS.get(template)
-        if template == "preparing" and self.words.pending_sync.search(fields["reason"]):
-            kind = "sync_expired"
+        if template == "preparing":
+            classed = self.words.grammar.classed(fields["reason"])
+            kind = "sync_expired" if classed and classed[0] == "pending_sync" else kind
         if kind is not None:
             subject = fields.get("instance" if template == "static_replaced" else "member") or ""
             generation = int(fields.get("generation") or -1)

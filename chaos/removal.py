@@ -27,18 +27,12 @@ from kafka.errors import (
 
 from chaos.client_properties import for_kafka_python
 from chaos.errors import ChaosError, UnreachableError
+from kafka_protocol.errors import NOT_SERVED_YET, Error
 
 CLIENT_ID = "groupquake"
 REASON = "removed by an operator"
 TIMEOUT_S = 30.0
 _PAUSE_S = 0.2
-
-NONE = 0
-UNKNOWN_MEMBER_ID = 25
-UNSUPPORTED_VERSION = 35
-GROUP_ID_NOT_FOUND = 69
-_NO_COORDINATOR = frozenset({14, 15, 16})
-"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: nothing was done."""
 
 Answer = TypeVar("Answer")
 
@@ -89,7 +83,7 @@ def remove_members(
     except BrokerResponseError as error:
         return Removal(error.errno, ())
     # a broker that names a member by its member id alone has not answered about the instance
-    return Removal(NONE, tuple((one, answers.get(one, UnknownError).errno) for one in asked))
+    return Removal(Error.NONE, tuple((one, answers.get(one, UnknownError).errno) for one in asked))
 
 
 def static_members(
@@ -108,7 +102,7 @@ def static_members(
 
     def describe(admin: KafkaAdminClient) -> dict[str, Any]:
         description: dict[str, Any] = admin.describe_groups([group])[group]
-        if (code := _error_of(description)[0]) in _NO_COORDINATOR:
+        if (code := _error_of(description)[0]) in NOT_SERVED_YET:
             raise for_code(code)
         return description
 
@@ -117,16 +111,16 @@ def static_members(
     except BrokerResponseError as error:
         raise GroupError(error.errno, f"group {group}: {error_name(error.errno)}") from error
     code, message = _error_of(description)
-    if code == GROUP_ID_NOT_FOUND or description["group_state"] == "Dead":
+    if code == Error.GROUP_ID_NOT_FOUND or description["group_state"] == "Dead":
         # up to 4.0 an unknown group is described as dead, without an error (KIP-1043)
-        raise GroupError(GROUP_ID_NOT_FOUND, message or f"there is no classic group {group}")
-    if code != NONE:
+        raise GroupError(Error.GROUP_ID_NOT_FOUND, message or f"there is no classic group {group}")
+    if code != Error.NONE:
         raise GroupError(code, f"group {group}: {error_name(code)}")
     try:
         ids = [member["group_instance_id"] for member in description["members"]]
     except KeyError:  # DescribeGroups tells them from v4 on, Kafka 2.4 (KIP-345)
         raise GroupError(
-            UNSUPPORTED_VERSION, f"group {group}: {error_name(UNSUPPORTED_VERSION)}"
+            Error.UNSUPPORTED_VERSION, f"group {group}: {error_name(Error.UNSUPPORTED_VERSION)}"
         ) from None
     return tuple(sorted(filter(None, ids)))
 
@@ -144,7 +138,7 @@ _ERROR = re.compile(r"\[Error (-?\d+)\] \w+(?:: (.*))?", re.DOTALL)
 def _error_of(description: Mapping[str, Any]) -> tuple[int, str]:
     """Return code and message; the library tells them as one text."""
     found = _ERROR.fullmatch(description["error"] or "")
-    return (int(found[1]), found[2] or "") if found else (NONE, "")
+    return (int(found[1]), found[2] or "") if found else (Error.NONE, "")
 
 
 def _ask(
@@ -184,7 +178,7 @@ def _ask(
 def _did_nothing(error: BaseException) -> bool:
     """Say whether it is safe to ask again: nothing was sent, or the broker declined."""
     if isinstance(error, BrokerResponseError):
-        return error.errno in _NO_COORDINATOR
+        return error.errno in NOT_SERVED_YET
     return isinstance(error, UnknownBrokerIdError | NodeNotReadyError)
 
 

@@ -22,18 +22,13 @@ from typing import Any
 
 from chaos.tail import Tail
 from kafka_protocol import request_text
-
-NONE = 0
-"""Kafka's error code for no error."""
-FENCED_INSTANCE_ID = 82
-"""Another member joined under the same instance id (KIP-345)."""
-_ELSEWHERE = (15, 16)  # COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+from kafka_protocol.coordinator_lines import finder_of
+from kafka_protocol.errors import NOT_SERVED, Error
 
 _CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
 _REQUEST = "Completed request:"
-# The end of the last leader's reign; the Scala coordinator names the offsets partition there, the
-# Java one has a full stop.
-_EMPTY = re.compile(r"Group (\S+) with generation (\d+) is now empty(?:\.| \(__consumer_offsets)")
+_EMPTY_GROUPS = finder_of("empty")
+"""The lines that say that a group has no members, and so no leader, any more."""
 _EPOCH = re.compile(r"\d+ (\d{13}) ")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) ")
 
@@ -113,11 +108,11 @@ class Witness:
 
     def joined_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest JoinGroup without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "JOIN_GROUP", NONE))
+        return self._since(since_ms, self._answered(client, "JOIN_GROUP", Error.NONE))
 
     def synced_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest SyncGroup without an error, if it arrived then or later."""
-        return self._since(since_ms, self._answered(client, "SYNC_GROUP", NONE))
+        return self._since(since_ms, self._answered(client, "SYNC_GROUP", Error.NONE))
 
     def left_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest LeaveGroup, whatever the answer, if it arrived then or later."""
@@ -128,7 +123,7 @@ class Witness:
 
         When it arrived does not matter, since a JoinGroup may have waited for its answer.
         """
-        fenced = self._answered(client, error_code=FENCED_INSTANCE_ID)
+        fenced = self._answered(client, error_code=Error.FENCED_INSTANCE_ID)
         return fenced if fenced and fenced.completed_ms >= since_ms else None
 
     def leader(self, group: str) -> str | None:
@@ -171,15 +166,16 @@ class Witness:
         try:
             if _REQUEST in text:
                 self._take_request(_request(broker, number, text))
-            elif match := _EMPTY.search(text):
-                self._take_reign(match[1], (log_time(text), int(match[2]), ""))
+            elif found := _EMPTY_GROUPS.find(text):
+                group, generation = found[1]["group"], int(found[1]["generation"])
+                self._take_reign(group, (log_time(text), generation, ""))
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a killed broker leaves half a line, and goes on behind it: no evidence
 
     def _take_request(self, request: Request) -> None:
         broker, at_ms = request.broker, request.completed_ms
         self._heard[broker] = max(at_ms, self._heard.get(broker, 0))
-        office = (0 if request.error_code in _ELSEWHERE else at_ms, broker)
+        office = (0 if request.error_code in NOT_SERVED else at_ms, broker)
         known = self._coordinators.get(request.group, office)
         self._coordinators[request.group] = max(office, known)
         client = self._clients.setdefault(request.client, _Client(request))
@@ -238,7 +234,7 @@ def _request(broker: int, number: int, text: str) -> Request:
 
 def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
     """Return the generation that a SyncGroup of the leader was taken for."""
-    taken = request.get("assignments") and response["errorCode"] == NONE
+    taken = request.get("assignments") and response["errorCode"] == Error.NONE
     return request["generationId"] if taken else None
 
 
@@ -246,7 +242,7 @@ def _error_code(response: Mapping[str, Any]) -> int | None:
     if "topics" not in response:
         return response.get("errorCode")
     codes = [part["errorCode"] for topic in response["topics"] for part in topic["partitions"]]
-    return next(filter(None, codes), NONE if codes else None)
+    return next(filter(None, codes), Error.NONE if codes else None)
 
 
 def _removed(response: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -21,9 +21,10 @@ from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import java_members, load_process, wire_script_process
+from groupquake import load_process, machine_sampler, wire_script_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
+from groupquake.machine_sampler import MachineSampler
 from groupquake.signals import Signals
 from groupquake.wire_script_process import Stories
 from scenarios import Experiment
@@ -53,7 +54,7 @@ class Runner:
         """
         with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
-                java_members.prepare(
+                load_process.prepare_java_members(
                     self.folder, self.experiment, self.place.kafka_home, self.progress
                 )
                 with self._running_cluster(journal) as cluster:
@@ -70,11 +71,15 @@ class Runner:
     @contextmanager
     def _running_cluster(self, journal: Journal) -> Iterator[Cluster]:
         """Start the cluster, and leave nothing of it behind: signals wait until that is done."""
+        if (busy := machine_sampler.busy_line()) is not None:
+            self.progress(busy)
         cluster = self._cluster()
         cluster.start()
         came: list[str] = []
+        samples = self.folder / machine_sampler.FILE
         try:
-            yield cluster
+            with MachineSampler(samples, lambda: cluster.process_ids):
+                yield cluster
         finally:
             with self.signals.ordering(came.append):
                 self._end(cluster, journal)

@@ -11,7 +11,7 @@ from pathlib import Path
 from chaos.interruptible_wait import LOOK_UP_S, exit_code
 from chaos.journal import Journal
 from groupquake.load_process import environment
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 from scenarios import Experiment
 from scenarios.wire_scripts import NEEDS, WireScript
 
@@ -107,7 +107,7 @@ def telling(
         return
     log = folder.resolve() / "stories.log"
     command = [
-        *tethered(signal.SIGKILL), "-m", "loadtest.wire_scripts",
+        *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
         "--bootstrap", bootstrap, "--seed", str(seed), *names,
     ]  # fmt: skip
     with log.open("wb") as output:

@@ -1,4 +1,7 @@
-"""Kafka's error codes as far as the group coordinator answers with them (Kafka protocol guide)."""
+"""Kafka's error codes, as far as a group coordinator answers with them (Kafka protocol guide).
+
+Source: `org.apache.kafka.common.protocol.Errors`.
+"""
 
 from enum import IntEnum
 
@@ -23,14 +26,22 @@ class Error(IntEnum):
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
     MEMBER_ID_REQUIRED = 79
+    """The first step of joining in two steps (KIP-394)."""
     GROUP_MAX_SIZE_REACHED = 81
+    """`group.max.size` (KIP-389)."""
     FENCED_INSTANCE_ID = 82
+    """Another member joined under the same `group.instance.id` (KIP-345)."""
 
 
 NO_ERROR = Error.NONE
-"""For what is asked most often: Python 3.11 takes 0.2 µs to look a member up in its enum."""
+"""The enum member as a global: Python 3.11 takes 0.2 µs to look it up in its enum."""
+
+NOT_SERVED = frozenset((Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR))
+"""The broker does not coordinate the group."""
+NOT_SERVED_YET = NOT_SERVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
+"""The broker does not coordinate the group, or still loads it: nothing was done."""
 
 
 def name_of(code: int) -> str:
-    """Name an error code for people; codes the coordinator never sends keep their number."""
+    """Return the name of an error code; `error 99` for a code that coordinators never send."""
     return Error(code).name if code in set(Error) else f"error {code}"

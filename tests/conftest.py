@@ -3,11 +3,13 @@
 import os
 import shutil
 import signal
+from collections import Counter
 from pathlib import PurePosixPath
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from chaos.clusters import ClusterError, image
 
@@ -30,18 +32,58 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class ByFolder(LoadScopeScheduling):
-    """Keeps the tests of a folder, or of a class, on one worker: they share what they start."""
+COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spark": 3.0}
+"""About what a test takes, by its markers; every other takes milliseconds."""
+SHARING = ("tests/chaos/clusters", "tests/loadtest", "tests/reports")
+"""Folders whose tests share brokers or a Spark session across their files."""
+
+
+def scope_of(nodeid: str) -> str:
+    """Return what a worker takes as one piece: a class, a file, or a folder that shares."""
+    place, *inner = nodeid.partition("[")[0].split("::")
+    if len(inner) > 1:
+        return f"{place}::{inner[0]}"
+    folder = str(PurePosixPath(place).parent)
+    return folder if folder in SHARING else place
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put what takes longest first where workers share the tests; order stays inside a scope."""
+    if not hasattr(config, "workerinput"):
+        return
+    costs: Counter[str] = Counter()
+    for item in items:
+        marks = COSTS_S.keys() & {mark.name for mark in item.iter_markers()}
+        costs[scope_of(item.nodeid)] += max((COSTS_S[mark] for mark in marks), default=0.02)
+    first = {scope: number for number, (scope, _) in enumerate(costs.most_common())}
+    items.sort(key=lambda item: first[scope_of(item.nodeid)])
+
+
+class FromBothEnds(LoadScopeScheduling):
+    """Keeps the tests of a scope on one worker: they share what they start.
+
+    The first worker takes the longest scope that is left, and every other the shortest. So runs of
+    real clusters, which mostly wait, go on beside tests that only compute.
+    """
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        scope = super()._split_scope(nodeid.partition("[")[0])
-        return scope if "::" in scope else str(PurePosixPath(scope).parent)
+        return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if node is not self.nodes[0]:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFolder:
-    """Share tests out by folder. (`--dist loadgroup` has no effect with pytest 9.2.)"""
-    return ByFolder(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBothEnds:
+    """Share tests out by scope. (`--dist loadgroup` has no effect with pytest 9.2.)"""
+    return FromBothEnds(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,11 @@ class Broker(LocalBroker):
         """The exit status, negative for a signal; None while it runs."""
         return None if self._process is None else self._process.poll()
 
+    @property
+    def process_id(self) -> int | None:
+        """The process id; None while it does not run."""
+        return self._process.pid if self._process is not None and self.runs else None
+
     def describe(self) -> dict[str, str | int]:
         """Tell process id and start time: ids are reused."""
         return describe(self._running())

@@ -37,6 +37,12 @@ class ContainerBroker(LocalBroker):
         state = self._state()
         return None if state["Running"] else int(state["ExitCode"])
 
+    @property
+    def process_id(self) -> int | None:
+        """The process id that the engine last told; None if the container does not run."""
+        told = {} if self._created is None else self._created.attrs.get("State", {})
+        return told.get("Pid") or None
+
     def describe(self) -> dict[str, str | int]:
         """Tell the container's name."""
         return {"container": str(self._running().name)}

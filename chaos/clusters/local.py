@@ -127,6 +127,12 @@ class LocalCluster(ABC):
         """All brokers, ordered by id, running or not."""
         return tuple(self._infos.values())
 
+    @property
+    def process_ids(self) -> Mapping[int, int]:
+        """The process ids of the brokers that run, by broker id."""
+        known = {node: broker.process_id for node, broker in self._brokers.items()}
+        return {node: pid for node, pid in known.items() if pid is not None}
+
     def __enter__(self) -> Self:
         self.start()
         return self

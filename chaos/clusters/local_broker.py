@@ -41,6 +41,11 @@ class LocalBroker(ABC):
     def exit_status(self) -> int | None:
         """What it ended with, None while it runs."""
 
+    @property
+    @abstractmethod
+    def process_id(self) -> int | None:
+        """The process id of the JVM as this machine has it; None if it is not known."""
+
     @abstractmethod
     def describe(self) -> dict[str, str | int]:
         """Return what `processes.json` says of a broker that runs."""

@@ -52,7 +52,19 @@ class Release:
             "-Duser.timezone=UTC",  # log4j 1 prints local time, and no offset
             f"-Dgroupquake.folder={folder}",
             f"-D{self.logging_property}={logging.as_uri()}",
+            jvm_log_option(folder),
         )
+
+
+def jvm_log_option(folder: PurePath) -> str:
+    """Return the JVM argument that logs safepoints and collections into `folder`, JDK 9 and later.
+
+    Each JVM writes a file of its own, `jvm-<process id>-<start>.log`, its lines with epoch ms.
+    A path with a colon stands in quotes (JEP 158).
+    """
+    file = f"{folder}/jvm-%p-%t.log"
+    named = f'"{file}"' if ":" in file else file
+    return f"-Xlog:safepoint*,gc*:file={named}:timemillis,tags:filecount=0"
 
 
 _JAVA_GOODBYE = "] Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)"

@@ -14,8 +14,9 @@ from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import await_finding
 from chaos.journal import now_ms
-from chaos.removal import NONE, Removal, error_name, remove_members, static_members
+from chaos.removal import Removal, error_name, remove_members, static_members
 from chaos.witness import Request, Witness
+from kafka_protocol.errors import Error
 from scenarios import faults as declared
 
 _LOGGED_WITHIN_MS = 5_000
@@ -47,7 +48,7 @@ class RemoveMembers:
         self._remove = remove
         self._witness = witness
         self._sent_ms = 0
-        self._answer = NONE
+        self._answer: int = Error.NONE
 
     def inject(self) -> None:
         """Send the request; it is answered when this returns."""
@@ -56,7 +57,7 @@ class RemoveMembers:
 
     def verify(self, stop: threading.Event) -> Finding:
         """Return whether a broker was asked to remove exactly these, and what it answered."""
-        if self._answer != NONE:
+        if self._answer != Error.NONE:
             return Finding(False, f"LEAVE_GROUP was answered {error_name(self._answer)}")
         missing = f"no LEAVE_GROUP of {self._client_id} answered NONE in any group.log"
         found = await_finding(self._look, _LOGGED_WITHIN_MS, missing, stop)
@@ -69,7 +70,7 @@ class RemoveMembers:
     def _look(self) -> Finding | None:
         self._witness.poll()
         request = self._request()
-        if request is None or request.error_code != NONE:
+        if request is None or request.error_code != Error.NONE:
             return None
         answers = ", ".join(f"{one}: {_name(code)}" for one, code in request.removed) or "nobody"
         named = sorted(one for one, _ in request.removed)
@@ -84,7 +85,7 @@ class RemoveMembers:
 
 
 def _name(code: int) -> str:
-    return "NONE" if code == NONE else error_name(code)
+    return "NONE" if code == Error.NONE else error_name(code)
 
 
 def make(

@@ -8,8 +8,8 @@ It knows kio and sockets, nothing of ours but its errors; no gevent (which may p
 from loadtest.wire.bodies import NO_TOPIC_ID
 from loadtest.wire.connection import Connection, Exchange, WireError
 from loadtest.wire.event_log import EventLog
-from loadtest.wire.holder import Holder
 from loadtest.wire.member import FencedError, WireMember
+from loadtest.wire.rebalance_holder import Holder
 from loadtest.wire.schemas import Versions, negotiate
 
 __all__ = [

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 
+from kafka_protocol.apis import COORDINATOR_APIS
+
 if TYPE_CHECKING:
     from loadtest.wire.connection import Connection
 
@@ -18,17 +20,6 @@ Versions = Mapping[str, tuple[int, int]]
 
 KEYS: Mapping[str, int] = {name.upper(): key for key, name in api_key_map.items()}
 """Kafka's key of a request by the name that the request log gives it, such as JOIN_GROUP."""
-
-GROUP_APIS = (
-    "JOIN_GROUP",
-    "SYNC_GROUP",
-    "HEARTBEAT",
-    "LEAVE_GROUP",
-    "OFFSET_COMMIT",
-    "DESCRIBE_GROUPS",
-    "DELETE_GROUPS",
-)
-"""What the classic group coordinator serves."""
 
 
 def known(api: str) -> tuple[int, int]:
@@ -47,7 +38,7 @@ def response_schema(api: str, version: int) -> type[Any]:
     return load_response_schema(KEYS[api], version)
 
 
-def negotiate(connection: "Connection", apis: Iterable[str] = GROUP_APIS) -> Versions:
+def negotiate(connection: "Connection", apis: Iterable[str] = COORDINATOR_APIS) -> Versions:
     """Ask a broker which versions it serves, and return those that kio speaks as well.
 
     A request of which there is none is left out.

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from random import Random
 
 from loadtest.wire import WireError
-from loadtest.wire_scripts.defects import DEFECTS
-from loadtest.wire_scripts.duplicates import DUPLICATES
+from loadtest.wire_scripts.duplicate_instance_ids import DUPLICATES
 from loadtest.wire_scripts.group import Group, make_room
-from loadtest.wire_scripts.leaders import LEADERS
+from loadtest.wire_scripts.known_defects import DEFECTS
+from loadtest.wire_scripts.leader_restarts import LEADERS
 from loadtest.wire_scripts.members import Unexpected
-from loadtest.wire_scripts.stories import STORIES
+from loadtest.wire_scripts.protocol_corners import STORIES
 
 TOLD = {story.__name__: story for story in (*STORIES, *DUPLICATES, *DEFECTS, *LEADERS)}
 """All of them, by their names."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from loadtest.wire_scripts.members import UNKNOWN_MEMBER_ID, Member, Wire, begin, hear, share_out
+from kafka_protocol.errors import Error
+from loadtest.wire_scripts.members import Member, Wire, begin, hear, share_out
 
 WAITING = 100
 """So many members of all stories may wait for an answer at the same time."""
@@ -32,7 +33,7 @@ class Group:
         """Find the broker that coordinates it, and wait until it does."""
         self.coordinator = min(self.ports)
         scout = self.static("scout")
-        await scout.find(ready=UNKNOWN_MEMBER_ID)
+        await scout.find(ready=Error.UNKNOWN_MEMBER_ID)
         self.coordinator = next(id_ for id_, port in self.ports.items() if port == scout.wire.port)
 
     def static(self, name: str, **more: int) -> Member:

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.errors import Error, name_of
 from loadtest.wire import Connection, Versions, negotiate
-from loadtest.wire.schemas import GROUP_APIS
 from reference_coordinator.assignors import Subscription
 
 HOST = "127.0.0.1"
-APIS = (*GROUP_APIS, "FIND_COORDINATOR", "METADATA")
-NONE, NOT_COORDINATOR, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 16, 22, 25
-INVALID_SESSION_TIMEOUT, REBALANCE_IN_PROGRESS, GROUP_ID_NOT_FOUND = 26, 27, 69
-MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
+APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA")
 BEAT_S = 0.5
 PAUSE_S = 0.07
 """What lies between two requests, so that their times tell which was the first."""
@@ -115,19 +113,19 @@ class Member:
             reason=self.reason,
         )
         error = answer["errorCode"]
-        if error == MEMBER_ID_REQUIRED:
+        if error == Error.MEMBER_ID_REQUIRED:
             self.member_id = answer["memberId"]
-            if MEMBER_ID_REQUIRED not in expect:
+            if Error.MEMBER_ID_REQUIRED not in expect:
                 await self.join(*expect)
             return
-        self._check("join", error, *(expect or (NONE,)))
-        if error == NONE:
+        self._check("join", error, *(expect or (Error.NONE,)))
+        if error == Error.NONE:
             self.member_id, self.generation = answer["memberId"], answer["generationId"]
             self.leader = answer["leader"]
             self.skip_assignment = answer.get("skipAssignment", False)
             self.members = tuple(answer["members"])
 
-    async def sync(self, expect: int = NONE, *, generation: int | None = None) -> str:
+    async def sync(self, expect: int = Error.NONE, *, generation: int | None = None) -> str:
         """Fetch the assignment (base64); the leader hands in everyone's before."""
         assigns = self.leads and not self.skip_assignment
         answer = await self.wire.ask(
@@ -161,7 +159,7 @@ class Member:
     async def heartbeat(self, *expect: int, generation: int | None = None) -> int:
         """Show that it is alive; returns the error."""
         answer = await self.wire.ask("HEARTBEAT", 4, **self._who(generation))
-        self._check("heartbeat", answer["errorCode"], *(expect or (NONE,)))
+        self._check("heartbeat", answer["errorCode"], *(expect or (Error.NONE,)))
         return int(answer["errorCode"])
 
     async def commit(self, *expect: int, generation: int | None = None, version: int = 8) -> None:
@@ -172,13 +170,15 @@ class Member:
             "OFFSET_COMMIT", version, **self._who(generation), topics=topics
         )
         error = answer["topics"][0]["partitions"][0]["errorCode"]
-        self._check("commit", error, *(expect or (NONE,)))
+        self._check("commit", error, *(expect or (Error.NONE,)))
 
-    async def leave(self, expect: int = NONE) -> None:
+    async def leave(self, expect: int = Error.NONE) -> None:
         """Leave under all the names it has."""
         await self.remove({(self.member_id, self.instance): expect})
 
-    async def remove(self, members: dict[tuple[str, str | None], int], expect: int = NONE) -> None:
+    async def remove(
+        self, members: dict[tuple[str, str | None], int], expect: int = Error.NONE
+    ) -> None:
         """Send one LeaveGroup for several members, by (member id, instance id)."""
         who = [
             {"memberId": member_id, "groupInstanceId": instance, "reason": "the story"}
@@ -189,27 +189,28 @@ class Member:
         for told, wanted in zip(answer["members"], members.values(), strict=True):
             self._check("leave", told["errorCode"], wanted)
 
-    async def find(self, *but: int, ready: int = NONE) -> None:
+    async def find(self, *but: int, ready: int = Error.NONE) -> None:
         """Connect to the group's coordinator, none of those brokers, once it is `ready`.
 
         It is when a heartbeat is answered so.
         """
         while True:
             answer = await self.wire.ask("FIND_COORDINATOR", 3, key=self.group, keyType=0)
-            if answer["errorCode"] == NONE and answer["nodeId"] not in but:
+            if answer["errorCode"] == Error.NONE and answer["nodeId"] not in but:
                 break
             await asyncio.sleep(0.1)
         self.wire.cut()
         self.wire.port = answer["port"]
         for _ in range(100):
-            if await self.heartbeat(NONE, NOT_COORDINATOR, ready) == ready:
+            if await self.heartbeat(Error.NONE, Error.NOT_COORDINATOR, ready) == ready:
                 return
             await asyncio.sleep(0.1)
         raise Unexpected(f"{self.group}: its coordinator does not get ready")
 
     def _check(self, what: str, error: int, *expect: int) -> None:
         if error not in expect:
-            raise Unexpected(f"{self.group}: {what} of {self.name}: {error}, not {expect}")
+            wanted = " or ".join(map(name_of, expect))
+            raise Unexpected(f"{self.group}: {what} of {self.name}: {name_of(error)}, not {wanted}")
 
 
 async def beat(seconds: float, *members: Member) -> None:
@@ -223,7 +224,10 @@ async def hear(*members: Member) -> None:
     """Let members send heartbeats until they are told of a rebalance."""
     for member in members:
         for _ in range(20):
-            if await member.heartbeat(NONE, REBALANCE_IN_PROGRESS) == REBALANCE_IN_PROGRESS:
+            if (
+                await member.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS)
+                == Error.REBALANCE_IN_PROGRESS
+            ):
                 break
             await asyncio.sleep(BEAT_S / 5)
         else:
@@ -262,8 +266,10 @@ async def begin(request: Awaitable[Any], ahead_s: float = 0.15) -> asyncio.Task[
 async def outlive(*members: Member) -> None:
     """Let members live until a rebalance begins, and take part in it after a while."""
     for _ in range(20):
-        told = [await member.heartbeat(NONE, REBALANCE_IN_PROGRESS) for member in members]
-        if REBALANCE_IN_PROGRESS in told:
+        told = [
+            await member.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS) for member in members
+        ]
+        if Error.REBALANCE_IN_PROGRESS in told:
             await asyncio.sleep(DAWDLE_S)
             await rejoin(*members)
             return

@@ -1,6 +1,10 @@
 """What operators ask of a group: DescribeGroups, DeleteGroups; and its end when nobody asks."""
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import (
+    FIRST_DESCRIBE_WITH_GROUP_ERRORS,
+    FIRST_DESCRIBE_WITH_INSTANCE_ID,
+)
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
@@ -14,13 +18,9 @@ from reference_coordinator.classic.effects import (
 from reference_coordinator.classic.events import DeleteReceived, DescribeReceived, TimerKind
 from reference_coordinator.classic.state import Group, State, Write
 
-FIRST_DESCRIBE_WITH_INSTANCE_ID = 4
-"""From this DescribeGroups version on members have a field for their instance id."""
 CONFIRMED_WITHIN_MS = 1_000
 """How long the first record of a group, or its last, may be on its way (a bound; brokers gather
 records for `group.coordinator.append.linger.ms`, 10 at most by default, before they write)."""
-FIRST_DESCRIBE_WITH_GROUP_ERRORS = 6
-"""From this DescribeGroups version on an unknown group has an error of its own (KIP-1043)."""
 
 
 def describe(context: Context, event: DescribeReceived) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_UNANSWERED_FAILURE
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.checks import validate_member
 from reference_coordinator.classic.effects import (
@@ -34,8 +35,10 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord, StoredMembers
 from reference_coordinator.classic.state import Group, Member, State
 
-FIRST_UNTOLD: Mapping[type, int] = {JoinReceived: 6, SyncReceived: 4}
-"""From these versions on a failure was not told of (`failures_are_told_in_every_version`)."""
+FIRST_UNANSWERED = {
+    JoinReceived: FIRST_UNANSWERED_FAILURE["JOIN_GROUP"],
+    SyncReceived: FIRST_UNANSWERED_FAILURE["SYNC_GROUP"],
+}
 
 
 @dataclass(slots=True)
@@ -62,7 +65,7 @@ class Context:
 
     def fail(self, event: JoinReceived | SyncReceived, response: Response) -> None:
         """Answer a request that Kafka fails over, where it has an answer for that."""
-        newest = FIRST_UNTOLD[type(event)]
+        newest = FIRST_UNANSWERED[type(event)]
         if self.profile.failures_are_told_in_every_version or event.api_version < newest:
             self.answer(event.request, response)
 

@@ -5,6 +5,7 @@ matter (`returns`).
 """
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_JOIN_WITH_SKIP_ASSIGNMENT, FIRST_TWO_STEP_JOIN
 from reference_coordinator.classic.checks import unavailable, validate_member
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason
@@ -26,12 +27,8 @@ from reference_coordinator.classic.rebalance import (
 )
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.classic.static_rejoin import (
-    FIRST_SKIP_ASSIGNMENT_VERSION,
     replace_static,
 )
-
-FIRST_TWO_STEP_VERSION = 4
-"""From this JoinGroup version on a dynamic member is first given its id (KIP-394)."""
 
 
 def join(context: Context, event: JoinReceived) -> None:
@@ -155,7 +152,7 @@ def new_member_id(context: Context, event: JoinReceived) -> str:
 def join_dynamic(context: Context, event: JoinReceived) -> None:
     """Take a dynamic member without an id: give it one, and from v4 on ask it to come again."""
     member_id = new_member_id(context, event)
-    if event.api_version >= FIRST_TWO_STEP_VERSION:
+    if event.api_version >= FIRST_TWO_STEP_JOIN:
         context.change(pending_joins=context.group.pending_joins | {member_id})
         context.arm(TimerKind.SESSION, event.session_timeout_ms, member_id)
         context.answer(event.request, JoinResponse(Error.MEMBER_ID_REQUIRED, member_id))
@@ -265,7 +262,7 @@ def answer_as_it_is(context: Context, event: JoinReceived) -> None:
     if leads and not group.all_support_protocol:
         context.fail(event, refuse("", Error.UNKNOWN_SERVER_ERROR))
         return
-    skips = event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION and group.state is State.STABLE
+    skips = event.api_version >= FIRST_JOIN_WITH_SKIP_ASSIGNMENT and group.state is State.STABLE
     members = member_list(group) if leads else frozenset()
     skip_assignment = leads and skips
     answer = generation_answer(group, event.member_id, members, skip_assignment=skip_assignment)

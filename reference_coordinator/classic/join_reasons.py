@@ -6,11 +6,9 @@ other text, and none, means that the reason is unknown.
 
 from enum import StrEnum, auto
 
+from kafka_protocol.versions import FIRST_JOIN_WITH_REASON
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.events import JoinReceived
-
-FIRST_VERSION_WITH_REASON = 8
-"""From this JoinGroup version on members may give a reason (KIP-800)."""
 
 
 class JoinReason(StrEnum):
@@ -24,7 +22,7 @@ class JoinReason(StrEnum):
 
 def join_reason(event: JoinReceived) -> JoinReason:
     """Read the reason out of a JoinGroup."""
-    given = event.reason if event.api_version >= FIRST_VERSION_WITH_REASON else None
+    given = event.reason if event.api_version >= FIRST_JOIN_WITH_REASON else None
     return JoinReason.__members__.get(given or "", JoinReason.UNKNOWN)
 
 

@@ -1,6 +1,7 @@
 """LeaveGroup: members go in one step (Java) or one by one (Scala), each with its own result."""
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason
@@ -8,9 +9,6 @@ from reference_coordinator.classic.events import LeaveReceived, TimerKind
 from reference_coordinator.classic.membership import remove_member, remove_pending
 from reference_coordinator.classic.rebalance import complete_if_all_joined, prepare
 from reference_coordinator.classic.state import State
-
-FIRST_BATCH_LEAVE_VERSION = 3
-"""From this LeaveGroup version on members are named in a list (KIP-345)."""
 
 
 def leave(context: Context, event: LeaveReceived) -> None:
@@ -34,7 +32,7 @@ def leave(context: Context, event: LeaveReceived) -> None:
     left = [member_id for member_id, _, result in results if result is Error.NONE]
     if left and context.profile.leave_is_one_step:
         go_on_without(context, left[0])
-    if event.api_version >= FIRST_BATCH_LEAVE_VERSION:
+    if event.api_version >= FIRST_BATCH_LEAVE:
         context.answer(event.request, LeaveResponse(Error.NONE, results))
     else:
         context.answer(event.request, LeaveResponse(results[0][2]))

@@ -1,6 +1,7 @@
 """OffsetCommit and TxnOffsetCommit, as far as the group has a say in them."""
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import CommitResponse
@@ -12,9 +13,6 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
 )
-
-FIRST_VERSION_WITH_GROUP_ERRORS = 9
-"""From this OffsetCommit version on an unknown group has an error of its own (KIP-848)."""
 
 
 def commit(context: Context, event: CommitReceived) -> None:
@@ -51,7 +49,7 @@ def not_for_this_group(context: Context, event: CommitReceived) -> Error:
         return NO_ERROR
     if event.transactional:
         return NO_ERROR if profile.transaction_creates_group else Error.ILLEGAL_GENERATION
-    newer = event.api_version >= FIRST_VERSION_WITH_GROUP_ERRORS
+    newer = event.api_version >= FIRST_COMMIT_WITH_GROUP_ERRORS
     return profile.commit_to_unknown_group_v9 if newer else Error.ILLEGAL_GENERATION
 
 

@@ -6,6 +6,7 @@ group (KIP-345).
 
 from dataclasses import replace
 
+from kafka_protocol.versions import FIRST_JOIN_WITH_SKIP_ASSIGNMENT
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import JoinReceived
@@ -20,9 +21,6 @@ from reference_coordinator.classic.rebalance import (
 )
 from reference_coordinator.classic.state import Member, State, Write
 from reference_coordinator.classic.subscriptions import ask_for_the_same
-
-FIRST_SKIP_ASSIGNMENT_VERSION = 9
-"""From this JoinGroup version on a replaced leader is told that it leads (KIP-814)."""
 
 
 def replace_static(context: Context, event: JoinReceived, old: Member, new_id: str) -> None:
@@ -90,7 +88,7 @@ def store_return(
         generation=context.group.generation,
         member_id=new_id,
         replaced=old,
-        skip_assignment_version=event.api_version >= FIRST_SKIP_ASSIGNMENT_VERSION,
+        skip_assignment_version=event.api_version >= FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
         leader_before=leader_before,
     )
     context.persist(event.request, writes={**context.group.writes, event.request: write})

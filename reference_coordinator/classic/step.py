@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
 from reference_coordinator.classic.admin import delete, describe, remove_group
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.checks import unavailable
@@ -52,9 +53,6 @@ from reference_coordinator.classic.state import (
     Group,
 )
 from reference_coordinator.classic.timers import timer_fired
-
-FIRST_SYNC_WITH_PROTOCOL = 5
-"""From this SyncGroup version on type and name of the protocol have to be given (KIP-559)."""
 
 
 class Step(Protocol):

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay.evidence import Evidence, Observed
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 from reference_coordinator.replay.replay import replay
 from reference_coordinator.replay.result import Replay, Violation
 
 STEPS = 300_000
 """How many events trying to leave requests out may replay; a search counts for each of its own."""
-LOGGED = ("hints", "stalls", "outages", "servings")
+LOGGED = ("hints", "stalls", "outages", "epoch_events")
 """What brokers logged besides: left out at once where the answers alone show the violation."""
 
 
@@ -118,10 +118,12 @@ def _shows(fewer: Replay, more: Replay) -> bool:
 def _ended(outcome: Replay) -> Counter[tuple[str, str]]:
     """Count whose sessions ended."""
     ends = ("session_expired", "pending_expired")
-    return Counter((said.line, said.subject) for said in outcome.said if said.line in ends)
+    return Counter(
+        (said.line, said.subject) for said in outcome.expected_lines if said.line in ends
+    )
 
 
-def _members(requests: Sequence[Observed], wrong: str) -> Iterator[list[Observed]]:
+def _members(requests: Sequence[ObservedRequest], wrong: str) -> Iterator[list[ObservedRequest]]:
     """Yield all requests of each client, but of the one that was answered wrongly."""
     clients = dict.fromkeys(seen.client_id for seen in requests if seen.id != wrong)
     for client in clients:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.event_files.broker_evidence import LAST_MS, logged_of, logged_of_request
 from reference_coordinator.event_files.counterexample import Counterexample
-from reference_coordinator.event_files.event_file import FORMAT, EventSequence
-from reference_coordinator.event_files.logged import LAST_MS, logged_of, logged_of_request
-from reference_coordinator.event_files.shown import asked, plain, table
-from reference_coordinator.replay.evidence import Evidence, Observed
+from reference_coordinator.event_files.reading import FORMAT, EventSequence
+from reference_coordinator.event_files.request_table import asked, plain, table
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 
 WIDTH = 60
 """Of the column of what was expected."""
@@ -26,7 +26,7 @@ Fails as long as no order of these requests explains the last answer.
 
 from reference_coordinator.classic.releases import profile_named
 from reference_coordinator.replay import replay
-from reference_coordinator.event_files.event_file import read
+from reference_coordinator.event_files.reading import read
 
 PROFILE = {profile!r}
 EVENTS = [
@@ -121,7 +121,7 @@ def event_lines(header: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
     yield _text({"at_ms": last_ms, "end": True})
 
 
-def _line(seen: Observed) -> dict[str, Any]:
+def _line(seen: ObservedRequest) -> dict[str, Any]:
     line = {
         "at_ms": seen.at_ms,
         "id": seen.id,

@@ -6,29 +6,29 @@ the order of requests that overlap).
 """
 
 from reference_coordinator.replay.evidence import (
+    EpochEvent,
     Evidence,
     Hint,
     HintKind,
-    Observed,
+    ObservedRequest,
     Outage,
-    Serving,
     Stall,
     Tolerance,
 )
 from reference_coordinator.replay.replay import replay
-from reference_coordinator.replay.result import Checked, Replay, Row, Said, Violation
+from reference_coordinator.replay.result import Checked, ExpectedLine, Replay, Row, Violation
 
 __all__ = [
     "Checked",
+    "EpochEvent",
     "Evidence",
+    "ExpectedLine",
     "Hint",
     "HintKind",
-    "Observed",
+    "ObservedRequest",
     "Outage",
     "Replay",
     "Row",
-    "Said",
-    "Serving",
     "Stall",
     "Tolerance",
     "Violation",

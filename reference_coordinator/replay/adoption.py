@@ -7,7 +7,7 @@ from reference_coordinator.classic.effects import JoinResponse, Response
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, Member, State
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.wire import rebalance_timeout
 
 
@@ -39,24 +39,27 @@ def with_member_id(group: Group, old: str, new: str) -> Group:
     )
 
 
-def is_census(seen: Observed) -> bool:
+def is_census(seen: ObservedRequest) -> bool:
     """Tell whether an answer names the whole group: what a leader is told of a new generation."""
     return (
         seen.api == "JOIN_GROUP"
-        and seen.told.get("errorCode") == Error.NONE
-        and bool(seen.told.get("members"))
-        and not seen.told.get("skipAssignment")
+        and seen.response_fields.get("errorCode") == Error.NONE
+        and bool(seen.response_fields.get("members"))
+        and not seen.response_fields.get("skipAssignment")
     )
 
 
 def from_census(
-    group_id: str, census: Observed, joins: dict[str, Observed], pending: frozenset[str]
+    group_id: str,
+    census: ObservedRequest,
+    joins: dict[str, ObservedRequest],
+    pending: frozenset[str],
 ) -> tuple[Group, dict[Timer, float]]:
     """Build the group as the leader's answer describes it, with its timers.
 
     `joins` holds each member's latest JoinGroup by the id it was answered with.
     """
-    body, at_ms = census.told, census.answered_ms
+    body, at_ms = census.response_fields, census.answered_ms
     members = {}
     for told in body["members"]:
         joined = joins.get(told["memberId"], census)

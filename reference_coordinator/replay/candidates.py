@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from reference_coordinator.classic.events import Timer
-from reference_coordinator.replay.evidence import Observed, Serving
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 
 
 class Candidate(NamedTuple):
@@ -15,7 +15,7 @@ class Candidate(NamedTuple):
     earliest_ms: float
     at_ms: float
     latest_ms: float
-    cause: Observed | Timer | str | Serving | None
+    cause: ObservedRequest | Timer | str | EpochEvent | None
     """An id stands for the write which that request waits for; None for the end of evidence."""
     hinted: bool = False
     protocol: str = ""

@@ -5,7 +5,13 @@ from dataclasses import astuple, fields, replace
 from typing import Any
 
 from kafka_protocol.errors import name_of
-from reference_coordinator.classic.admin import FIRST_DESCRIBE_WITH_INSTANCE_ID
+from kafka_protocol.versions import (
+    FIRST_DESCRIBE_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_PROTOCOL_TYPE,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.effects import (
     DescribedMember,
@@ -14,11 +20,6 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
-
-FIRST_JOIN_WITH_INSTANCE_ID = 5
-FIRST_JOIN_WITH_PROTOCOL_TYPE = 7
-FIRST_JOIN_WITH_SKIP_ASSIGNMENT = 9
-FIRST_SYNC_WITH_PROTOCOL = 5
 
 
 def as_sent(answer: Response, api_version: int) -> Response:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.replay.evidence import Evidence, Hint, Observed, Serving, Stall
+from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, ObservedRequest, Stall
 from reference_coordinator.replay.wire import answer_of
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class CoordinatorEpoch:
     """What one broker did for the group from one load, or its start, to the next.
 
     `incarnation` numbers the loads that were finished, over all brokers and from 1 on, in order of
@@ -26,9 +26,9 @@ class Term:
 
     incarnation: int
     loaded_ms: float
-    requests: tuple[Observed, ...]
+    requests: tuple[ObservedRequest, ...]
     hints: tuple[Hint, ...]
-    servings: tuple[Serving, ...]
+    epoch_events: tuple[EpochEvent, ...]
     stalls: tuple[Stall, ...]
     serves: bool = False
     ended_ms: float = float("-inf")
@@ -42,29 +42,31 @@ class Term:
     @property
     def takes_over_ms(self) -> float:
         """When the broker began to load: from then on its predecessor writes in vain."""
-        begins = (serving.at_ms for serving in self.servings if serving.kind == "loading")
+        begins = (
+            epoch_event.at_ms for epoch_event in self.epoch_events if epoch_event.kind == "loading"
+        )
         return min(begins, default=self.loaded_ms)
 
     @property
     def end_ms(self) -> float:
         """The last that is known of the group in this term."""
         answers = [r.answered_ms if r.response else r.at_ms for r in self.requests]
-        lines = [hint.at_ms for hint in self.hints] + [load.at_ms for load in self.servings]
+        lines = [hint.at_ms for hint in self.hints] + [load.at_ms for load in self.epoch_events]
         return max(answers + lines, default=0.0)
 
 
-def terms(evidence: Evidence, early: float) -> list[Term]:
+def coordinator_epochs(evidence: Evidence, early: float) -> list[CoordinatorEpoch]:
     """Cut the evidence into terms, in the order in which brokers took over.
 
     `early` is how far the time of a request may lie too early, in ms.
     """
-    if not evidence.servings:
+    if not evidence.epoch_events:
         whole = (evidence.requests, evidence.hints, (), evidence.stalls)
-        return [Term(0, float("-inf"), *whole, serves=True)]
+        return [CoordinatorEpoch(0, float("-inf"), *whole, serves=True)]
     parts = [
         part
         for broker in sorted(
-            {seen.broker for seen in evidence.requests} | {s.broker for s in evidence.servings}
+            {seen.broker for seen in evidence.requests} | {s.broker for s in evidence.epoch_events}
         )
         for part in _of_broker(evidence, broker, early)
     ]
@@ -75,21 +77,23 @@ def terms(evidence: Evidence, early: float) -> list[Term]:
     ]
 
 
-def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[Term]:
+def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[CoordinatorEpoch]:
     """Cut what one broker did wherever it started or began to load."""
-    servings = sorted(_of(evidence.servings, broker), key=lambda serving: serving.at_ms)
-    cuts = [s.at_ms - early for s in servings if s.kind in ("started", "loading")]
-    loads = [s.at_ms for s in servings if s.kind == "loading"]
+    epoch_events = sorted(
+        _of(evidence.epoch_events, broker), key=lambda epoch_event: epoch_event.at_ms
+    )
+    cuts = [s.at_ms - early for s in epoch_events if s.kind in ("started", "loading")]
+    loads = [s.at_ms for s in epoch_events if s.kind == "loading"]
     requests = [_once_it_loads(seen, loads) for seen in _of(evidence.requests, broker)]
     starts = [float("-inf"), *cuts]
     for start, end in zip(starts, [*cuts, float("inf")], strict=True):
-        inside = [s for s in servings if start <= s.at_ms < end and s.kind != "opened"]
+        inside = [s for s in epoch_events if start <= s.at_ms < end and s.kind != "opened"]
         loaded_ms = next((s.at_ms for s in inside if s.kind == "loaded"), float("inf"))
-        opens_ms = _opens(servings, requests, end)
+        opens_ms = _opens(epoch_events, requests, end)
         if loaded_ms < opens_ms < end:
-            inside.append(Serving(opens_ms, broker, "opened"))
+            inside.append(EpochEvent(opens_ms, broker, "opened"))
         ended = (s.at_ms for s in inside if s.kind == "ended")
-        term = Term(
+        epoch = CoordinatorEpoch(
             0,
             loaded_ms,
             tuple(seen for seen in requests if start <= seen.at_ms < end),
@@ -99,23 +103,25 @@ def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[Term]:
             ended_ms=max(ended, default=float("-inf")),
             opens_ms=opens_ms,
         )
-        if term.requests or term.servings:
-            yield term
+        if epoch.requests or epoch.epoch_events:
+            yield epoch
 
 
-def _opens(servings: Iterable[Serving], requests: Iterable[Observed], before_ms: float) -> float:
+def _opens(
+    epoch_events: Iterable[EpochEvent], requests: Iterable[ObservedRequest], before_ms: float
+) -> float:
     """Tell when a broker opened in the life that it is in then; long ago, if nobody saw it open.
 
     A request shows it, too. Both are in order of time.
     """
-    starts = [s.at_ms for s in servings if s.kind == "started" and s.at_ms < before_ms]
+    starts = [s.at_ms for s in epoch_events if s.kind == "started" and s.at_ms < before_ms]
     start = max(starts, default=float("inf"))
-    opened = [s.at_ms for s in servings if s.kind == "opened" and s.at_ms >= start]
+    opened = [s.at_ms for s in epoch_events if s.kind == "opened" and s.at_ms >= start]
     asked = [seen.earliest_ms for seen in requests if seen.at_ms >= start]
     return min([*opened[:1], *asked[:1]]) if opened else float("-inf")
 
 
-def _once_it_loads(seen: Observed, loads: Iterable[float]) -> Observed:
+def _once_it_loads(seen: ObservedRequest, loads: Iterable[float]) -> ObservedRequest:
     """Put a request where the load begins that it was told of, if that is when it may have come."""
     load_ms = next((at for at in loads if seen.at_ms < at <= seen.latest_ms), None)
     if load_ms is None or seen.response is None:
@@ -129,21 +135,23 @@ def _of(items: Iterable, broker: str) -> list:  # type: ignore[type-arg]
 
 
 @dataclass(slots=True)
-class Records:
+class StoredRecords:
     """The group's records as they were stored, by whose turn it was, in the order of terms.
 
-    `lost` says that the replay lost sight of the group and saw no record written since.
+    `unanswered` says that the replay lost sight of the group and saw no record written since.
     """
 
     stored: list[tuple[float, int, GroupRecord | None]] = field(default_factory=list)
-    lost: bool = False
+    unanswered: bool = False
 
     def keep(self, at_ms: float, incarnation: int, record: GroupRecord | None) -> None:
         """Note a record that a term wrote."""
         self.stored.append((at_ms, incarnation, record))
-        self.lost = False
+        self.unanswered = False
 
-    def found_by(self, term: Term, takeovers: Mapping[int, float]) -> GroupRecord | None:
+    def loaded_by(
+        self, epoch: CoordinatorEpoch, takeovers: Mapping[int, float]
+    ) -> GroupRecord | None:
         """Return the record that a term finds, None if there is none.
 
         It is the last one that was written before somebody else took over; `takeovers` tells when
@@ -152,6 +160,6 @@ class Records:
         found = None
         for at_ms, writer, record in self.stored:
             over = takeovers.get(writer + 1, float("inf"))
-            if writer < term.incarnation and at_ms <= over:
+            if writer < epoch.incarnation and at_ms <= over:
                 found = record
         return found

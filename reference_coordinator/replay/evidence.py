@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-LEAVE_NO_TRACE = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
+ONLY_RESTART_TIMERS = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
 """What members ask for most, and what changes nothing but when their sessions end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedRequest:
     """One request and its response.
 
     The coordinator acted on it somewhere in [earliest_ms, latest_ms], most likely at at_ms;
@@ -38,7 +38,7 @@ class Observed:
     client_host: str = ""
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def response_fields(self) -> Mapping[str, Any]:
         """What it was told: the response, with nothing in it where none came."""
         return self.response or {}
 
@@ -71,7 +71,7 @@ class Hint:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class EpochEvent:
     """A broker came up, or began to load, loaded, or gave up the partition that holds the group.
 
     Or it opened: whoever started it saw it take requests. Or it ended: that is the last that is
@@ -122,8 +122,8 @@ class Evidence:
     """All that is known of one group, requests in order of `at_ms`."""
 
     group: str
-    requests: tuple[Observed, ...]
+    requests: tuple[ObservedRequest, ...]
     hints: tuple[Hint, ...] = ()
-    servings: tuple[Serving, ...] = ()
+    epoch_events: tuple[EpochEvent, ...] = ()
     stalls: tuple[Stall, ...] = ()
     outages: tuple[Outage, ...] = ()

@@ -16,7 +16,7 @@ from reference_coordinator.classic.events import (
 from reference_coordinator.classic.state import Group
 
 
-def said(before: Group, after: Group, event: Event) -> Iterator[tuple[str, str]]:
+def expected_lines(before: Group, after: Group, event: Event) -> Iterator[tuple[str, str]]:
     """Yield (line, subject): a member id, or the instance id where a member was replaced."""
     match event:
         case RecordWritten():

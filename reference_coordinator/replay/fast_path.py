@@ -9,9 +9,9 @@ from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, next_ms
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.hints import Hints
-from reference_coordinator.replay.hypothesis import World
+from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.options import (
     blocked,
     internal,
@@ -24,23 +24,31 @@ _BY_TIME = attrgetter("earliest_ms", "at_ms")
 _LIKELIEST = attrgetter("at_ms", "earliest_ms")
 
 
-def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, last: int) -> int:
+def fast_forward(
+    hypothesis: Hypothesis, parts: Sequence[Sequence[Candidate]], index: int, last: int
+) -> int:
     """Take stretches of right requests that leave no trace, while nothing else could happen.
 
     Return the index of the first that is not like that, `last` if all before are. Not needed for
     the result, which `search` finds as well: most of a long file is this.
     """
-    if world.writes or world.lost:
+    if hypothesis.writes or hypothesis.unanswered:
         return index
-    group, parked, reply_ms = world.group, world.parked, world.tolerance.reply
-    step, profile, reaction_to = world.step, world.profile, world.reactions.to
+    group, pending_requests, reply_ms = (
+        hypothesis.group,
+        hypothesis.pending_requests,
+        hypothesis.tolerance.reply,
+    )
+    step, profile, reaction_to = hypothesis.step, hypothesis.profile, hypothesis.reactions.to
     while index < last:
         until_ms, passing = next_ms(parts, index), []
         for candidate in parts[index]:
             seen, latest_ms = candidate.cause, candidate.latest_ms
-            if not isinstance(seen, Observed) or seen.answered_ms > latest_ms + reply_ms:
+            if not isinstance(seen, ObservedRequest) or seen.answered_ms > latest_ms + reply_ms:
                 return index
-            if parked and world.answered_before(candidate.earliest_ms, seen.connection):
+            if pending_requests and hypothesis.answered_before(
+                candidate.earliest_ms, seen.connection
+            ):
                 return index
             timers = reaction_to(group, seen, step, profile)
             if timers is None:
@@ -48,71 +56,75 @@ def straight_on(world: World, parts: Sequence[Sequence[Candidate]], index: int, 
             if latest_ms > until_ms:
                 until_ms = latest_ms
             passing.append((candidate, timers, seen.id))
-        if world.may_run_out(until_ms):
+        if hypothesis.may_expire(until_ms):
             return index
         for taken in passing:
-            _pass(world, *taken)
+            _pass(hypothesis, *taken)
         index += 1
     return index
 
 
-def _pass(world: World, candidate: Candidate, timers: Timers, request: str) -> None:
-    """Let a request happen that has no effect but on timers; `World.take` without the rest."""
-    if candidate.at_ms > world.now_ms:
-        world.now_ms = candidate.at_ms
-    if candidate.earliest_ms > world.earliest_ms:
-        world.earliest_ms = candidate.earliest_ms
-    world.latest_ms = candidate.latest_ms
+def _pass(hypothesis: Hypothesis, candidate: Candidate, timers: Timers, request: str) -> None:
+    """Let a request happen that has no effect but on timers; `Hypothesis.take` without the rest."""
+    if candidate.at_ms > hypothesis.now_ms:
+        hypothesis.now_ms = candidate.at_ms
+    if candidate.earliest_ms > hypothesis.earliest_ms:
+        hypothesis.earliest_ms = candidate.earliest_ms
+    hypothesis.latest_ms = candidate.latest_ms
     for timer, after_ms in timers:
         if after_ms is None:
-            world.disarm(timer, candidate)
+            hypothesis.disarm(timer, candidate)
         else:
-            world.arm(timer, world.now_ms + after_ms, candidate)
-    world.yields.answered.append(request)
+            hypothesis.arm(timer, hypothesis.now_ms + after_ms, candidate)
+    hypothesis.output.answered.append(request)
 
 
-def in_order(
-    world: World, stretch: Sequence[Candidate], until_ms: float, hints: Hints
-) -> tuple[World | None, int]:
+def likely_order(
+    hypothesis: Hypothesis, stretch: Sequence[Candidate], until_ms: float, hints: Hints
+) -> tuple[Hypothesis | None, int]:
     """Return the world that the likeliest order leads to, and how many steps that took.
 
     None if it does not explain all; else it is the first that a search would find, too.
     """
-    world, queue = world.fork(), Queue(stretch)
-    for steps in range(1, len(stretch) + world.tolerance.search + 1):
-        if not queue.left and _is_quiet(world, until_ms):
-            return world, steps
-        option, cutoff = _likeliest(world, queue, until_ms, hints)
-        if option is None or blocked(world, option, ""):
+    hypothesis, queue = hypothesis.fork(), LikelyOrder(stretch)
+    for steps in range(1, len(stretch) + hypothesis.tolerance.search + 1):
+        if not queue.left and _is_quiet(hypothesis, until_ms):
+            return hypothesis, steps
+        option, cutoff = _likeliest(hypothesis, queue, until_ms, hints)
+        if option is None or blocked(hypothesis, option, ""):
             break
-        if not _left_no_trace(world, option, cutoff) and world.take(option, cutoff):
+        if not _left_no_trace(hypothesis, option, cutoff) and hypothesis.take(option, cutoff):
             break
         if option.cause is None and not queue.left:
-            return world, steps
+            return hypothesis, steps
         queue.remove(option)
     return None, 0
 
 
-def _is_quiet(world: World, until_ms: float) -> bool:
+def _is_quiet(hypothesis: Hypothesis, until_ms: float) -> bool:
     """Tell whether nothing is under way that may go on by itself, or that should have."""
-    return not (world.writes or world.parked or world.may_run_out(until_ms))
+    return not (hypothesis.writes or hypothesis.pending_requests or hypothesis.may_expire(until_ms))
 
 
-def _left_no_trace(world: World, option: Candidate, cutoff: float) -> bool:
+def _left_no_trace(hypothesis: Hypothesis, option: Candidate, cutoff: float) -> bool:
     """Let a right request happen that has no effect but on timers; else nothing has happened."""
     seen, latest_ms = option.cause, option.latest_ms
-    if not isinstance(seen, Observed) or world.overtaken or option.at_ms > cutoff:
+    if not isinstance(seen, ObservedRequest) or hypothesis.overtaken or option.at_ms > cutoff:
         return False
-    if not -world.tolerance.early <= seen.answered_ms - latest_ms <= world.tolerance.reply:
+    if (
+        not -hypothesis.tolerance.early
+        <= seen.answered_ms - latest_ms
+        <= hypothesis.tolerance.reply
+    ):
         return False
-    timers = world.reactions.to(world.group, seen, world.step, world.profile)
+    timers = hypothesis.reactions.to(hypothesis.group, seen, hypothesis.step, hypothesis.profile)
     if timers is None:
         return False
-    _pass(world, option, timers, seen.id)
+    _pass(hypothesis, option, timers, seen.id)
     return True
 
 
-class Queue:
+class LikelyOrder:
     """What is left of a stretch, the likeliest last; and by when the next must have come."""
 
     def __init__(self, stretch: Sequence[Candidate]) -> None:
@@ -138,7 +150,7 @@ class Queue:
 
 
 def _likeliest(
-    world: World, queue: Queue, until_ms: float, hints: Hints
+    hypothesis: Hypothesis, queue: LikelyOrder, until_ms: float, hints: Hints
 ) -> tuple[Candidate | None, float]:
     """Return what is likeliest to happen next, and by when something must have.
 
@@ -146,28 +158,28 @@ def _likeliest(
     that is open is weighed.
     """
     first = queue.left[-1] if queue.left else None
-    if first is not None and _comes_first(world, first):
+    if first is not None and _comes_first(hypothesis, first):
         cutoff = queue.latest_ms
-        if not world.writes and not world.may_run_out(cutoff):
+        if not hypothesis.writes and not hypothesis.may_expire(cutoff):
             return first, cutoff
-        due = internal(world, cutoff, hints)
+        due = internal(hypothesis, cutoff, hints)
         if not due:
             return first, cutoff
         cutoff = min(cutoff, *(candidate.latest_ms for candidate in due))
         if first.earliest_ms <= cutoff:
             likely = [first, *(candidate for candidate in due if candidate.earliest_ms <= cutoff)]
-            return min(likely, key=lambda candidate: likely_ms(world, candidate)), cutoff
+            return min(likely, key=lambda candidate: likely_ms(hypothesis, candidate)), cutoff
     by_time = sorted(queue.left, key=_BY_TIME)
-    options, cutoff = options_of(world, by_time, until_ms, hints)
+    options, cutoff = options_of(hypothesis, by_time, until_ms, hints)
     return next(options, None), cutoff
 
 
-def _comes_first(world: World, candidate: Candidate) -> bool:
+def _comes_first(hypothesis: Hypothesis, candidate: Candidate) -> bool:
     """Tell whether no other request can be likelier than the one that is likeliest by its time."""
     seen = candidate.cause
     return (
-        isinstance(seen, Observed)
+        isinstance(seen, ObservedRequest)
         and seen.response is not None
-        and len(world.group.members) > 0
-        and not world.answered_before(candidate.earliest_ms, seen.connection)
+        and len(hypothesis.group.members) > 0
+        and not hypothesis.answered_before(candidate.earliest_ms, seen.connection)
     )

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.replay.evidence import Hint, HintKind, Observed
+from reference_coordinator.replay.evidence import Hint, HintKind, ObservedRequest
 
 _TIMERS = {
     TimerKind.SESSION: HintKind.SESSION_EXPIRED,
@@ -66,7 +66,7 @@ class Hints:
                 return extended(end_ms, delay_ms, left_ms, earliest_ms, latest_ms)
         return None
 
-    def of_request(self, seen: Observed) -> float | None:
+    def of_request(self, seen: ObservedRequest) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
         keys = _subjects(seen)
         tries = [(key, 0.0) for key in keys] + [(key, _logged_late_ms(key[0])) for key in keys]
@@ -107,14 +107,14 @@ def _logged_late_ms(kind: HintKind) -> float:
     return NEW_ID_LOGGED_LATE_MS if kind is HintKind.JOINED else LOGGED_LATE_MS
 
 
-def _subjects(seen: Observed) -> Sequence[tuple[HintKind, str]]:
+def _subjects(seen: ObservedRequest) -> Sequence[tuple[HintKind, str]]:
     """List the lines that a request may have left."""
     body = seen.request
     if seen.api == "JOIN_GROUP":
         if body.get("memberId"):
             return ((HintKind.PENDING_JOINED, body["memberId"]),)
         return (
-            (HintKind.JOINED, seen.told.get("memberId") or ""),
+            (HintKind.JOINED, seen.response_fields.get("memberId") or ""),
             (HintKind.REPLACED, body.get("groupInstanceId") or ""),
         )
     if seen.api == "LEAVE_GROUP":  # a list of members from v3 on; some by their instance ids alone
@@ -125,22 +125,22 @@ def _subjects(seen: Observed) -> Sequence[tuple[HintKind, str]]:
     return ()
 
 
-def _came_too_late(seen: Observed) -> bool:
+def _came_too_late(seen: ObservedRequest) -> bool:
     """Tell a leader's SyncGroup that was refused, and left no line of an assignment received.
 
     Had it come before the rebalance that it was refused for, there would be one.
     """
     leads = seen.api == "SYNC_GROUP" and bool(seen.request.get("assignments"))
-    return leads and seen.told.get("errorCode") == Error.REBALANCE_IN_PROGRESS
+    return leads and seen.response_fields.get("errorCode") == Error.REBALANCE_IN_PROGRESS
 
 
-def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
+def hinted(requests: Iterable[ObservedRequest], hints: Hints) -> list[ObservedRequest]:
     """Put every request at its likeliest instant, in order.
 
     Times are reconstructed, so they may cross on a connection; its requests never do.
     """
-    placed: list[Observed] = []
-    last: dict[str, Observed] = {}
+    placed: list[ObservedRequest] = []
+    last: dict[str, ObservedRequest] = {}
     for seen in sorted(requests, key=attrgetter("connection", "serial")):
         at_ms = hints.of_request(seen) if hints.by_key else None
         item = seen
@@ -166,7 +166,7 @@ def hinted(requests: Iterable[Observed], hints: Hints) -> list[Observed]:
     return sorted(placed, key=attrgetter("at_ms"))
 
 
-def _crosses(before: Observed, item: Observed) -> bool:
+def _crosses(before: ObservedRequest, item: ObservedRequest) -> bool:
     """Tell whether a request seems to have come, or been answered, before the one it followed."""
     return (
         item.earliest_ms < before.earliest_ms

@@ -18,12 +18,12 @@ def named(
 
     `unnamed` gives the prefix that the broker's id must have, by our id.
     """
-    strange = [told for told in _members(theirs) if told not in _members(ours)]
+    without_member = [told for told in _members(theirs) if told not in _members(ours)]
     found: dict[str, str] = {}
     for old, *about in _members(ours):
         if old not in unnamed:
             continue
-        for new, *rest in strange:
+        for new, *rest in without_member:
             fits = rest == about and new.startswith(unnamed[old])
             if fits and new not in found.values():
                 found[old] = new

@@ -4,24 +4,24 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.replay.besides import besides, overtaken
+from reference_coordinator.replay.alternatives import alternatives, overtaken
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
-from reference_coordinator.replay.evidence import Observed, Serving
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.hints import Hints, extended
-from reference_coordinator.replay.hypothesis import World
+from reference_coordinator.replay.hypothesis import Hypothesis
 
 _AT_MS = attrgetter("at_ms")
 
 
 def options_of(
-    world: World, left: Sequence[Candidate], until_ms: float, hints: Hints
+    hypothesis: Hypothesis, left: Sequence[Candidate], until_ms: float, hints: Hints
 ) -> tuple[Iterator[Candidate], float]:
     """Return what may happen next, and by when something must have.
 
     `left` is in order of its earliest times; the stretch that comes after it begins at `until_ms`.
     """
     if not left:
-        return _at_the_end(world, until_ms, hints)
+        return _at_the_end(hypothesis, until_ms, hints)
     cutoff = float("inf")
     open_now = []
     for candidate in left:
@@ -29,36 +29,40 @@ def options_of(
             break
         cutoff = min(cutoff, candidate.latest_ms)
         open_now.append(candidate)
-    if timers := internal(world, cutoff, hints):
+    if timers := internal(hypothesis, cutoff, hints):
         cutoff = min(cutoff, *(c.latest_ms for c in timers))
         open_now = [c for c in (*open_now, *timers) if c.earliest_ms <= cutoff]
-    options = open_now if len(open_now) == 1 else _ranked(world, open_now, left)
-    return _and_besides(world, options, cutoff), cutoff
+    options = open_now if len(open_now) == 1 else _ranked(hypothesis, open_now, left)
+    return _with_alternatives(hypothesis, options, cutoff), cutoff
 
 
-def _at_the_end(world: World, until_ms: float, hints: Hints) -> tuple[Iterator[Candidate], float]:
-    due = [c for c in internal(world, until_ms, hints) if c.earliest_ms < until_ms]
+def _at_the_end(
+    hypothesis: Hypothesis, until_ms: float, hints: Hints
+) -> tuple[Iterator[Candidate], float]:
+    due = [c for c in internal(hypothesis, until_ms, hints) if c.earliest_ms < until_ms]
     due.sort(key=_AT_MS)
     cutoff = min(map(LATEST_MS, due), default=until_ms)
     if cutoff >= until_ms:
         # what may also happen later is tried here only where an answer asks for it
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
         cutoff = until_ms
-    return iter([*due, *overtaken(world, cutoff)]), cutoff
+    return iter([*due, *overtaken(hypothesis, cutoff)]), cutoff
 
 
-def _and_besides(world: World, options: list[Candidate], cutoff: float) -> Iterator[Candidate]:
+def _with_alternatives(
+    hypothesis: Hypothesis, options: list[Candidate], cutoff: float
+) -> Iterator[Candidate]:
     yield from options
-    yield from besides(world, options, cutoff)
+    yield from alternatives(hypothesis, options, cutoff)
 
 
 def _ranked(
-    world: World, candidates: Sequence[Candidate], left: Sequence[Candidate]
+    hypothesis: Hypothesis, candidates: Sequence[Candidate], left: Sequence[Candidate]
 ) -> list[Candidate]:
     """Put what may happen next in order, the likeliest first."""
     taken: set[str] = set()  # a connection keeps its order, and so do a broker's load and unload
     options = []
-    for candidate in sorted(candidates, key=lambda c: likely_ms(world, c)):
+    for candidate in sorted(candidates, key=lambda c: likely_ms(hypothesis, c)):
         sequence = _sequence(candidate)
         if sequence in taken:
             continue
@@ -68,23 +72,25 @@ def _ranked(
     if all(candidate.cause is None for candidate in left):
         # at the end of evidence: what may be late, and is not told of, has not come
         options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
-    if not world.group.members:
-        options.sort(key=lambda c: not _led_from_here(c))
-    if busy := world.parked.busy:
-        options.sort(key=lambda c: isinstance(c.cause, Observed) and c.cause.connection in busy)
+    if not hypothesis.group.members:
+        options.sort(key=lambda c: not _made_itself_leader(c))
+    if busy := hypothesis.pending_requests.busy:
+        options.sort(
+            key=lambda c: isinstance(c.cause, ObservedRequest) and c.cause.connection in busy
+        )
     return options
 
 
-def blocked(world: World, option: Candidate, excuse: str) -> Mismatch | None:
+def blocked(hypothesis: Hypothesis, option: Candidate, excuse: str) -> Mismatch | None:
     """Tell whether a request was answered already that the oracle still holds back.
 
     A broker takes no other request from its connection before that. A write that lets requests go
     on shows by itself what is wrong with their answers.
     """
-    if isinstance(option.cause, str) or not world.parked:
+    if isinstance(option.cause, str) or not hypothesis.pending_requests:
         return None
-    connection = option.cause.connection if isinstance(option.cause, Observed) else None
-    for seen in world.answered_before(option.earliest_ms, connection):
+    connection = option.cause.connection if isinstance(option.cause, ObservedRequest) else None
+    for seen in hypothesis.answered_before(option.earliest_ms, connection):
         ahead_ms = max(option.earliest_ms - seen.answered_ms, 0.0)
         mismatch = Mismatch(
             seen.id,
@@ -95,32 +101,32 @@ def blocked(world: World, option: Candidate, excuse: str) -> Mismatch | None:
         )
         if seen.id != excuse:
             return mismatch
-        world.excused = mismatch
-        world.parked.remove(seen.id)
-        world.yields.answered.append(seen.id)
+        hypothesis.excused = mismatch
+        hypothesis.pending_requests.remove(seen.id)
+        hypothesis.output.answered.append(seen.id)
     return None
 
 
-def likely_ms(world: World, candidate: Candidate) -> float:
+def likely_ms(hypothesis: Hypothesis, candidate: Candidate) -> float:
     """Tell when something is likely to come; what is late already, as late as it can."""
-    late = isinstance(candidate.cause, Timer) and candidate.at_ms < world.now_ms
+    late = isinstance(candidate.cause, Timer) and candidate.at_ms < hypothesis.now_ms
     return candidate.latest_ms if late and not candidate.hinted else candidate.at_ms
 
 
 def _sequence(candidate: Candidate) -> str:
     """Name what a candidate must not overtake others of."""
     match candidate.cause:
-        case Observed(response=None):
+        case ObservedRequest(response=None):
             return ""  # its connection is gone
-        case Observed() as seen:
+        case ObservedRequest() as seen:
             return seen.connection
-        case Serving():
+        case EpochEvent():
             return "serving"
         case _:
             return ""
 
 
-def _led_from_here(candidate: Candidate) -> bool:
+def _made_itself_leader(candidate: Candidate) -> bool:
     """Tell a join that, by its answer, made a group without members its own.
 
     The first to join leads. Whether it came first among joins that overlap shows only when the
@@ -128,40 +134,45 @@ def _led_from_here(candidate: Candidate) -> bool:
     """
     seen = candidate.cause
     return (
-        isinstance(seen, Observed)
+        isinstance(seen, ObservedRequest)
         and seen.api == "JOIN_GROUP"
-        and bool(seen.told.get("leader"))
-        and seen.told.get("leader") == seen.told.get("memberId")
+        and bool(seen.response_fields.get("leader"))
+        and seen.response_fields.get("leader") == seen.response_fields.get("memberId")
     )
 
 
-def internal(world: World, until_ms: float, hints: Hints) -> list[Candidate]:
+def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
-    early = world.tolerance.early
-    found = [_outcome(world, request) for request in world.next_writes()]
-    if not world.may_run_out(until_ms):
+    early = hypothesis.tolerance.early
+    found = [_outcome(hypothesis, request) for request in hypothesis.next_writes()]
+    if not hypothesis.may_expire(until_ms):
         return found
     return found + [
-        _ran_out(world, timer, due, hints)
-        for timer, due in world.timers.items()
+        _expiry(hypothesis, timer, due, hints)
+        for timer, due in hypothesis.timers.items()
         if due.earliest_ms - early <= until_ms
     ]
 
 
-def _outcome(world: World, request: str) -> Candidate:
+def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
     """Tell when a write may be done: by the first answer that waits for it, if there is any."""
-    seen, due = world.writes[request]
-    answers = [other.answered_ms for other in world.parked.values() if other.api == seen.api]
+    seen, due = hypothesis.writes[request]
+    answers = [
+        other.answered_ms for other in hypothesis.pending_requests.values() if other.api == seen.api
+    ]
     likely = min((due.at_ms, *answers))
-    return Candidate(due.earliest_ms, max(likely, world.now_ms), due.latest_ms, request)
+    return Candidate(due.earliest_ms, max(likely, hypothesis.now_ms), due.latest_ms, request)
 
 
-def _ran_out(world: World, timer: Timer, due: Due, hints: Hints) -> Candidate:
+def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Candidate:
     """Tell when a timer may run out."""
-    earliest = due.earliest_ms - world.tolerance.early
-    latest = world.latest(due.latest_ms, world.tolerance.timer)
-    group, generation = world.group, world.group.generation + 1
-    delay, left = world.profile.settings.initial_rebalance_delay_ms, group.initial_delay_left_ms
+    earliest = due.earliest_ms - hypothesis.tolerance.early
+    latest = hypothesis.latest(due.latest_ms, hypothesis.tolerance.timer)
+    group, generation = hypothesis.group, hypothesis.group.generation + 1
+    delay, left = (
+        hypothesis.profile.settings.initial_rebalance_delay_ms,
+        group.initial_delay_left_ms,
+    )
     extends = timer.kind is TimerKind.JOIN and group.extends_delay
     if extends:
         instant = hints.of_extension(generation, delay, left, earliest, latest)
@@ -169,7 +180,7 @@ def _ran_out(world: World, timer: Timer, due: Due, hints: Hints) -> Candidate:
         instant = hints.of_timer(timer, generation, earliest, latest)
     likely = due.at_ms
     if instant is None and timer.kind is TimerKind.JOIN:  # the first to be answered tells when
-        first = world.parked.joined_first()
+        first = hypothesis.pending_requests.joined_first()
         end_ms = due.at_ms if first is None else first.answered_ms
         if extends and earliest <= end_ms < float("inf") and delay:
             likely = extended(end_ms, delay, left, earliest, latest)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay.evidence import Observed, Outage
+from reference_coordinator.replay.evidence import ObservedRequest, Outage
 from reference_coordinator.replay.wire import answer_of
 
 
-def outcome_of(seen: Observed, outages: Sequence[Outage], profile: Profile) -> Error:
+def outcome_of(seen: ObservedRequest, outages: Sequence[Outage], profile: Profile) -> Error:
     """Tell the outcome of a request's write: it succeeds, unless a broker was down meanwhile.
 
     Then the answer may tell of an error that only a write can end in.

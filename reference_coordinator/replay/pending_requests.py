@@ -4,47 +4,47 @@ In a join phase they may be hundreds, so what is asked before every event is not
 """
 
 from kafka_protocol.errors import Error
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 
 
-class Parked(dict[str, Observed]):
+class PendingRequests(dict[str, ObservedRequest]):
     """A map to be changed by `add` and `remove` alone.
 
     `busy` are the connections that wait for an answer that came.
     """
 
-    __slots__ = ("_first", "_first_is_known", "_soonest_ms", "busy")
+    __slots__ = ("_first", "_first_answer_ms", "_first_is_known", "busy")
 
     def __init__(self) -> None:
         """Begin with none."""
         super().__init__()
         self.busy: set[str] = set()
-        self._first: Observed | None = None
+        self._first: ObservedRequest | None = None
         self._first_is_known = True
-        self._soonest_ms = float("inf")
+        self._first_answer_ms = float("inf")
 
-    def fork(self) -> "Parked":
+    def fork(self) -> "PendingRequests":
         """Copy it."""
-        forked = Parked()
+        forked = PendingRequests()
         if self:
             forked.update(self)
             forked.busy = self.busy.copy()
             forked._first = self._first
             forked._first_is_known = self._first_is_known
-            forked._soonest_ms = self._soonest_ms
+            forked._first_answer_ms = self._first_answer_ms
         return forked
 
-    def add(self, seen: Observed) -> None:
+    def add(self, seen: ObservedRequest) -> None:
         """Let a request wait."""
         self[seen.id] = seen
         if seen.response:
             self.busy.add(seen.connection)
-        self._soonest_ms = min(self._soonest_ms, seen.answered_ms)
+        self._first_answer_ms = min(self._first_answer_ms, seen.answered_ms)
         sooner = self._first is None or seen.answered_ms < self._first.answered_ms
         if self._first_is_known and sooner and joined(seen):
             self._first = seen
 
-    def remove(self, request: str) -> Observed | None:
+    def remove(self, request: str) -> ObservedRequest | None:
         """Return a request that waits no longer; None if it did not."""
         seen = self.pop(request, None)
         if seen is not None:
@@ -52,7 +52,7 @@ class Parked(dict[str, Observed]):
             self._first_is_known &= seen is not self._first
         return seen
 
-    def joined_first(self) -> Observed | None:
+    def joined_first(self) -> ObservedRequest | None:
         """Return the JoinGroup whose answer was the first to say that a join phase has ended."""
         if not self._first_is_known:
             waiting = filter(joined, self.values())
@@ -60,11 +60,13 @@ class Parked(dict[str, Observed]):
             self._first_is_known = True
         return self._first
 
-    def answered_before(self, limit_ms: float, connection: str | None) -> list[Observed]:
+    def answered_before(self, limit_ms: float, connection: str | None) -> list[ObservedRequest]:
         """Return those that were answered before a time, or are of a connection that goes on."""
-        if self._soonest_ms >= limit_ms and connection not in self.busy:
+        if self._first_answer_ms >= limit_ms and connection not in self.busy:
             return []
-        self._soonest_ms = min((seen.answered_ms for seen in self.values()), default=float("inf"))
+        self._first_answer_ms = min(
+            (seen.answered_ms for seen in self.values()), default=float("inf")
+        )
         return [
             seen
             for seen in self.values()
@@ -72,6 +74,6 @@ class Parked(dict[str, Observed]):
         ]
 
 
-def joined(seen: Observed) -> bool:
+def joined(seen: ObservedRequest) -> bool:
     """Tell a JoinGroup that was answered when the join phase ended."""
-    return seen.api == "JOIN_GROUP" and seen.told.get("errorCode") == Error.NONE
+    return seen.api == "JOIN_GROUP" and seen.response_fields.get("errorCode") == Error.NONE

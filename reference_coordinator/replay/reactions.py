@@ -12,7 +12,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import STABLE, Group, Member
 from reference_coordinator.classic.step import Step
 from reference_coordinator.replay.comparing import as_sent
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
 
 Timers = tuple[tuple[Timer, float | None], ...]
@@ -32,7 +32,9 @@ class Reactions:
         self._outlook: tuple[object, ...] = ()
         self._known: dict[Exchange, tuple[Member | None, Member | None, str | None, Timers]] = {}
 
-    def to(self, group: Group, seen: Observed, step: Step, profile: Profile) -> Timers | None:
+    def to(
+        self, group: Group, seen: ObservedRequest, step: Step, profile: Profile
+    ) -> Timers | None:
         """Return what becomes of timers; None if the answer is wrong, or the group changes."""
         exchange_of = EXCHANGES.get(seen.api)
         if seen.response is None:
@@ -62,7 +64,7 @@ class Reactions:
         self._members, self._owners = group.members.by_id, group.static_ids
 
 
-def _is_late_sync(group: Group, seen: Observed) -> bool:
+def _is_late_sync(group: Group, seen: ObservedRequest) -> bool:
     """Tell a SyncGroup that nobody waits for; where the leader is open, it may bind who leads."""
     return (
         seen.api == "SYNC_GROUP"
@@ -72,7 +74,7 @@ def _is_late_sync(group: Group, seen: Observed) -> bool:
     )
 
 
-def _decide(group: Group, seen: Observed, step: Step, profile: Profile) -> Timers | None:
+def _decide(group: Group, seen: ObservedRequest, step: Step, profile: Profile) -> Timers | None:
     """Let the coordinator decide at time 0, so that deadlines are delays."""
     after, effects = step(group, event_of(seen, 0.0, NO_CHOICES), profile)
     if after is not group:
@@ -91,7 +93,7 @@ def _decide(group: Group, seen: Observed, step: Step, profile: Profile) -> Timer
     return tuple(timers) if answered else None
 
 
-def _is_told(answer: Answer, seen: Observed) -> bool:
+def _is_told(answer: Answer, seen: ObservedRequest) -> bool:
     """Tell whether an answer is the one that was observed."""
     given = as_sent(answer.response, seen.api_version)
     return answer.request == seen.id and given == answer_of(seen)

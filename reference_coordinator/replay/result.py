@@ -60,8 +60,8 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A line that the coordinator must have printed of a member, and when; see `said`."""
+class ExpectedLine:
+    """A line that the coordinator must have printed of a member, and when; see `expected_lines`."""
 
     line: str
     subject: str
@@ -74,15 +74,15 @@ class Said:
 class Replay:
     """The outcome for one group. `bound` counts what was bound from observation, by kind.
 
-    `moves` are the transitions of the group, in their order; `steps` is what searching took.
+    `transitions` are the transitions of the group, in their order; `steps` is what searching took.
     """
 
     rows: tuple[Row, ...]
     checked: tuple[Checked, ...]
     violations: tuple[Violation, ...]
-    said: tuple[Said, ...] = ()
+    expected_lines: tuple[ExpectedLine, ...] = ()
     bound: Mapping[str, int] = field(default_factory=dict)
-    moves: tuple[Transition, ...] = ()
+    transitions: tuple[Transition, ...] = ()
     steps: int = 0
 
     @property
@@ -101,21 +101,28 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     checked: list[Checked] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    expected_lines: list[ExpectedLine] = field(default_factory=list)
     bound: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    moves: list[Transition] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
     steps: int = 0
 
     def mark(self) -> Mark:
         """Remember how far it came, for `back_to`."""
         rows, checked, violations = len(self.rows), len(self.checked), len(self.violations)
-        return rows, checked, violations, len(self.said), len(self.moves), self.bound.copy()
+        return (
+            rows,
+            checked,
+            violations,
+            len(self.expected_lines),
+            len(self.transitions),
+            self.bound.copy(),
+        )
 
     def back_to(self, mark: Mark) -> None:
         """Forget what came since."""
-        rows, checked, violations, said, moves, bound = mark
+        rows, checked, violations, expected_lines, transitions, bound = mark
         del self.rows[rows:], self.checked[checked:], self.violations[violations:]
-        del self.said[said:], self.moves[moves:]
+        del self.expected_lines[expected_lines:], self.transitions[transitions:]
         self.bound = defaultdict(int, bound)
 
     def result(self) -> Replay:
@@ -124,8 +131,8 @@ class Outcome:
             tuple(self.rows),
             tuple(self.checked),
             tuple(self.violations),
-            tuple(self.said),
+            tuple(self.expected_lines),
             dict(self.bound),
-            tuple(self.moves),
+            tuple(self.transitions),
             self.steps,
         )

@@ -13,12 +13,12 @@ from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
-from reference_coordinator.replay.evidence import Observed, Serving, Tolerance
-from reference_coordinator.replay.fast_path import in_order
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Tolerance
+from reference_coordinator.replay.fast_path import likely_order
 from reference_coordinator.replay.hints import Hints
-from reference_coordinator.replay.hypothesis import World
+from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.options import blocked, options_of
-from reference_coordinator.replay.subsumption import alike, holds, widen
+from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 SETTLING_MS = 100.0
 """How long after it says that it has loaded a broker may still answer as one that loads (Scala)."""
@@ -28,23 +28,23 @@ SETTLING_MS = 100.0
 class Search:
     """The outcome of one stretch.
 
-    Without a `world`, `mismatch` is the furthest contradiction, and `furthest` the world before it;
+    Without a `hypothesis`, `mismatch` is the furthest contradiction; `furthest` is before it;
     `expected` is what else the oracle would have answered there, had other orders been true.
     """
 
-    world: World | None = None
+    hypothesis: Hypothesis | None = None
     mismatch: Mismatch | None = None
-    furthest: World | None = None
+    furthest: Hypothesis | None = None
     expected: set[str] = field(default_factory=set)
     depth: int = -1
     steps: int = 0
     exhausted: bool = True
     reordered: bool = False
 
-    def contradicted(self, mismatch: Mismatch, world: World, depth: int) -> None:
+    def contradicted(self, mismatch: Mismatch, hypothesis: Hypothesis, depth: int) -> None:
         """Note what speaks against an order, after `depth` events that it explains."""
         if self.mismatch is None or depth > self.depth:
-            self.depth, self.mismatch, self.furthest = depth, mismatch, world
+            self.depth, self.mismatch, self.furthest = depth, mismatch, hypothesis
             self.expected = set()
         if (mismatch.request, mismatch.rule) == (self.mismatch.request, self.mismatch.rule):
             self.expected.add(mismatch.expected)
@@ -55,10 +55,10 @@ WIDENED = 20
 
 
 @dataclass(slots=True)
-class Level:
+class SearchNode:
     """A place in the search: a world, what is left, what may come next, and by when it must."""
 
-    world: World
+    hypothesis: Hypothesis
     left: tuple[Candidate, ...]
     options: Iterator[Candidate]
     until_ms: float
@@ -73,41 +73,45 @@ class Frontier:
     the latest comes first.
     """
 
-    levels: list[list[Level]] = field(default_factory=list)
-    known: dict[frozenset[int], list[World]] = field(default_factory=dict)
+    nodes: list[list[SearchNode]] = field(default_factory=list)
+    known: dict[frozenset[int], list[Hypothesis]] = field(default_factory=dict)
     widened: Counter[frozenset[int]] = field(default_factory=Counter)
 
-    def is_known(self, world: World, left: tuple[Candidate, ...]) -> bool:
+    def is_known(self, hypothesis: Hypothesis, left: tuple[Candidate, ...]) -> bool:
         """Tell whether another order led to the same; if not quite, the world holds both now."""
         key = frozenset(map(id, left))
         known = self.known.setdefault(key, [])
         for place, other in enumerate(known):
-            if alike(other, world):
-                if holds(other, world):
+            if same_state(other, hypothesis):
+                if covers(other, hypothesis):
                     return True
                 self.widened[key] += 1
-                widen(world, other, at_will=self.widened[key] > WIDENED)
-                known[place] = world
+                widen(hypothesis, other, at_will=self.widened[key] > WIDENED)
+                known[place] = hypothesis
                 return False
-        known.append(world)
+        known.append(hypothesis)
         return False
 
-    def add(self, level: Level, departures: int) -> None:
+    def add(self, node: SearchNode, departures: int) -> None:
         """Remember a place."""
-        while len(self.levels) <= departures:
-            self.levels.append([])
-        self.levels[departures].append(level)
+        while len(self.nodes) <= departures:
+            self.nodes.append([])
+        self.nodes[departures].append(node)
 
-    def pop(self) -> tuple[Level, int] | None:
+    def pop(self) -> tuple[SearchNode, int] | None:
         """Return the place to go on from, and its departures; None if there is none left."""
-        for departures, levels in enumerate(self.levels):
-            if levels:
-                return levels.pop(), departures
+        for departures, nodes in enumerate(self.nodes):
+            if nodes:
+                return nodes.pop(), departures
         return None
 
 
 def explain(
-    world: World, stretch: Sequence[Candidate], until_ms: float, hints: Hints, excuse: str = ""
+    hypothesis: Hypothesis,
+    stretch: Sequence[Candidate],
+    until_ms: float,
+    hints: Hints,
+    excuse: str = "",
 ) -> Search:
     """Find an order in which every answer of a stretch is what the oracle answers.
 
@@ -115,77 +119,81 @@ def explain(
     """
     search = Search()
     if not excuse:
-        search.world, search.steps = in_order(world, stretch, until_ms, hints)
-    if search.world is None:
-        search.world = next(explanations(search, world, stretch, until_ms, hints, excuse), None)
+        search.hypothesis, search.steps = likely_order(hypothesis, stretch, until_ms, hints)
+    if search.hypothesis is None:
+        search.hypothesis = next(
+            explanations(search, hypothesis, stretch, until_ms, hints, excuse), None
+        )
     return search
 
 
 def explanations(
     search: Search,
-    world: World,
+    hypothesis: Hypothesis,
     stretch: Sequence[Candidate],
     until_ms: float,
     hints: Hints,
     excuse: str = "",
-) -> Iterator[World]:
+) -> Iterator[Hypothesis]:
     """Yield the worlds that orders of a stretch lead to, the likeliest first; see `explain`."""
     frontier = Frontier()
     by_time = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
-    frontier.add(Level(world, by_time, *options_of(world, by_time, until_ms, hints)), 0)
+    frontier.add(
+        SearchNode(hypothesis, by_time, *options_of(hypothesis, by_time, until_ms, hints)), 0
+    )
     while (place := frontier.pop()) is not None:
-        level, departures = place
-        option = next(level.options, None)
+        node, departures = place
+        option = next(node.options, None)
         if option is None:
             continue
         # what goes straight on costs nothing: the budget is for trying other orders
-        if search.steps >= len(stretch) + world.tolerance.search:
+        if search.steps >= len(stretch) + hypothesis.tolerance.search:
             search.exhausted = False
             return
         search.steps += 1
         ends = option.cause is None and not excuse
-        forked = level.world if ends and level.depth else level.world.fork()
-        mismatch = blocked(forked, option, excuse) or forked.take(option, level.until_ms, excuse)
+        forked = node.hypothesis if ends and node.depth else node.hypothesis.fork()
+        mismatch = blocked(forked, option, excuse) or forked.take(option, node.until_ms, excuse)
         if mismatch is not None:
-            search.contradicted(mismatch, level.world, level.depth)
-        elif not level.left and option.cause is None:
+            search.contradicted(mismatch, node.hypothesis, node.depth)
+        elif not node.left and option.cause is None:
             search.reordered = departures > 0
-            forked.odd += departures
+            forked.penalty += departures
             yield forked
             continue
-        if mismatch is None and _left_no_trace(forked, option, level.world):
+        if mismatch is None and _left_no_trace(forked, option, node.hypothesis):
             # right as it is: only what was before it is tried in its place, or what else it binds
             others = [
                 other
-                for other in level.options
+                for other in node.options
                 if other.earliest_ms < option.earliest_ms or other.cause is option.cause
             ]
-            level.options = iter(others)
-        frontier.add(level, departures + 1)
+            node.options = iter(others)
+        frontier.add(node, departures + 1)
         if mismatch is None:
-            left = tuple(c for c in level.left if c.cause is not option.cause)
+            left = tuple(c for c in node.left if c.cause is not option.cause)
             if departures and frontier.is_known(forked, left):
                 continue
             options = options_of(forked, left, until_ms, hints)
-            frontier.add(Level(forked, left, *options, level.depth + 1), departures)
+            frontier.add(SearchNode(forked, left, *options, node.depth + 1), departures)
 
 
-def _left_no_trace(world: World, option: Candidate, before: World) -> bool:
+def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis) -> bool:
     """Tell whether nothing changed but when sessions end; a timer may have begun anew."""
     cause = option.cause
-    if world.group is not before.group or not isinstance(cause, Observed | Timer):
+    if hypothesis.group is not before.group or not isinstance(cause, ObservedRequest | Timer):
         return False
-    if isinstance(cause, Observed):  # one that is never told of may be wrong, or come later
-        return cause.response is not None and cause.id not in world.parked
-    return cause not in world.timers
+    if isinstance(cause, ObservedRequest):  # one that is never told of may be wrong, or come later
+        return cause.response is not None and cause.id not in hypothesis.pending_requests
+    return cause not in hypothesis.timers
 
 
 def candidates_of(
-    requests: Sequence[Observed], servings: Sequence[Serving], tolerance: Tolerance
+    requests: Sequence[ObservedRequest], epoch_events: Sequence[EpochEvent], tolerance: Tolerance
 ) -> list[Candidate]:
     """Turn evidence into candidates, in the likely order.
 
-    A request without response likely acted when it was sent; see `courses` for when else.
+    A request without response likely acted when it was sent; see `backtracking` for when else.
     A broker takes a group up, and gives it up, a little before or after it says so: it answers as
     one that loads somewhere between "scheduled" and "finished".
     """
@@ -195,17 +203,21 @@ def candidates_of(
         )
         for r in requests
     ]
-    ends = [s.at_ms for s in servings if s.kind == "loaded"]
-    for serving in servings:
-        at_ms, earliest, latest = serving.at_ms, serving.at_ms, serving.at_ms + tolerance.early
-        if serving.kind == "loading":
+    ends = [s.at_ms for s in epoch_events if s.kind == "loaded"]
+    for epoch_event in epoch_events:
+        at_ms, earliest, latest = (
+            epoch_event.at_ms,
+            epoch_event.at_ms,
+            epoch_event.at_ms + tolerance.early,
+        )
+        if epoch_event.kind == "loading":
             latest = min((end for end in ends if end >= at_ms), default=at_ms) + tolerance.early
-        elif serving.kind == "loaded":
-            begins = (s.at_ms for s in servings if s.kind == "loading" and s.at_ms <= at_ms)
+        elif epoch_event.kind == "loaded":
+            begins = (s.at_ms for s in epoch_events if s.kind == "loading" and s.at_ms <= at_ms)
             earliest, latest = max(begins, default=at_ms), at_ms + SETTLING_MS
-        elif serving.kind == "unloaded":
+        elif epoch_event.kind == "unloaded":
             latest = at_ms + tolerance.timer
-        found.append(Candidate(earliest - tolerance.early, at_ms, latest, serving))
+        found.append(Candidate(earliest - tolerance.early, at_ms, latest, epoch_event))
     return sorted(found, key=attrgetter("at_ms"))
 
 

@@ -11,7 +11,7 @@ from reference_coordinator.replay.candidates import Due
 _MEMBER_ID = itemgetter(Timer._fields.index("member_id"))
 
 
-def forget_strangers(
+def drop_stale_timers(
     timers: MutableMapping[Timer, Due], before: Group, after: Group, event: Event
 ) -> None:
     """Drop the timers of nobody, if anybody may have gone."""
@@ -25,7 +25,7 @@ def forget_strangers(
         replaced = before.static_ids.get(event.group_instance_id or "")
         if replaced is not None:  # nobody else went, or there were fewer
             ids = (replaced,)
-    strange = filterfalse(after.members.by_id.__contains__, ids)
+    without_member = filterfalse(after.members.by_id.__contains__, ids)
     known = {*after.pending_joins, *after.forgotten_joins, ""}
-    for member_id in [stranger for stranger in strange if stranger not in known]:
+    for member_id in [stranger for stranger in without_member if stranger not in known]:
         timers.pop(Timer(TimerKind.SESSION, member_id), None)

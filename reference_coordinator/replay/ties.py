@@ -11,17 +11,19 @@ from dataclasses import replace
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.rebalance import allowed_protocols
 from reference_coordinator.classic.state import Group, State
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 
 
-def tied_protocols(group: Group, seen: Observed) -> list[str]:
+def tied_protocols(group: Group, seen: ObservedRequest) -> list[str]:
     """List the protocols that a Stable group may turn to when this request is acted on."""
     body = seen.request
     if seen.api != "JOIN_GROUP" or group.state is not State.STABLE or body.get("memberId"):
         return []
     returns_for = group.static_ids.get(body.get("groupInstanceId") or "", "")
-    stayed = seen.told.get("generationId") == group.generation
-    if returns_for not in group.members or (stayed and seen.told.get("errorCode") == Error.NONE):
+    stayed = seen.response_fields.get("generationId") == group.generation
+    if returns_for not in group.members or (
+        stayed and seen.response_fields.get("errorCode") == Error.NONE
+    ):
         return []
     offered = tuple((p["name"], p["metadata"]) for p in body["protocols"])
     returned = replace(group.members[returns_for], protocols=offered)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.effects import (
     CommitResponse,
     DeleteResponse,
@@ -32,25 +33,24 @@ from reference_coordinator.classic.events import (
     Request,
     SyncReceived,
 )
-from reference_coordinator.classic.leave_group import FIRST_BATCH_LEAVE_VERSION
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.replay.evidence import ObservedRequest
 
 Body = Mapping[str, Any]
 Exchange = tuple[str, str | None, *tuple[int, ...]]
 """Member id, instance id, and all else that counts of a request and its answer but its time."""
 
 
-def event_of(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def event_of(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     """Turn an observed request into the event the oracle steps on."""
     return APIS[seen.api].event(seen, at_ms, choices)
 
 
-def answer_of(seen: Observed) -> Response:
+def answer_of(seen: ObservedRequest) -> Response:
     """Turn an observed response into the oracle's form of it; codes stay numbers."""
-    return APIS[seen.api].answer(seen.request, seen.told)
+    return APIS[seen.api].answer(seen.request, seen.response_fields)
 
 
-def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _join(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     body = seen.request
     return JoinReceived(
         at_ms=at_ms,
@@ -75,7 +75,7 @@ def rebalance_timeout(body: Body) -> int:
     return int(body["sessionTimeoutMs"] if timeout is None else timeout)
 
 
-def _sync(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _sync(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     body = seen.request
     return SyncReceived(
         at_ms=at_ms,
@@ -91,7 +91,7 @@ def _sync(seen: Observed, at_ms: float, choices: Choices) -> Request:
     )
 
 
-def _heartbeat(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _heartbeat(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     body = seen.request
     return HeartbeatReceived(
         at_ms, seen.id, body["generationId"], body["memberId"], body.get("groupInstanceId")
@@ -103,15 +103,15 @@ def _heartbeat_exchange(asked: Body, told: Body, _: int) -> Exchange:
     return asked["memberId"], instance_id, asked["generationId"], told["errorCode"]
 
 
-def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _leave(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
-    if seen.api_version >= FIRST_BATCH_LEAVE_VERSION:
+    if seen.api_version >= FIRST_BATCH_LEAVE:
         told = seen.request["members"]
         members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in told)
     return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)
 
 
-def _commit(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _commit(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     body = seen.request
     return CommitReceived(
         at_ms=at_ms,
@@ -136,11 +136,11 @@ def _commit_exchange(asked: Body, told: Body, api_version: int) -> Exchange:
     return member_id, instance_id, *ask, answer.error, answer.every_partition_alike
 
 
-def _describe(seen: Observed, at_ms: float, choices: Choices) -> Request:
+def _describe(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     return DescribeReceived(at_ms, seen.id, seen.api_version, choices)
 
 
-def _delete(seen: Observed, at_ms: float, _: Choices) -> Request:
+def _delete(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     return DeleteReceived(at_ms, seen.id)
 
 
@@ -195,10 +195,10 @@ def _commit_answer(request: Body, response: Body) -> CommitResponse:
         for topic in response["topics"]
         for part in topic["partitions"]
     }
-    alike = len(set(codes.values())) <= 1
+    equal = len(set(codes.values())) <= 1
     return CommitResponse(
         error=next((code for code in codes.values() if code != 0), 0),
-        every_partition_alike=alike and codes.keys() == asked,
+        every_partition_alike=equal and codes.keys() == asked,
     )
 
 
@@ -240,7 +240,7 @@ def _delete_answer(_: Body, body: Body) -> DeleteResponse:
 class Api:
     """How an API's bodies are read: (request, when, choices) and (request, response)."""
 
-    event: Callable[[Observed, float, Choices], Request]
+    event: Callable[[ObservedRequest, float, Choices], Request]
     answer: Callable[[Body, Body], Response]
 
 
@@ -248,7 +248,7 @@ EXCHANGES: Mapping[str, Callable[[Body, Body, int], Exchange]] = {
     "HEARTBEAT": _heartbeat_exchange,
     "OFFSET_COMMIT": _commit_exchange,
 }
-"""How requests of `LEAVE_NO_TRACE` are summed up: (request, response, version)."""
+"""How requests of `ONLY_RESTART_TIMERS` are summed up: (request, response, version)."""
 
 APIS = {
     "JOIN_GROUP": Api(_join, _join_answer),

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from reference_coordinator.replay import Serving
+from reference_coordinator.replay import EpochEvent
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -42,9 +42,9 @@ class Offices:
     """Who had which partition. `partitions` is how many there are; None if no line tells of any."""
 
     partitions: int | None
-    everywhere: list[Serving] = field(default_factory=list)
+    everywhere: list[EpochEvent] = field(default_factory=list)
     """When each broker started, opened, and ended."""
-    servings: dict[int, list[Serving]] = field(default_factory=lambda: defaultdict(list))
+    servings: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
     loads: dict[int, list[Load]] = field(default_factory=lambda: defaultdict(list))
     repeated: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
     """Loads that nobody asked for, as unexpected lines (see `member_lines`) without a group."""
@@ -56,7 +56,7 @@ class Offices:
         """
         return java_hash(group) % self.partitions if group and self.partitions else None
 
-    def serving(self, partition: int | None) -> list[Serving]:
+    def serving(self, partition: int | None) -> list[EpochEvent]:
         """List when which broker started, loaded or gave up a partition, or ended."""
         if partition is None:
             return []
@@ -94,17 +94,17 @@ def offices(
     """
     told = sorted(lines, key=lambda row: (row["broker"], row["line"]))
     found = Offices(partitions)
-    found.everywhere += (Serving(at_ms, broker, "opened") for broker, at_ms in openings)
+    found.everywhere += (EpochEvent(at_ms, broker, "opened") for broker, at_ms in openings)
     ends = {(row["broker"], row["life"]): row["last_ms"] for row in lives}
     for row in told:
         life = row["broker"], row["life"]
         if row["template"] == "starting":
-            found.everywhere.append(Serving(row["at_ms"], row["broker"], "started"))
+            found.everywhere.append(EpochEvent(row["at_ms"], row["broker"], "started"))
         elif row["template"] == "shutting_down":
             ends[life] = min(ends.get(life, row["at_ms"]), row["at_ms"])
     for (broker, _), at_ms in sorted(ends.items()):
         if at_ms is not None:
-            found.everywhere.append(Serving(at_ms, broker, "ended"))
+            found.everywhere.append(EpochEvent(at_ms, broker, "ended"))
     _serve(found, told)
     _number(found, [row for row in told if row["template"] == "loaded"])
     return found
@@ -122,7 +122,7 @@ def _serve(found: Offices, told: Iterable[Row]) -> None:
             ignored = following is not None and following["template"] == "load_ignored"
             kind = SERVINGS.get(row["template"])
             if kind is not None and not (row["template"] == "loading" and ignored):
-                found.servings[partition].append(Serving(row["at_ms"], broker, kind))
+                found.servings[partition].append(EpochEvent(row["at_ms"], broker, kind))
 
 
 def _number(found: Offices, loaded: list[Row]) -> None:

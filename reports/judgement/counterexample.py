@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.event_files.counterexample import counterexample
-from reference_coordinator.event_files.event_file import EventFileError, read
+from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reference_coordinator.replay import Evidence
 from reports.judgement.run_folder import RunFolder

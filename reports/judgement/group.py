@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_protocol.coordinator_lines import GROUP_APIS, KIP_848_APIS, Grammar
+from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
+from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Row, Stall, replay
 from reports.judgement import assignments, compare, member_lines, members, timeline
@@ -177,7 +178,7 @@ class _Case:
             result,
             expected,
             list(compare.compare(observed, expected)),
-            list(member_lines.compare(self.lines, result.said, self.grammar)),
+            list(member_lines.compare(self.lines, result.expected_lines, self.grammar)),
         )
 
     def violations(self, result: Replay) -> Iterator[Json]:
@@ -223,7 +224,7 @@ def _replayed(result: Replay) -> Iterator[Json]:
         ("row", result.rows),
         ("checked", result.checked),
         ("violation", result.violations),
-        ("said", result.said),
+        ("said", result.expected_lines),
     ):
         for item in items:
             told = item._asdict() if isinstance(item, Checked) else asdict(item)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_protocol.coordinator_lines import Grammar
-from reference_coordinator.replay import Said
+from reference_coordinator.replay import ExpectedLine
 from reports.judgement.compare import EARLY_MS
 from reports.judgement.timeline import Line, subject
 
@@ -30,7 +30,7 @@ UNNAMED = re.compile(r"-\?[^-]*$")
 """Ids that no answer told are not known to the oracle: their lines cannot be paired by name."""
 
 
-def compare(lines: Iterable[Line], said: Sequence[Said], grammar: Grammar) -> list[Json]:
+def compare(lines: Iterable[Line], said: Sequence[ExpectedLine], grammar: Grammar) -> list[Json]:
     """Give the lines that are missing, unexpected, early or late; none if all is well."""
     said = [
         replace(due, line=name)
@@ -64,7 +64,7 @@ def _place(line: Line) -> tuple[float, int]:
     return line["at_ms"], line["line"]
 
 
-def _due(due: Said) -> float:
+def _due(due: ExpectedLine) -> float:
     return due.at_ms
 
 
@@ -79,7 +79,7 @@ def _numbered(items: Iterable[T], about: Callable[[T], tuple[str, str | None]]) 
     return found
 
 
-def _outcome(line: Line | None, due: Said | None) -> str | None:
+def _outcome(line: Line | None, due: ExpectedLine | None) -> str | None:
     if line is None:
         return "missing_line"
     if due is None:
@@ -89,7 +89,7 @@ def _outcome(line: Line | None, due: Said | None) -> str | None:
     return "late_line" if line["at_ms"] > due.latest_ms + EARLY_MS else None
 
 
-def _row(key: Key, outcome: str, line: Line | None, due: Said | None) -> Json:
+def _row(key: Key, outcome: str, line: Line | None, due: ExpectedLine | None) -> Json:
     kind, about, nth = key
     return {
         "kind": kind,

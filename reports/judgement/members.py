@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reference_coordinator.replay import Observed
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest
 
 Json = dict[str, Any]
 Told = Mapping[str, Any]
@@ -21,9 +22,9 @@ HEARD = "group STRING, member_id STRING, last_ms DOUBLE"
 EXPULSIONS = "group STRING, at_ms DOUBLE, subject STRING, api STRING"
 """Evictions of a member id, with an empty `api`; answers that fence a client."""
 
-ACCEPTED = (None, 0, 27)
+ACCEPTED = (None, Error.NONE, Error.REBALANCE_IN_PROGRESS)
 """Answers to one who is in the group: NONE and REBALANCE_IN_PROGRESS; a commit has none on top."""
-FENCED = re.compile(r'"errorCode":82[,}]')
+FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
 """FENCED_INSTANCE_ID (KIP-345), at the top of a response or of one of its members or partitions."""
 EVICTED = "session_expired"
 """The template of the coordinator's line about a member whose session ran out."""
@@ -44,7 +45,7 @@ class Request:
         self.request: Json = json.loads(told["request"])
         self.response: Json = json.loads(told["response"])
         seen = {name: told[name] for name in OBSERVED_FIELDS}
-        self.observed = Observed(**seen, request=self.request, response=self.response)
+        self.observed = ObservedRequest(**seen, request=self.request, response=self.response)
 
     @property
     def member_id(self) -> str | None:

@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kafka_protocol.coordinator_lines import GROUP_APIS
+from kafka_protocol.apis import GROUP_APIS
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
-from reference_coordinator.replay import Evidence, Observed
+from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_log import TABLES, Clocks, Life, Log, Offsets
 from reports.judgement.coordinator_epochs import LINES, offices
 from reports.judgement.gaps import Gap, left_open, missing, unreadable
@@ -70,7 +70,7 @@ class Line:
         return told
 
     @property
-    def observed(self) -> Observed:
+    def observed(self) -> ObservedRequest:
         """The request as the oracle sees it."""
         return Request(self.row).observed
 

@@ -4,7 +4,6 @@ One partition has one thread, so the lines of a group stand in the order of what
 a rebalance begins with its "Preparing" line and owns what follows up to the next.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -70,10 +69,7 @@ def reason(line: Line, grammar: Grammar) -> tuple[str | None, str]:
     Text of no class keeps standing as it is.
     """
     text = line["reason"]
-    for name, regex in grammar.reasons if text else ():
-        if match := re.search(regex, text, re.ASCII):
-            return name, match[1]
-    return text, ""
+    return (grammar.classed(text) if text else None) or (text, "")
 
 
 def client_reason(line: Line) -> str | None:

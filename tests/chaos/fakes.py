@@ -12,7 +12,7 @@ from typing import Any
 
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE
-from chaos.witness import FENCED_INSTANCE_ID
+from kafka_protocol.errors import Error
 from scenarios import MemberSpec
 
 TOKEN = "of this test"
@@ -198,12 +198,12 @@ class FakeLoad:
             self.log.request(name, "HEARTBEAT", **who)
         elif state == "superseded":
             self._state[name] = "fenced"
-            self.log.request(name, "HEARTBEAT", **who, error=FENCED_INSTANCE_ID)
+            self.log.request(name, "HEARTBEAT", **who, error=Error.FENCED_INSTANCE_ID)
         elif state == "starting" and name not in self.lost:
             self.joins[name] += 1
             self._state[name] = "joined"
             self.log.request(name, "JOIN_GROUP", **who, member_id=self.member_id(name))
-            error = 27 if name in self.unassigned else 0  # REBALANCE_IN_PROGRESS
+            error = Error.REBALANCE_IN_PROGRESS if name in self.unassigned else Error.NONE
             self.log.request(name, "SYNC_GROUP", **who, error=error)
             if name != member and member not in self.unnoticed:
                 self._state[member] = "superseded"

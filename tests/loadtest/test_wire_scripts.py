@@ -4,10 +4,10 @@ import subprocess
 import sys
 from typing import get_args
 
-from loadtest.wire_scripts.defects import DEFECTS
-from loadtest.wire_scripts.duplicates import DUPLICATES
-from loadtest.wire_scripts.leaders import LEADERS
-from loadtest.wire_scripts.stories import STORIES
+from loadtest.wire_scripts.duplicate_instance_ids import DUPLICATES
+from loadtest.wire_scripts.known_defects import DEFECTS
+from loadtest.wire_scripts.leader_restarts import LEADERS
+from loadtest.wire_scripts.protocol_corners import STORIES
 from scenarios.wire_scripts import NEEDS, Story
 
 

@@ -17,7 +17,7 @@ from groupquake.selftest.mutants import evidence
 from groupquake.selftest.mutants.table import SEEDS
 from groupquake.selftest.mutants.traces import BRIEFLY, verdict
 from reference_coordinator.classic.mutants import MUTANTS
-from reference_coordinator.event_files.event_file import read
+from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reports.judgement.recording import Recording
 

@@ -20,7 +20,7 @@ from fleet import PARTITIONS, Fleet
 
 from chaos.clusters.process import ProcessCluster
 from loadtest.wire_scripts.group import Group, make_room
-from loadtest.wire_scripts.stories import MAX_SIZE, STORIES, failover
+from loadtest.wire_scripts.protocol_corners import MAX_SIZE, STORIES, failover
 
 CONFIG: dict[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 500,

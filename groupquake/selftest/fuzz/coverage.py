@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kafka_protocol.errors import Error, name_of
+from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS, FIRST_JOIN_WITH_REASON
 from loadtest.wire import Versions
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, number
 
-FIRST_COMMIT_WITH_GROUP_ERRORS, FIRST_JOIN_WITH_REASON = 9, 8
 OUT_OF_REACH: Mapping[str, str] = {
     "sync_while_loading": "needs a broker that loads the group",
     "session_range_comes_first": "needs a broker that does not serve the group",
@@ -100,7 +100,7 @@ def flips(profile: Profile) -> Iterator[Flip]:
 def errors_of(line: Mapping[str, Any]) -> Iterator[str]:
     """Yield `API ERROR` for every error code, also NONE, in the response of an event's line."""
     for code in _codes(line.get("response") or {}):
-        yield f"{line['api']} {_name(code)}"
+        yield f"{line['api']} {name_of(code)}"
 
 
 def _codes(body: Any) -> Iterator[int]:
@@ -112,7 +112,3 @@ def _codes(body: Any) -> Iterator[int]:
             yield int(body["errorCode"])
         for value in body.values():
             yield from _codes(value)
-
-
-def _name(code: int) -> str:
-    return "NONE" if code == Error.NONE else name_of(code)

@@ -17,7 +17,7 @@ from groupquake.selftest.fuzz.coverage import Flip, errors_of
 from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.event_files.event_file import EventSequence, read
+from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.replay import Replay, Tolerance, Violation, replay
 
 BRIEFLY = 300
@@ -52,7 +52,7 @@ def judge(text: str, profile: Profile) -> Judged:
     began = time.perf_counter()
     told = replayed(text, profile)
     seconds = time.perf_counter() - began
-    moves = Counter(map(_named, told.moves))
+    moves = Counter(map(_named, told.transitions))
     return Judged(verdict_of(told), told.violations, moves, errors, seconds)
 
 

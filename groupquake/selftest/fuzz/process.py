@@ -6,12 +6,8 @@ from enum import Enum, auto
 from typing import Any
 
 from groupquake.selftest.fuzz.script import Ref
+from kafka_protocol.errors import Error
 from loadtest.wire import Exchange
-
-NONE, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID = 0, 23, 25
-MEMBER_ID_REQUIRED, GROUP_MAX_SIZE_REACHED, FENCED_INSTANCE_ID = 79, 81, 82
-FIRST_STATIC = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 7}
-"""From these versions on a request names the group.instance.id."""
 
 
 class Phase(Enum):
@@ -39,7 +35,7 @@ class Process:
     member_id: Ref | str = ""
     generation: Ref | int = -1
     protocol: Ref | None = None
-    told: int = 0
+    leader_step: int = 0
     """The step that made it the leader, 0 if it does not lead."""
     joined: bool = False
     stale: list[Ref] = field(default_factory=list)
@@ -70,47 +66,47 @@ class Process:
         if isinstance(self.member_id, Ref):
             self.stale.append(self.member_id)
         self.member_id, self.generation, self.protocol = "", -1, None
-        self.phase, self.told, self.joined = Phase.OUT, 0, False
+        self.phase, self.leader_step, self.joined = Phase.OUT, 0, False
 
     def hear(self, step: int, exchange: Exchange, at_ms: float) -> None:
         """Take in the answer to a request that it sent in its own name."""
         if self.waiting.pop(step, None) is None or exchange.response is None:
             return
         error = _error(exchange.response)
-        if error == NONE:
+        if error == Error.NONE:
             self.alive_ms = at_ms
         match exchange.api:
             case "JOIN_GROUP":
                 self._hear_join(step, error, exchange.response, at_ms)
-            case "SYNC_GROUP" if error == NONE:
+            case "SYNC_GROUP" if error == Error.NONE:
                 self.phase = Phase.IN
-            case "LEAVE_GROUP" if error == NONE:
+            case "LEAVE_GROUP" if error == Error.NONE:
                 self.forget()
             case _:
                 self._hear_refusal(error)
 
     def _hear_join(self, step: int, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
-        if error == NONE:
+        if error == Error.NONE:
             self.member_id = Ref(step, "memberId")
             self.generation = Ref(step, "generationId")
             self.protocol = Ref(step, "protocolName")
             leads = answer["leader"] == answer["memberId"] and not answer.get("skipAssignment")
-            self.told = step if leads else 0
+            self.leader_step = step if leads else 0
             self.phase, self.joined, self.joined_ms = Phase.JOINED, True, at_ms
-        elif error == MEMBER_ID_REQUIRED:
+        elif error == Error.MEMBER_ID_REQUIRED:
             self.member_id, self.pending_ms = Ref(step, "memberId"), at_ms
         else:
             self._hear_refusal(error)
 
     def _hear_refusal(self, error: int) -> None:
-        if error in (UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID):
+        if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
             self.forget()
-        elif error == GROUP_MAX_SIZE_REACHED:
+        elif error == Error.GROUP_MAX_SIZE_REACHED:
             self.gone = True
-        elif error == INCONSISTENT_GROUP_PROTOCOL:
+        elif error == Error.INCONSISTENT_GROUP_PROTOCOL:
             data = self.protocols[0][1]
             self.protocols = (("range", data), ("rr", data))
-        elif error != NONE:
+        elif error != Error.NONE:
             self.phase = Phase.OUT
 
 
@@ -120,4 +116,4 @@ def _error(answer: Mapping[str, Any]) -> int:
         return int(answer["topics"][0]["partitions"][0]["errorCode"])
     members = answer.get("members") or []
     nested = [member["errorCode"] for member in members if "errorCode" in member]
-    return int(answer["errorCode"] or (nested[0] if nested else NONE))
+    return int(answer["errorCode"] or (nested[0] if nested else Error.NONE))

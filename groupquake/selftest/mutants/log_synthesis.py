@@ -12,9 +12,10 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from groupquake.selftest.mutants.wordings import WORDINGS, Wording, body
+from groupquake.selftest.mutants.wordings import Wording, body
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -38,8 +39,8 @@ from reference_coordinator.classic.events import (
 from reference_coordinator.classic.mutants import Step
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group, Service, State
-from reference_coordinator.replay import Observed, Serving
-from reference_coordinator.replay.expected_lines import said
+from reference_coordinator.replay import EpochEvent, ObservedRequest
+from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.wire import event_of
 from reports.judgement.parsing import COMPLETED, EARLY_MS
@@ -65,7 +66,7 @@ class Told:
 class Asked:
     """A request, and when the broker reads it: not before it answered the one before it."""
 
-    seen: Observed
+    seen: ObservedRequest
     taken_ms: float
 
     @property
@@ -108,7 +109,7 @@ class Storyteller:
             at_ms, _, broker, item = heapq.heappop(self.queue)
             if item is None:
                 del self.offices[broker]
-            elif isinstance(item, Serving):
+            elif isinstance(item, EpochEvent):
                 self._turn(broker, item)
             else:
                 for event in self._events(broker, item, at_ms):
@@ -120,7 +121,7 @@ class Storyteller:
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
             self._push(seen.at_ms, seen.broker, Asked(seen, seen.earliest_ms + EARLY_MS))
-        for serving in evidence.servings:
+        for serving in evidence.epoch_events:
             self._push(serving.at_ms, serving.broker, serving)
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
@@ -133,14 +134,14 @@ class Storyteller:
     def _partition(self) -> int:
         return self.recording.partitions[self.group]
 
-    @property
+    @cached_property
     def _words(self) -> Wording:
-        return WORDINGS[self.recording.environment["coordinator"]]
+        return Wording(self.recording.run.grammar)
 
     def _push(self, at_ms: float, broker: str, item: Any) -> None:
         heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
 
-    def _turn(self, broker: str, serving: Serving) -> None:
+    def _turn(self, broker: str, serving: EpochEvent) -> None:
         """Let a broker come up, or begin or end to serve the group."""
         match serving.kind:
             case "started":
@@ -171,16 +172,16 @@ class Storyteller:
         elif item in office.open:
             yield RecordWritten(at_ms, item, choices=self._choices(office))
 
-    def _choices(self, office: Office, seen: Observed | None = None) -> Choices:
+    def _choices(self, office: Office, seen: ObservedRequest | None = None) -> Choices:
         """Choose as the recorded broker did where it can be known."""
         leader = protocol = new_id = ""
         for other in office.open.values():
             if other.seen.api == "JOIN_GROUP":
-                leader = leader or other.seen.told.get("leader", "")
-                protocol = protocol or other.seen.told.get("protocolName") or ""
+                leader = leader or other.seen.response_fields.get("leader", "")
+                protocol = protocol or other.seen.response_fields.get("protocolName") or ""
         if seen is not None and seen.api == "JOIN_GROUP" and not seen.request["memberId"]:
             prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
-            new_id = seen.told.get("memberId") or ""
+            new_id = seen.response_fields.get("memberId") or ""
             if not new_id.startswith(prefix) or new_id in office.group.members:
                 new_id = f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
         return Choices(new_id, leader, protocol)
@@ -189,7 +190,7 @@ class Storyteller:
         office = self.offices[broker]
         before = office.group
         office.group, effects = self.coordinator(before, event, self.recording.profile)
-        for what, subject in said(before, office.group, event):
+        for what, subject in expected_lines(before, office.group, event):
             self._say_of_member(broker, before, what, subject, event.at_ms)
         for effect in effects:
             self._act(broker, event.at_ms, effect)
@@ -202,12 +203,8 @@ class Storyteller:
             words = {"instance": subject, "member": before.static_ids[subject]}
         else:
             member = after.members.get(subject) or before.members.get(subject)
-            words = self._named(subject, member.group_instance_id if member else None)
+            words = self._words.about(subject, member.group_instance_id if member else None)
         self._say(broker, now, what, state=before.state, **words)
-
-    def _named(self, member_id: str, instance: str | None) -> dict[str, str]:
-        option = self._words.option(instance)
-        return {"member": member_id, "instance": instance or "null", "option": option}
 
     def _say(self, broker: str, at_ms: float, what: str, **words: object) -> None:
         words |= {"group": self.name, "partition": self._partition}
@@ -253,8 +250,7 @@ class Storyteller:
         instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
         reason = ""
         if moved.reason is not None:
-            words = self._named(moved.member_id, instance)
-            reason = self._words.reasons[moved.reason].format(**words)
+            reason = self._words.reason(moved.reason, moved.member_id, instance)
         self._say(
             broker,
             now,

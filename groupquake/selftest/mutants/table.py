@@ -7,11 +7,11 @@ from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import judging, traces
-from groupquake.selftest.mutants.assigned import ASSIGNED
+from groupquake.selftest.mutants.catching_experiments import ASSIGNED
 from groupquake.selftest.mutants.evidence import Runs
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
 

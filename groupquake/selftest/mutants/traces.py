@@ -7,7 +7,7 @@ from pathlib import Path
 from groupquake.selftest.fuzz.judge import Verdict, replay_of, verdict_of
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.event_files.event_file import EventSequence, read
+from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.replay import Tolerance
 
 BRIEFLY = Tolerance(search=100)

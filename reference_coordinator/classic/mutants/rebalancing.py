@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
+from kafka_protocol.versions import FIRST_TWO_STEP_JOIN
 from reference_coordinator.classic.effects import (
     Answer,
     HeartbeatResponse,
@@ -33,7 +34,6 @@ from reference_coordinator.classic.rebalance import generation_answer, member_li
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.classic.step import step
 
-LAST_ONE_STEP_VERSION = 3
 UNLIMITED = 1_000_000_000
 SHARE = 0.4
 """What is left of a timeout that runs out too early."""
@@ -124,7 +124,7 @@ def waits_for_the_pending_for_ever(group: Group, event: Event, profile: Profile)
 def gives_no_id_first(group: Group, event: Event, profile: Profile) -> Outcome:
     """Add a dynamic member at its first join (KIP-394 switched off)."""
     if isinstance(event, JoinReceived) and not event.member_id and event.group_instance_id is None:
-        event = replace(event, api_version=LAST_ONE_STEP_VERSION)
+        event = replace(event, api_version=FIRST_TWO_STEP_JOIN - 1)
     return step(group, event, profile)
 
 

@@ -9,16 +9,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.clusters import Cluster
 
-GROUP_APIS = {
-    "JOIN_GROUP",
-    "SYNC_GROUP",
-    "HEARTBEAT",
-    "LEAVE_GROUP",
-    "OFFSET_COMMIT",
-    "CONSUMER_GROUP_HEARTBEAT",
-}
-"""The requests that `group.log` holds, and no others."""
-
 
 def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 15) -> None:
     deadline = time.monotonic() + timeout_s

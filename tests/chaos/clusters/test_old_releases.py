@@ -11,7 +11,8 @@ from confluent_kafka import TopicPartition
 
 from chaos.clusters.factory import Place, make
 from chaos.clusters.releases import release_of
-from tests.chaos.clusters.clients import GROUP_APIS, create_topic, eventually, member
+from kafka_protocol.apis import LOGGED_APIS
+from tests.chaos.clusters.clients import create_topic, eventually, member
 
 pytestmark = pytest.mark.cluster
 
@@ -98,7 +99,7 @@ def test_the_observation_log_holds_the_coordinator_and_group_requests_alone(life
         else r":RequestHeader\(apiKey=(\w+)"
     )
     apis = {re.search(named, line)[1] for line in requests}
-    assert {"JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT"} <= apis <= GROUP_APIS
+    assert {"JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT"} <= apis <= set(LOGGED_APIS)
     others = [line for line in life.group_log if line not in requests]
     assert all("(kafka.coordinator.group." in line for line in others)
     assert any("Stabilized group fixed generation 1 " in line for line in others)

@@ -5,7 +5,7 @@ import pytest
 from chaos.clusters import ClusterError, image
 from chaos.clusters.factory import Place, make
 from chaos.clusters.process import ProcessCluster
-from chaos.clusters.releases import release_of
+from chaos.clusters.releases import jvm_log_option, release_of
 from scenarios.releases import LINES
 
 
@@ -70,4 +70,10 @@ def test_the_logging_file_may_lie_elsewhere_than_here() -> None:
         "-Duser.timezone=UTC",
         "-Dgroupquake.folder=/observation",
         "-Dlog4j.configuration=file:///observation/log4j.properties",
+        "-Xlog:safepoint*,gc*:file=/observation/jvm-%p-%t.log:timemillis,tags:filecount=0",
     )
+
+
+def test_the_log_of_the_jvm_may_lie_in_a_folder_with_a_colon() -> None:
+    option = jvm_log_option(PurePosixPath("/a:b"))
+    assert option == '-Xlog:safepoint*,gc*:file="/a:b/jvm-%p-%t.log":timemillis,tags:filecount=0'

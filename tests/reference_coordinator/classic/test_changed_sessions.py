@@ -7,7 +7,7 @@ from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.events import Timer, TimerFired, TimerKind
 from reference_coordinator.classic.profiles import NEW_MEMBER_JOIN_TIMEOUT_MS
 from reference_coordinator.classic.state import State
-from reference_coordinator.replay.expected_lines import said
+from reference_coordinator.replay.expected_lines import expected_lines
 from tests.reference_coordinator.classic.playbook import (
     INITIAL_DELAY_MS,
     REBALANCE_MS,
@@ -187,4 +187,4 @@ def test_a_pending_timer_takes_its_member_along_even_when_overtaken():
     play._step(fired)
     assert (play.state, play.member_ids) == (State.COMPLETING_REBALANCE, {leader})
     assert play.rebalances == [Reason.NEW_MEMBER]
-    assert list(said(before, play.group, fired)) == [("pending_expired", late)]
+    assert list(expected_lines(before, play.group, fired)) == [("pending_expired", late)]

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from reference_coordinator.event_files.event_file import FORMAT, EventSequence, read
-from reference_coordinator.replay import Observed
+from reference_coordinator.event_files.reading import FORMAT, EventSequence, read
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.recording import Line, Recording
-from tests.reference_coordinator.replay.conftest import START, Story
+from tests.reference_coordinator.replay.conftest import START, Scenario
 
 EARLY_MS = 40.0
 """How far an arrival may be earlier than a log tells: its lines are written late (`reports`)."""
@@ -27,7 +27,7 @@ def end(at_ms: float) -> str:
     return json.dumps({"at_ms": at_ms, "end": True})
 
 
-def as_line(seen: Observed, sent_ms: float, answered_ms: float) -> str:
+def as_line(seen: ObservedRequest, sent_ms: float, answered_ms: float) -> str:
     """Write a request down as its client saw it."""
     line: dict[str, Any] = {
         "at_ms": sent_ms,
@@ -52,7 +52,7 @@ def one(lines: Iterable[str]) -> EventSequence:
 
 def coordinator_of(recording: Recording, group: str) -> tuple[str, float]:
     """Return who coordinated a group first, and from when on."""
-    loads = [s for s in recording.evidence(group).servings if s.kind == "loaded"]
+    loads = [s for s in recording.evidence(group).epoch_events if s.kind == "loaded"]
     first = min(loads, key=lambda serving: serving.at_ms)
     return first.broker, first.at_ms
 
@@ -68,7 +68,8 @@ def from_log(recording: Recording, group: str, lines: Iterable[Line]) -> list[st
     told = [
         (sent_ms, answered_ms, seen)
         for sent_ms, answered_ms, seen in told
-        if sent_ms + EARLY_MS > loaded_ms and seen.told.get("errorCode") not in NOT_IN_OFFICE
+        if sent_ms + EARLY_MS > loaded_ms
+        and seen.response_fields.get("errorCode") not in NOT_IN_OFFICE
     ]
     began_ms = min(sent_ms for sent_ms, *_ in told)
     environment = recording.environment
@@ -84,7 +85,7 @@ def from_log(recording: Recording, group: str, lines: Iterable[Line]) -> list[st
     ]
 
 
-def _in_order(told: list[tuple[float, float, Observed]], began_ms: float) -> Iterator[str]:
+def _in_order(told: list[tuple[float, float, ObservedRequest]], began_ms: float) -> Iterator[str]:
     """Yield the lines as they were sent; on a connection one after the other."""
     last: dict[str, float] = {}
     placed = []
@@ -96,9 +97,9 @@ def _in_order(told: list[tuple[float, float, Observed]], began_ms: float) -> Ite
         yield as_line(seen, sent_ms - began_ms, answered_ms - began_ms)
 
 
-def of_story(story: Story, end_ms: float = 60_000.0) -> list[str]:
+def of_scenario(scenario: Scenario, end_ms: float = 60_000.0) -> list[str]:
     """Write a story down as an event file, with the coordinator's work anywhere in between."""
     config = {"group.initial.rebalance.delay.ms": 500, "group.min.session.timeout.ms": 1_000}
-    asked = sorted(story.requests, key=lambda seen: seen.at_ms)
+    asked = sorted(scenario.requests, key=lambda seen: seen.at_ms)
     lines = (as_line(seen, seen.at_ms - START, seen.answered_ms - START) for seen in asked)
     return [header(config=config), *lines, end(end_ms)]

@@ -7,30 +7,30 @@ from pathlib import Path
 
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.event_files.counterexample import Counterexample, counterexample
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.event_files.writing import CASE, PAGE, Account
 from reference_coordinator.replay import replay
 from tests.recorded.logs import RECORDINGS
-from tests.reference_coordinator.event_files.event_lines import from_log, of_story, one
-from tests.reference_coordinator.replay.conftest import Story, rejoin, stable
+from tests.reference_coordinator.event_files.event_lines import from_log, of_scenario, one
+from tests.reference_coordinator.replay.conftest import Scenario, rejoin, stable
 
 GOLDEN = Path(__file__).parent / "golden" / "counterexample.txt"
 
 
-def fenced_without_reason() -> Story:
+def fenced_without_reason() -> Scenario:
     """b leaves; then a is told that it is fenced, and not that it has to come again."""
-    story = stable()
-    story.heartbeats("a", 1_500, 2_500)
-    story.heartbeats("b", 1_510, 2_510)
-    story.heartbeat("c", 2_600, error=25)
-    story.leave("b", 2_700)
-    story.heartbeat("a", 2_800, error=82)
-    story.heartbeat("a", 3_300, error=27)
-    return story
+    scenario = stable()
+    scenario.heartbeats("a", 1_500, 2_500)
+    scenario.heartbeats("b", 1_510, 2_510)
+    scenario.heartbeat("c", 2_600, error=25)
+    scenario.leave("b", 2_700)
+    scenario.heartbeat("a", 2_800, error=82)
+    scenario.heartbeat("a", 3_300, error=27)
+    return scenario
 
 
-def reduced(story: Story) -> tuple[EventSequence, Counterexample]:
-    sequence = one(of_story(story))
+def reduced(scenario: Scenario) -> tuple[EventSequence, Counterexample]:
+    sequence = one(of_scenario(scenario))
     found = counterexample(sequence.evidence, NEWEST.with_settings(sequence.settings))
     assert found is not None
     return sequence, found
@@ -47,7 +47,7 @@ def account(found: Counterexample, sequence: EventSequence) -> Account:
 
 
 def test_what_is_explained_has_none() -> None:
-    sequence = one(of_story(stable()))
+    sequence = one(of_scenario(stable()))
     assert counterexample(sequence.evidence, NEWEST.with_settings(sequence.settings)) is None
 
 
@@ -80,30 +80,30 @@ def test_what_came_after_the_wrong_answer_is_not_needed() -> None:
 
 def test_signs_of_life_are_not_left_out_if_a_session_would_end_instead() -> None:
     """a is told to come again, though b is alive; without its heartbeats that would be right."""
-    story = stable()
+    scenario = stable()
     for at in (1_500, 3_500, 5_500):
-        story.heartbeat("a", at)
-        story.heartbeat("b", at + 10)
-    story.heartbeat("a", 7_500, 27)
-    _, found = reduced(story)
+        scenario.heartbeat("a", at)
+        scenario.heartbeat("b", at + 10)
+    scenario.heartbeat("a", 7_500, 27)
+    _, found = reduced(scenario)
     assert found.violation.expected == "error=NONE"
     assert {"HEARTBEAT:b:3510", "HEARTBEAT:b:5510"} <= set(kept(found))
 
 
 def test_what_is_left_does_not_show_the_same_by_the_end_of_a_session() -> None:
     """b left, and is answered long after; without its leaving, its session would be over."""
-    story = stable()
-    story.leave("b", 1_500)
+    scenario = stable()
+    scenario.leave("b", 1_500)
     for at in range(2_000, 7_000, 1_000):
-        story.heartbeat("a", at, 27)
-    story.heartbeat("b", 6_500)
-    _, found = reduced(story)
+        scenario.heartbeat("a", at, 27)
+    scenario.heartbeat("b", 6_500)
+    _, found = reduced(scenario)
     assert found.violation.expected == "error=UNKNOWN_MEMBER_ID"
     assert "LEAVE_GROUP:b:1500" in kept(found)
 
 
 def test_reducing_is_given_up_after_some_steps() -> None:
-    sequence = one(of_story(fenced_without_reason()))
+    sequence = one(of_scenario(fenced_without_reason()))
     profile = NEWEST.with_settings(sequence.settings)
     found = counterexample(sequence.evidence, profile, steps=20)
     assert found is not None
@@ -121,11 +121,11 @@ def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines
 
 def test_what_other_orders_would_have_asked_for_is_told() -> None:
     """b leaves while a asks: a is to be told so or is not, but never of another generation."""
-    story = stable()
-    story.heartbeats("a", 1_500, 2_500)
-    story.leave("b", 2_700, answered=2_900)
-    story.heartbeat("a", 2_750, 22, answered=2_850)
-    sequence, found = reduced(story)
+    scenario = stable()
+    scenario.heartbeats("a", 1_500, 2_500)
+    scenario.leave("b", 2_700, answered=2_900)
+    scenario.heartbeat("a", 2_750, 22, answered=2_850)
+    sequence, found = reduced(scenario)
     told = {found.violation.expected, *found.violation.otherwise}
     assert told == {"error=NONE", "error=REBALANCE_IN_PROGRESS"}
     assert "  or error=" in account(found, sequence).shown()
@@ -162,11 +162,11 @@ def test_the_generated_test_passes_once_it_is_explained(tmp_path: Path) -> None:
 
 def test_many_generations_are_kept_where_the_last_is_wrong() -> None:
     """Generations are counted, so none can be left out; what is in them can."""
-    story = stable()
+    scenario = stable()
     for generation, at in enumerate((2_000, 2_500, 3_000), 2):
-        rejoin(story, at, generation)
-    story.change("JOIN_GROUP:b:3040", generationId=5)
-    _, found = reduced(story)
+        rejoin(scenario, at, generation)
+    scenario.change("JOIN_GROUP:b:3040", generationId=5)
+    _, found = reduced(scenario)
     assert found.violation.expected == "generation=4"
     assert [request for request in kept(found) if "SYNC" not in request] == [
         f"JOIN_GROUP:{who}:{at}"
@@ -187,7 +187,7 @@ def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
         n for n, seen in enumerate(sequence.requests) if seen.api == "HEARTBEAT" and n > 100
     )
     wrong = sequence.requests[place]
-    sequence.requests[place] = altered(wrong, response={**wrong.told, "errorCode": 22})
+    sequence.requests[place] = altered(wrong, response={**wrong.response_fields, "errorCode": 22})
     found = counterexample(sequence.evidence, recording.profile)
     assert found is not None
     assert (found.violation.request, found.violation.searched) == (wrong.id, True)

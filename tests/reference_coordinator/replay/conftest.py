@@ -10,12 +10,12 @@ from typing import Any
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reference_coordinator.replay import (
+    EpochEvent,
     Evidence,
     Hint,
-    Observed,
+    ObservedRequest,
     Outage,
     Replay,
-    Serving,
     Stall,
     Tolerance,
 )
@@ -32,12 +32,12 @@ Body = dict[str, Any]
 
 
 @dataclass
-class Story:
+class Scenario:
     """What was asked and answered, in the order it is told."""
 
-    requests: list[Observed] = field(default_factory=list)
+    requests: list[ObservedRequest] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
-    servings: list[Serving] = field(default_factory=list)
+    epoch_events: list[EpochEvent] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
 
@@ -56,7 +56,7 @@ class Story:
         """Write down one request; returns its id."""
         done = START + (at + 1.0 if answered is None else answered)
         named = {} if "members" in request else {"memberId": IDS[who], "groupInstanceId": who}
-        seen = Observed(
+        seen = ObservedRequest(
             id=f"{api}:{who}:{at:g}",
             broker=broker,
             api=api,
@@ -165,27 +165,29 @@ class Story:
             "g",
             tuple(ordered),
             tuple(hints),
-            tuple(self.servings),
+            tuple(self.epoch_events),
             tuple(self.stalls),
             tuple(self.outages),
         )
         return run_replay(evidence, promised_by(PROFILE) if promised else PROFILE, tolerance)
 
 
-def stable() -> Story:
+def stable() -> Scenario:
     """Two members in generation 1, stable from 1018 ms on."""
-    story = Story()
-    story.join("a", 0, 1_001, members="ab")
-    story.join("b", 20, 1_001)
-    story.sync("b", 1_010, 1_018)
-    story.sync("a", 1_015, 1_018, gives="ab")
-    return story
+    scenario = Scenario()
+    scenario.join("a", 0, 1_001, members="ab")
+    scenario.join("b", 20, 1_001)
+    scenario.sync("b", 1_010, 1_018)
+    scenario.sync("a", 1_015, 1_018, gives="ab")
+    return scenario
 
 
-def rejoin(story: Story, at: float, generation: int, *, first: str = "a", then: str = "b") -> None:
+def rejoin(
+    scenario: Scenario, at: float, generation: int, *, first: str = "a", then: str = "b"
+) -> None:
     """Both members come again, with their ids, and get another generation."""
     for who, when in ((first, at), (then, at + 40)):
-        story.join(
+        scenario.join(
             who,
             when,
             at + 42,
@@ -193,8 +195,8 @@ def rejoin(story: Story, at: float, generation: int, *, first: str = "a", then: 
             known=IDS[who],
             members="ab" if who == "a" else "",
         )
-    story.sync("b", at + 60, at + 68, generation=generation)
-    story.sync("a", at + 65, at + 68, generation=generation, gives="ab")
+    scenario.sync("b", at + 60, at + 68, generation=generation)
+    scenario.sync("a", at + 65, at + 68, generation=generation, gives="ab")
 
 
 def wrong(outcome: Replay) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from groupquake.selftest.mutants.judging import told_by
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
-from reference_coordinator.event_files.event_file import EventSequence
+from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS

@@ -11,7 +11,7 @@ from typing import Any
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.classic.releases import profile_for
-from reference_coordinator.replay import Evidence, Observed, Replay, replay
+from reference_coordinator.replay import Evidence, ObservedRequest, Replay, replay
 
 START = 1_000_000.0
 NEWCOMER = {
@@ -23,17 +23,17 @@ NEWCOMER = {
 
 
 @dataclass
-class Story:
+class Scenario:
     """What dynamic members asked, and were told; times are ms after the start."""
 
-    requests: list[Observed] = field(default_factory=list)
+    requests: list[ObservedRequest] = field(default_factory=list)
 
     def ask(
         self, api: str, version: int, who: str, at: float, answered: float, request: Any, told: Any
     ) -> None:
         done = START + answered
         self.requests.append(
-            Observed(
+            ObservedRequest(
                 id=f"{api}:{who}:{at:g}",
                 broker="1",
                 api=api,
@@ -84,30 +84,30 @@ class Story:
         return replay(Evidence("g", requests), rules.with_settings(settings))
 
 
-def refused_leader() -> Story:
-    story = Story()
+def refused_leader() -> Scenario:
+    scenario = Scenario()
     for place, who in enumerate("abc"):
-        story.join(who, 10 * place, 10 * place + 1, Error.MEMBER_ID_REQUIRED)
-        story.joined(who, 100 + 10 * place, 1_101, "a", "abc")
-    story.sync("b", 1_200, 1_222)
-    story.sync("c", 1_210, 1_222)
-    story.sync("a", 1_220, 1_222, gives="abc")
-    story.join("a", 2_000, 2_001, Error.GROUP_MAX_SIZE_REACHED)
-    return story
+        scenario.join(who, 10 * place, 10 * place + 1, Error.MEMBER_ID_REQUIRED)
+        scenario.joined(who, 100 + 10 * place, 1_101, "a", "abc")
+    scenario.sync("b", 1_200, 1_222)
+    scenario.sync("c", 1_210, 1_222)
+    scenario.sync("a", 1_220, 1_222, gives="abc")
+    scenario.join("a", 2_000, 2_001, Error.GROUP_MAX_SIZE_REACHED)
+    return scenario
 
 
 def test_a_sync_group_that_seems_to_change_nothing_may_settle_who_leads() -> None:
-    story = refused_leader()
-    story.sync("b", 2_500, 2_501)
-    story.heartbeat("b", 2_600)
-    story.heartbeat("c", 2_700)
-    story.join("b", 3_000, 3_301, Error.UNKNOWN_MEMBER_ID)
-    story.heartbeat("c", 3_200, Error.REBALANCE_IN_PROGRESS)
-    story.ask("LEAVE_GROUP", 2, "b", 3_300, 3_301, {}, {})
-    story.joined("c", 3_400, 3_401, "c", "c")
-    story.sync("c", 3_500, 3_501, gives="c", generation=2)
-    story.heartbeat("c", 3_600, generation=2)
-    told = story.replay()
+    scenario = refused_leader()
+    scenario.sync("b", 2_500, 2_501)
+    scenario.heartbeat("b", 2_600)
+    scenario.heartbeat("c", 2_700)
+    scenario.join("b", 3_000, 3_301, Error.UNKNOWN_MEMBER_ID)
+    scenario.heartbeat("c", 3_200, Error.REBALANCE_IN_PROGRESS)
+    scenario.ask("LEAVE_GROUP", 2, "b", 3_300, 3_301, {}, {})
+    scenario.joined("c", 3_400, 3_401, "c", "c")
+    scenario.sync("c", 3_500, 3_501, gives="c", generation=2)
+    scenario.heartbeat("c", 3_600, generation=2)
+    told = scenario.replay()
     assert told.violations == ()
     assert all(checked.explained for checked in told.checked)
     assert [row.reason for row in told.rows][1:] == ["leader_rejoin"]

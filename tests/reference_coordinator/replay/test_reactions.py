@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
 from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import (
@@ -21,8 +22,8 @@ from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, Member, Service, State
-from reference_coordinator.classic.step import FIRST_SYNC_WITH_PROTOCOL, Step, step
-from reference_coordinator.replay.evidence import Observed
+from reference_coordinator.classic.step import Step, step
+from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.reactions import Reactions, Timers
 
 SESSION_MS = 10_000
@@ -70,20 +71,20 @@ class Counted:
 
 def heartbeat(
     number: int, member_id: str = "a-1", instance: str | None = "a", code: int = 0
-) -> Observed:
+) -> ObservedRequest:
     request = {"generationId": 3, "memberId": member_id, "groupInstanceId": instance}
-    return Observed(
+    return ObservedRequest(
         str(number), "1", "HEARTBEAT", 4, "c", "c", 0.0, 0.0, 1.0, 1.0, request, {"errorCode": code}
     )
 
 
-def sync(share: str, api_version: int = 3) -> Observed:
+def sync(share: str, api_version: int = 3) -> ObservedRequest:
     request = {"generationId": 3, "memberId": "a-1", "groupInstanceId": "a", "assignments": []}
     response: dict[str, Any] = {"errorCode": 0, "assignment": share}
     if api_version >= FIRST_SYNC_WITH_PROTOCOL:
         request |= {"protocolType": "consumer", "protocolName": "range"}
         response |= {"protocolType": "consumer", "protocolName": "range"}
-    return Observed(
+    return ObservedRequest(
         "s", "1", "SYNC_GROUP", api_version, "c", "c", 0.0, 0.0, 1.0, 1.0, request, response
     )
 

@@ -9,7 +9,7 @@ import pytest
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.classic.state import State
-from reference_coordinator.event_files.event_file import EventSequence, read
+from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.replay import Replay, replay
 from reference_coordinator.replay.uncollected import uncollected
 
@@ -86,7 +86,7 @@ def test_who_succeeds_a_leader_without_a_rebalance_is_told_by_the_next_answer() 
 def test_who_succeeds_a_leader_may_show_in_that_a_group_becomes_stable() -> None:
     outcome = replayed("2.4.1-scala-a-successor-that-syncs-first")
     assert outcome.bound["leader"] == 1
-    assert [move.after for move in outcome.moves][-1] is State.STABLE
+    assert [move.after for move in outcome.transitions][-1] is State.STABLE
 
 
 @pytest.mark.parametrize("collecting", [True, False])

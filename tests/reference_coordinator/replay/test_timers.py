@@ -7,19 +7,19 @@ import pytest
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
-from tests.reference_coordinator.replay.conftest import IDS, START, Story, stable, wrong
+from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
 
 DUE = 5_010.0
 """When b's session ends: 3000 ms after its last heartbeat."""
 
 
-def silence(told_at: float | None) -> Story:
+def silence(told_at: float | None) -> Scenario:
     """b falls silent at 2010; a is told to come again from `told_at` on."""
-    story = stable()
-    story.heartbeats("b", 1_510, 2_010)
+    scenario = stable()
+    scenario.heartbeats("b", 1_510, 2_010)
     for at in range(1_500, 7_100, 100):
-        story.heartbeat("a", at, 27 if told_at is not None and at >= told_at else 0)
-    return story
+        scenario.heartbeat("a", at, 27 if told_at is not None and at >= told_at else 0)
+    return scenario
 
 
 def test_a_session_ends_at_its_time() -> None:
@@ -55,26 +55,26 @@ def test_the_slack_is_a_constant_of_the_replay() -> None:
 
 
 def test_a_hint_picks_the_instant_inside_the_window() -> None:
-    story = silence(5_100)
-    story.hints = [Hint(START + 5_030, HintKind.SESSION_EXPIRED, IDS["b"])]
-    outcome = story.replay()
+    scenario = silence(5_100)
+    scenario.hints = [Hint(START + 5_030, HintKind.SESSION_EXPIRED, IDS["b"])]
+    outcome = scenario.replay()
     assert outcome.rows[-1].started_ms == START + 5_030
     assert outcome.bound["timer_instant"] == 1
 
 
 @pytest.mark.parametrize("at", [4_000, 4_990, 5_600])
 def test_a_hint_outside_the_window_moves_nothing(at: int) -> None:
-    story = silence(5_100)
-    story.hints = [Hint(START + at, HintKind.SESSION_EXPIRED, IDS["b"])]
-    outcome = story.replay()
+    scenario = silence(5_100)
+    scenario.hints = [Hint(START + at, HintKind.SESSION_EXPIRED, IDS["b"])]
+    outcome = scenario.replay()
     assert outcome.rows[-1].started_ms == pytest.approx(START + DUE)
     assert outcome.bound.get("timer_instant", 0) == 0
 
 
 def test_a_hint_does_not_excuse_an_early_end() -> None:
-    story = silence(4_000)
-    story.hints = [Hint(START + 3_950, HintKind.SESSION_EXPIRED, IDS["b"])]
-    assert wrong(story.replay())[0] == "HEARTBEAT:a:4000"
+    scenario = silence(4_000)
+    scenario.hints = [Hint(START + 3_950, HintKind.SESSION_EXPIRED, IDS["b"])]
+    assert wrong(scenario.replay())[0] == "HEARTBEAT:a:4000"
 
 
 def test_hints_of_a_timer_are_its_own() -> None:
@@ -94,7 +94,7 @@ def test_hints_of_a_timer_are_its_own() -> None:
 
 
 def test_hints_of_requests_stay_inside_their_windows() -> None:
-    story = stable()
+    scenario = stable()
     inside, outside = START + 17, START + 70_000
     hints = Hints.of(
         [
@@ -102,7 +102,7 @@ def test_hints_of_requests_stay_inside_their_windows() -> None:
             Hint(outside, HintKind.JOINED, IDS["a"]),
         ]
     )
-    placed = {seen.client_id: seen.at_ms for seen in hinted(story.requests[:2], hints)}
+    placed = {seen.client_id: seen.at_ms for seen in hinted(scenario.requests[:2], hints)}
     assert placed == {"a": START, "b": inside}
 
 
@@ -119,38 +119,38 @@ def test_a_line_shows_that_its_request_was_logged_late(
     kind: HintKind, subject: str, late_ms: int, believed: bool
 ) -> None:
     """A new id is one request's alone; other lines may be about another time."""
-    story = stable()
+    scenario = stable()
     hints = Hints.of([Hint(START - late_ms, kind, subject)])
-    (first, *_) = sorted(hinted(story.requests[:2], hints), key=lambda seen: seen.client_id)
+    (first, *_) = sorted(hinted(scenario.requests[:2], hints), key=lambda seen: seen.client_id)
     assert (first.client_id, first.earliest_ms < START - 40) == ("a", believed)
 
 
 def test_of_several_lines_about_an_instance_the_nearest_is_a_request_s_own() -> None:
-    story = Story()
+    scenario = Scenario()
     for at in (1_000, 1_030):  # two processes with one instance id: either replaces the other
-        story.join("a", at, at + 8_000)
+        scenario.join("a", at, at + 8_000)
     hints = Hints.of([Hint(START + at, HintKind.REPLACED, "a") for at in (1_003, 1_033)])
-    wide = [replace(seen, earliest_ms=seen.at_ms - 40) for seen in story.requests]
+    wide = [replace(seen, earliest_ms=seen.at_ms - 40) for seen in scenario.requests]
     assert [seen.at_ms - START for seen in hinted(wide, hints)] == [1_003, 1_033]
 
 
 def test_a_line_later_than_the_answers_it_let_go_is_no_crash() -> None:
-    story = stable()
-    story.heartbeats("a", 1_500, 2_500)
-    story.hints = [Hint(START + 1_100, HintKind.JOIN_PHASE_ENDED, generation=1)]
-    outcome = story.replay()
-    assert len(outcome.checked) == len(story.requests)
+    scenario = stable()
+    scenario.heartbeats("a", 1_500, 2_500)
+    scenario.hints = [Hint(START + 1_100, HintKind.JOIN_PHASE_ENDED, generation=1)]
+    outcome = scenario.replay()
+    assert len(outcome.checked) == len(scenario.requests)
 
 
-def late_start(ends_at: float) -> Story:
+def late_start(ends_at: float) -> Scenario:
     """c joins 50 ms after the initial delay should have run out for the first time."""
-    story = Story()
-    story.join("a", 0, ends_at + 2, members="abc")
-    story.join("b", 20, ends_at + 2)
-    story.join("c", 550, ends_at + 2)
-    story.heartbeat("c", 800, error=22, broker="2")  # over another connection, of what is to come
-    story.hints = [Hint(START + ends_at, HintKind.JOIN_PHASE_ENDED, generation=1)]
-    return story
+    scenario = Scenario()
+    scenario.join("a", 0, ends_at + 2, members="abc")
+    scenario.join("b", 20, ends_at + 2)
+    scenario.join("c", 550, ends_at + 2)
+    scenario.heartbeat("c", 800, error=22, broker="2")  # over another connection
+    scenario.hints = [Hint(START + ends_at, HintKind.JOIN_PHASE_ENDED, generation=1)]
+    return scenario
 
 
 def test_an_initial_delay_that_runs_out_late_takes_in_who_came_meanwhile() -> None:

@@ -5,7 +5,8 @@ from dataclasses import fields
 import pytest
 
 from groupquake.selftest.fuzz.coverage import ALLOWS_MORE, OUT_OF_REACH, errors_of, flips, moot
-from loadtest.wire.schemas import GROUP_APIS, known
+from kafka_protocol.apis import COORDINATOR_APIS
+from loadtest.wire.schemas import known
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, PROFILES
 
@@ -56,7 +57,7 @@ def test_errors_are_found_wherever_an_answer_has_them() -> None:
 
 
 def test_what_other_rules_or_versions_leave_open_is_not_asked_for() -> None:
-    new = {api: known(api) for api in GROUP_APIS}
+    new = {api: known(api) for api in COORDINATOR_APIS}
     assert not moot(NEWEST, new, "4.0.0")
     assert moot(NEWEST, new, "4.1.0").keys() == {"answers_wait_for_writes"}
     old = new | {"OFFSET_COMMIT": (0, 8), "JOIN_GROUP": (0, 7)}

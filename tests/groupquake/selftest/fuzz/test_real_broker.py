@@ -14,7 +14,8 @@ from groupquake.selftest.fuzz.judge import Verdict, judge
 from groupquake.selftest.fuzz.script import CLOSE
 from groupquake.selftest.fuzz.sequence import Played, play, play_again
 from groupquake.selftest.fuzz.target import CONFIG, UNTOLD, Target, ready
-from loadtest.wire.schemas import GROUP_APIS, known
+from kafka_protocol.apis import COORDINATOR_APIS
+from loadtest.wire.schemas import known
 from reference_coordinator.classic.releases import NEWEST
 
 pytestmark = pytest.mark.cluster
@@ -36,7 +37,7 @@ def test_a_target_is_told_by_the_broker_itself(target: Target) -> None:
     groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in UNTOLD}
     assert target.config == groups
     assert target.largest_record == CONFIG["message.max.bytes"]
-    assert target.versions == {api: known(api) for api in GROUP_APIS}
+    assert target.versions == {api: known(api) for api in COORDINATOR_APIS}
 
 
 def test_a_run_is_explained_and_says_what_it_covered(target: Target, tmp_path: Path) -> None:

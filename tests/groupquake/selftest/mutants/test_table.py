@@ -8,7 +8,7 @@ import pytest
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import judging, traces
-from groupquake.selftest.mutants.assigned import ASSIGNED
+from groupquake.selftest.mutants.catching_experiments import ASSIGNED
 from groupquake.selftest.mutants.command import KEPT
 from groupquake.selftest.mutants.evidence import Runs
 from groupquake.selftest.mutants.table import Row, Table, is_contradicted, is_told, row
@@ -18,13 +18,13 @@ from reports.judgement.recording import Recording
 from scenarios import named, names
 from tests.groupquake.conftest import Command
 
-README = (Path(__file__).parents[4] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "mutants.md").read_text(encoding="utf-8")
 CAUGHT = Row("m", "Break it", "KIP-345", "demo", 10, 10, 1, 5, 0, 0)
 SAMPLE = ("does_not_fence_heartbeats", "keeps_old_member_id", "tells_leader_of_itself_alone")
 
 
-def in_readme(mutant: str) -> str:
-    (line,) = re.findall(rf"^\| `{mutant}` \|.*$", README, re.MULTILINE)
+def in_docs(mutant: str) -> str:
+    (line,) = re.findall(rf"^\| `{mutant}` \|.*$", PAGE, re.MULTILINE)
     return str(line)
 
 
@@ -38,16 +38,16 @@ def test_every_mutant_is_told_of_a_group_of_an_experiment() -> None:
         assert assigned.group in groups
 
 
-def test_every_mutant_stands_in_the_readme_with_its_experiment_and_source() -> None:
+def test_every_mutant_is_in_the_docs_with_its_experiment_and_source() -> None:
     for mutant, assigned in ASSIGNED.items():
-        assert f"| {assigned.source} | `{assigned.experiment}` " in in_readme(mutant)
+        assert f"| {assigned.source} | `{assigned.experiment}` " in in_docs(mutant)
 
 
 @pytest.mark.parametrize("mutant", SAMPLE)
-def test_the_readme_says_what_the_evidence_gives(mutant: str, runs: Runs) -> None:
+def test_the_docs_say_what_the_evidence_gives(mutant: str, runs: Runs) -> None:
     mine = runs[ASSIGNED[mutant].experiment]
     worked_out = row(mutant, mine, traces.read_all(KEPT / "traces"), ())
-    assert worked_out.line == in_readme(mutant)
+    assert worked_out.line == in_docs(mutant)
     assert worked_out.caught_told
     assert worked_out.caught_believed
 

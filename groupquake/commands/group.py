@@ -1,0 +1,190 @@
+"""`groupquake group`: what an operator does to a group of any cluster; every answer in words."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from chaos.client_properties import KEYS, read
+from chaos.removal import (
+    TIMEOUT_S,
+    GroupError,
+    Removal,
+    error_name,
+    remove_members,
+    static_members,
+)
+from groupquake.console import Console
+from groupquake.exits import Exit
+from kafka_protocol.errors import Error
+from scenarios.durations import format_ms, parse_positive_ms
+
+_ADVICE = {
+    14: "the coordinator is loading the group; try again",
+    15: "no broker coordinates the group now; try again",
+    16: "the group is moving to another broker; try again",
+    24: "that is no group id",
+    25: "not a member of the group",
+    30: "you may not; the user needs the ACL operation READ on the group",
+    35: "the brokers cannot remove members by instance id; that came with Kafka 2.4",
+    69: "there is no classic group of that name",
+}
+
+
+@click.group()
+def group() -> None:
+    """Act on a consumer group of any cluster."""
+
+
+def _servers(_: click.Context, __: click.Parameter, text: str) -> str:
+    """Check a list of servers; IPv6 addresses stand in brackets."""
+    for server in text.split(","):
+        host, colon, port = server.rpartition(":")
+        if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+            raise click.BadParameter(f"'{server}' is no server; write HOST:PORT,HOST:PORT,…")
+    return text
+
+
+def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    names = tuple(dict.fromkeys(text.split(",")))
+    if not all(name.strip() == name != "" for name in names):
+        raise click.BadParameter(f"'{text}' is no list of instance ids; write a,b,c")
+    return names
+
+
+def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
+    try:
+        return parse_positive_ms(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@group.command(
+    "remove-members",
+    epilog=f"Exit codes: 0 all removed; {Exit.FAIL:d} some not removed, the output says why; "
+    f"{Exit.USAGE:d} bad usage or file; {Exit.UNAVAILABLE:d} no answer from the cluster.",
+)
+@click.argument("group_id", metavar="GROUP")
+@click.option(
+    "--instances",
+    metavar="A,B,…",
+    callback=_instance_ids,
+    help="The members to remove, by group.instance.id.",
+)
+@click.option("--all", "everyone", is_flag=True, help="Remove every static member of the group.")
+@click.option(
+    "--bootstrap", required=True, metavar="HOST:PORT,…", callback=_servers, help="Where to begin."
+)
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help=f"File of lines key=value for TLS and SASL: {', '.join(KEYS)}.",
+)
+@click.option(
+    "--timeout",
+    "timeout_ms",
+    metavar="TIME",
+    default=format_ms(round(TIMEOUT_S * 1000)),
+    show_default=True,
+    callback=_duration,
+    help="How long to wait for the cluster, and for each answer.",
+)
+@click.option("--dry-run", is_flag=True, help="Tell who would be removed; remove nobody.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def remove_members_command(
+    group_id: str,
+    instances: tuple[str, ...],
+    bootstrap: str,
+    config: Path | None,
+    timeout_ms: int,
+    *,
+    everyone: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> Exit:
+    """Remove static members from a group at once, without waiting for their session timeout.
+
+    For scale-down and host replacement: one LeaveGroup request by instance ids (KIP-345). Members
+    that still run are told so by the broker and join again; stop them first.
+    """
+    if everyone == bool(instances):
+        raise click.UsageError("say either --instances A,B,… or --all")
+    cluster = _Cluster(bootstrap, read(config) if config else {}, timeout_ms / 1000)
+    try:
+        removal = cluster.remove(group_id, instances, dry_run=dry_run)
+    except GroupError as error:
+        removal = Removal(error.code, ())
+        click.echo(f"groupquake: group {group_id}: {_words(error.code)}", err=True)
+    if as_json:
+        Console.result(json.dumps(_as_dict(group_id, removal, dry_run=dry_run), indent=2))
+    elif removal.error == Error.NONE:
+        Console.result(_as_text(group_id, removal, dry_run=dry_run))
+    codes = [removal.error, *(code for _, code in removal.members)]
+    return Exit.FAIL if any(codes) else Exit.PASS
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    bootstrap: str
+    properties: Mapping[str, str]
+    timeout_s: float
+
+    def remove(self, group_id: str, instances: Sequence[str], *, dry_run: bool) -> Removal:
+        """Remove the members given, or every static one; in a dry run, look for them only.
+
+        Raises GroupError if the answer is about the group and not about its members.
+        """
+        if dry_run:
+            present = self._present(group_id)
+            codes = (
+                (one, Error.NONE if one in present else Error.UNKNOWN_MEMBER_ID)
+                for one in instances
+            )
+            return Removal(Error.NONE, tuple(codes) or tuple((one, Error.NONE) for one in present))
+        asked = instances or self._present(group_id)
+        if not asked:
+            return Removal(Error.NONE, ())
+        removal = remove_members(
+            self.bootstrap, group_id, asked, config=self.properties, timeout_s=self.timeout_s
+        )
+        if removal.error != Error.NONE:
+            raise GroupError(removal.error, error_name(removal.error))
+        if all(code == Error.UNKNOWN_MEMBER_ID for _, code in removal.members):
+            self._present(group_id)  # brokers answer so for a group that does not exist, too
+        return removal
+
+    def _present(self, group_id: str) -> tuple[str, ...]:
+        return static_members(self.bootstrap, group_id, self.properties, timeout_s=self.timeout_s)
+
+
+def _words(code: int) -> str:
+    name = error_name(code)
+    return f"{_ADVICE[code]} ({name})" if code in _ADVICE else name
+
+
+def _as_text(group_id: str, removal: Removal, *, dry_run: bool) -> str:
+    done = "would be removed" if dry_run else "removed"
+    lines = [f"{one}: {_words(code) if code else done}" for one, code in removal.members]
+    removed = sum(code == Error.NONE for _, code in removal.members)
+    total = f"{removed} of {len(removal.members)} {done}" if lines else "it has no static members"
+    return "\n".join([*lines, f"group {group_id}: {total}"])
+
+
+def _as_dict(group_id: str, removal: Removal, *, dry_run: bool) -> dict[str, Any]:
+    def name(code: int) -> str | None:
+        return error_name(code) if code else None
+
+    return {
+        "group": group_id,
+        "dry_run": dry_run,
+        "error": name(removal.error),
+        "members": [
+            {"instance_id": one, "removed": not (code or dry_run), "error": name(code)}
+            for one, code in removal.members
+        ],
+    }

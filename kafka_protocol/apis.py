@@ -1,0 +1,41 @@
+"""Kafka's APIs about consumer groups, by the names that the request log gives them.
+
+Source: `org.apache.kafka.common.protocol.ApiKeys`.
+"""
+
+from enum import IntEnum
+
+
+class ApiKey(IntEnum):
+    """The number of an API on the wire."""
+
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    API_VERSIONS = 18
+    DELETE_GROUPS = 42
+    CONSUMER_GROUP_HEARTBEAT = 68
+
+
+GROUP_APIS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
+"""The requests of a group's members, which the reference coordinator answers."""
+
+ADMIN_APIS = ("DESCRIBE_GROUPS", "DELETE_GROUPS")
+"""The requests of operators about a classic group."""
+
+COORDINATOR_APIS = (*GROUP_APIS, *ADMIN_APIS)
+"""What the classic group coordinator serves, as far as it is modelled."""
+
+KIP_848_APIS = ("CONSUMER_GROUP_HEARTBEAT",)
+"""Requests of the other group protocol (KIP-848), which the reference coordinator does not know."""
+
+LOGGED_APIS = (*GROUP_APIS, *KIP_848_APIS)
+"""The requests that `group.log` holds, and no others."""
+
+HELD_APIS = ("JOIN_GROUP", "SYNC_GROUP")
+"""Requests that a coordinator may hold back until other members act."""

@@ -1,0 +1,122 @@
+"""What brokers logged of a group besides its requests, as an event file may tell it.
+
+Clients know nothing of it. Where it is known, from a run, it stands under `logged`: in the header
+what coordinators printed, loaded and when they stood still; with a request, where and when it was
+acted on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reference_coordinator.replay.evidence import (
+    EpochEvent,
+    Evidence,
+    Hint,
+    HintKind,
+    ObservedRequest,
+    Stall,
+)
+
+Body = Mapping[str, Any]
+LAST_MS = 1e15
+"""Far beyond any clock's time, and exact to a fraction of a millisecond; it stands for never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What a header tells."""
+
+    hints: tuple[Hint, ...] = ()
+    epoch_events: tuple[EpochEvent, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+
+
+NOTHING = Logged()
+
+
+def read_logged(told: Any) -> Logged:
+    """Read what a header tells. Raises ValueError, in words, if it is not of the form."""
+    _is(told, dict, "logged is not an object")
+    return Logged(
+        hints=tuple(
+            Hint(_time(hint, "at_ms"), HintKind(_text(hint, "kind")), _text(hint, "subject"),
+                 _number(hint, "generation"), _text(hint, "broker"))
+            for hint in _entries(told, "hints")
+        ),
+        epoch_events=tuple(
+            EpochEvent(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"))
+            for serving in _entries(told, "servings")
+        ),
+        stalls=tuple(
+            Stall(_text(stall, "broker"), _time(stall, "from_ms"), _time(stall, "until_ms"))
+            for stall in _entries(told, "stalls")
+        ),
+    )  # fmt: skip
+
+
+def as_logged(seen: ObservedRequest, told: Any) -> ObservedRequest:
+    """Say of a request where it was acted on, and when. Raises ValueError as above."""
+    _is(told, dict, "logged is not an object")
+    earliest_ms, latest_ms = _time(told, "earliest_ms"), _time(told, "latest_ms")
+    if not earliest_ms <= seen.at_ms <= latest_ms:
+        raise ValueError("at_ms is not from logged.earliest_ms to logged.latest_ms")
+    return replace(
+        seen,
+        broker=_text(told, "broker"),
+        earliest_ms=earliest_ms,
+        latest_ms=latest_ms,
+        serial=_number(told, "serial"),
+    )
+
+
+def logged_of(evidence: Evidence) -> dict[str, Any]:
+    """Write down what stands in a header."""
+    return {
+        "hints": [_finite(asdict(hint)) for hint in evidence.hints],
+        "servings": [_finite(asdict(serving)) for serving in evidence.epoch_events],
+        "stalls": [_finite(asdict(stall)) for stall in evidence.stalls],
+    }
+
+
+def logged_of_request(seen: ObservedRequest) -> dict[str, Any]:
+    """Write down what stands with a request."""
+    told = {key: getattr(seen, key) for key in ("broker", "earliest_ms", "latest_ms", "serial")}
+    return _finite(told)
+
+
+def _finite(told: Body) -> dict[str, Any]:
+    return {key: LAST_MS if value == float("inf") else value for key, value in told.items()}
+
+
+def _entries(told: Body, key: str) -> Iterator[Body]:
+    entries = told.get(key, [])
+    _is(entries, list, f"logged.{key} is not a list")
+    for place, entry in enumerate(entries):
+        _is(entry, dict, f"logged.{key}[{place}] is not an object")
+        yield entry
+
+
+def _is(value: Any, kind: type, words: str) -> None:
+    if type(value) is not kind:
+        raise ValueError(words)
+
+
+def _of(told: Body, key: str, fits: Callable[[Any], bool], called: str) -> Any:
+    if not fits(told.get(key)):
+        raise ValueError(f"logged: {key} is not {called}")
+    return told[key]
+
+
+def _text(told: Body, key: str) -> str:
+    return str(_of(told, key, lambda value: type(value) is str, "a string"))
+
+
+def _number(told: Body, key: str) -> int:
+    return int(_of(told, key, lambda value: type(value) is int, "a whole number"))
+
+
+def _time(told: Body, key: str) -> float:
+    fits = lambda value: type(value) in (int, float) and 0 <= value <= LAST_MS
+    at_ms = float(_of(told, key, fits, f"a time in ms, from 0 to {LAST_MS:g}"))
+    return float("inf") if at_ms == LAST_MS else at_ms

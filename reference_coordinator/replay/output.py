@@ -1,0 +1,88 @@
+"""What a stretch of evidence yields: rows of the expected timeline, lines said, answers checked.
+
+A course of events that is tried and given up leaves no trace here.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from reference_coordinator.classic.effects import AssignmentReceived, Transition
+from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.classic.state import State
+from reference_coordinator.replay.result import ExpectedLine, Row
+
+
+@dataclass(slots=True)
+class Output:
+    """What came of events so far; `row` is the rebalance under way, `bound` counts by kind."""
+
+    row: Row | None = None
+    rows: list[Row] = field(default_factory=list)
+    expected_lines: list[ExpectedLine] = field(default_factory=list)
+    stored: list[tuple[float, GroupRecord | None]] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+    bound: dict[str, int] = field(default_factory=dict)
+    transitions: list[Transition] = field(default_factory=list)
+
+    def fork(self) -> "Output":
+        """Copy it."""
+        return Output(
+            self.row,
+            list(self.rows),
+            list(self.expected_lines),
+            list(self.stored),
+            list(self.answered),
+            dict(self.bound),
+            list(self.transitions),
+        )
+
+    def bind(self, kind: str, times: int = 1) -> None:
+        """Count what was bound from observation."""
+        self.bound[kind] = self.bound.get(kind, 0) + times
+
+    def begin(self, row: Row) -> None:
+        """Begin a rebalance; one that is under way is superseded."""
+        self.close("superseded", row.started_ms)
+        self.row = row
+
+    def follow(self, transition: Transition, now_ms: float) -> None:
+        """Write how a join phase ended into the timeline."""
+        if self.row is None:
+            return
+        if transition.after is State.COMPLETING_REBALANCE:
+            self.row = replace(
+                self.row,
+                joined_ms=now_ms,
+                generation=transition.generation,
+                members=transition.members,
+            )
+        elif transition.after is State.EMPTY:
+            self.row = replace(
+                self.row,
+                joined_ms=now_ms,
+                generation=transition.generation,
+                members=0,
+                ended_as="empty",
+                ended_ms=now_ms,
+            )
+
+    def assigned(self, received: AssignmentReceived, now_ms: float) -> None:
+        """Write the leader's assignment into the timeline."""
+        if self.row is not None:
+            self.row = replace(
+                self.row,
+                leader=received.leader,
+                assigned_ms=now_ms,
+                assigned_members=received.members,
+                static_members=received.static_members,
+                ended_as="assigned",
+                ended_ms=now_ms,
+            )
+
+    def close(self, ended_as: str, now_ms: float) -> None:
+        """Put the row under way, if any, on the timeline; `ended_as` if it has not ended yet."""
+        if self.row is None:
+            return
+        if self.row.ended_as == "open":
+            self.row = replace(self.row, ended_as=ended_as, ended_ms=now_ms)
+        self.rows.append(self.row)
+        self.row = None

@@ -1,0 +1,110 @@
+"""Every command in README and docs is one that groupquake, make or Python takes."""
+
+import importlib.util
+import re
+from functools import partial
+from pathlib import Path
+
+import click
+import pytest
+
+from groupquake.cli import Lazy, cli
+from tests.docs.commands import ROOT, Shown, commands_of, shown
+
+SHOWN = shown()
+RUN_BY = {
+    "groupquake list": "tests/docs/test_commands.py",
+    "groupquake plan": "tests/docs/test_commands.py",
+    "groupquake validate": "tests/docs/test_commands.py",
+    "groupquake run": "tests/groupquake/test_whole_run.py",
+    "groupquake report": "tests/groupquake/test_whole_run.py",
+    "groupquake nightly": "tests/groupquake/nightly/test_night.py",
+    "groupquake heal": "tests/groupquake/test_whole_run.py",
+    "groupquake group remove-members": "tests/groupquake/test_group.py",
+    "groupquake oracle replay": "tests/groupquake/test_oracle.py",
+    "groupquake dev fuzz": "tests/groupquake/selftest/fuzz/test_real_broker.py",
+    "groupquake dev mutants": "tests/groupquake/selftest/mutants/test_table.py",
+    "groupquake dev image": "tests/chaos/clusters/test_docker.py",
+    "locust": "tests/loadtest/test_ui_page.py",
+}
+"""Which test runs a command for real."""
+HARMLESS = ("list", "plan", "validate")
+BARE = (("plan",), ("validate",))
+
+
+def of(program: str) -> list[Shown]:
+    return [one for one in SHOWN if one.words[0] == program]
+
+
+def leaf(words: tuple[str, ...]) -> tuple[click.Command, list[str]]:
+    """Return the command that the words name, and its arguments."""
+    command: click.Command = cli
+    rest = list(words[1:])
+    while isinstance(command, click.Group) and rest:
+        found = command.commands[rest.pop(0)]
+        command = found.loaded() if isinstance(found, Lazy) else found
+    return command, rest
+
+
+def test_there_are_commands_to_test() -> None:
+    assert len(of("groupquake")) >= 20
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the experiments of the library and a run, as commands name them."""
+    (tmp_path / "runs" / "latest").mkdir(parents=True)
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("one", of("groupquake"), ids=lambda one: " ".join(one.words[1:]))
+@pytest.mark.usefixtures("checkout")
+def test_groupquake_takes_it(one: Shown) -> None:
+    command, arguments = leaf(one.words)
+    if arguments:  # without any, the text speaks of the command itself
+        command.make_context(one.path, arguments)  # checks every option and argument
+    if not isinstance(command, click.Group):
+        known = [path for path in RUN_BY if one.path.startswith(path)]
+        assert known, f"{one.page}: no test runs `{one.path}`"
+
+
+@pytest.mark.parametrize("path", sorted(set(RUN_BY.values())))
+def test_what_runs_it_is_there(path: str) -> None:
+    assert "def test_" in (ROOT / path).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [one for one in of("groupquake") if one.words[1] in HARMLESS and one.words[1:] not in BARE],
+    ids=lambda one: " ".join(one.words[1:]),
+)
+@pytest.mark.usefixtures("checkout")
+def test_what_touches_nothing_runs(one: Shown) -> None:
+    command, arguments = leaf(one.words)
+    assert not command.main(arguments, one.path, standalone_mode=False)
+
+
+@pytest.mark.parametrize("one", of("make"), ids=lambda one: " ".join(one.words))
+def test_the_makefile_has_it(one: Shown) -> None:
+    target = next(word for word in one.words[1:] if "=" not in word)
+    assert re.search(
+        rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("one", of("python"), ids=lambda one: " ".join(one.words))
+def test_the_module_is_there(one: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    assert importlib.util.find_spec(one.words[2])
+
+
+def test_a_command_that_is_not_there_is_found_out() -> None:
+    ((*words,),) = commands_of("```\ngroupquake pla NAME\n```")
+    with pytest.raises(KeyError):
+        leaf(tuple(words))
+    ((*words,),) = commands_of("`groupquake plan NAME --sede 7`")
+    command, arguments = leaf(tuple(words))
+    with pytest.raises(click.UsageError):
+        partial(command.make_context, "plan", arguments)()

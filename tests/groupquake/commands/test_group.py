@@ -1,0 +1,294 @@
+"""`groupquake group` against a real broker that knows its users and lets not everyone do all."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+from kafka import KafkaAdminClient
+
+from chaos import removal
+from chaos.clusters.process import ProcessCluster
+from kafka_protocol.errors import Error
+from tests.groupquake.conftest import Command, Done
+
+ADMIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "admin",
+    "sasl.password": "secret",
+}
+OPERATOR = {**ADMIN, "sasl.username": "operator", "sasl.password": "pass"}
+BROKER = {
+    "group.initial.rebalance.delay.ms": 0,
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "listener.name.plaintext.plain.sasl.jaas.config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' username="admin" password="secret" user_admin="secret" user_operator="pass";'
+    ),
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:admin;User:ANONYMOUS",  # the controllers' listener asks nobody's name
+    "allow.everyone.if.no.acl.found": True,
+}
+WAIT_S = 90.0
+NOWHERE = "127.0.0.1:1"
+
+Remove = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
+    folder = tmp_path_factory.mktemp("brokers")
+    with ProcessCluster(f"group-{os.getpid()}", folder, brokers=1, config=BROKER) as started:
+        admin = AdminClient({**ADMIN, "bootstrap.servers": started.bootstrap})
+        admin.create_topics([NewTopic("orders", 4, 1)])["orders"].result(WAIT_S)
+        yield started
+
+
+class Members:
+    """Static members of one group, real consumers that this thread polls."""
+
+    def __init__(self, cluster: ProcessCluster, group: str, names: Sequence[str]) -> None:
+        self.log = cluster.brokers[0].group_log
+        self.group = group
+        common = {**ADMIN, "bootstrap.servers": cluster.bootstrap, "group.id": group}
+        self.consumers = [Consumer({**common, "group.instance.id": name}) for name in names]
+        for consumer in self.consumers:
+            consumer.subscribe(["orders"])
+        self.poll_until(lambda: all(consumer.assignment() for consumer in self.consumers))
+
+    def poll_until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while not holds():
+            assert time.monotonic() < deadline
+            for consumer in self.consumers:
+                consumer.poll(0.02)
+
+    def rebalances(self) -> list[str]:
+        begun = f"Preparing to rebalance group {self.group} "
+        return [line for line in self.log.read_text().splitlines() if begun in line]
+
+    def close(self) -> None:
+        """Drop them as a crash would: who closes in a rebalance waits for the others' polls."""
+        self.consumers.clear()
+
+
+@pytest.fixture
+def members(cluster: ProcessCluster, request: pytest.FixtureRequest) -> Iterator[Members]:
+    """Three static members, `a`, `b` and `c`, of a group named after the test."""
+    with closing(Members(cluster, request.node.name, "abc")) as joined:
+        yield joined
+
+
+@pytest.fixture
+def remove(groupquake: Command, cluster: ProcessCluster, tmp_path: Path) -> Remove:
+    """Calls the command as the administrator, or as whom the file says."""
+
+    def run(*words: object, properties: dict[str, str] = ADMIN) -> Done:
+        file = tmp_path / "client.properties"
+        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        options = ["--bootstrap", cluster.bootstrap, "--config", file]
+        return groupquake("group", "remove-members", *words, *options)
+
+    return run
+
+
+def as_dict(done: Done) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(done.out)
+    return shown
+
+
+@pytest.mark.cluster
+def test_some_are_removed_and_the_rest_rebalances_at_once(
+    members: Members, remove: Remove, cluster: ProcessCluster
+) -> None:
+    before = len(members.rebalances())
+    done = remove(members.group, "--instances", "a,ghost")
+    assert done.code == 1, done.err
+    assert done.out.splitlines() == [
+        "a: removed",
+        "ghost: not a member of the group (UNKNOWN_MEMBER_ID)",
+        f"group {members.group}: 1 of 2 removed",
+    ]
+    caused = members.rebalances()[before:]
+    assert len(caused) == 1
+    assert "(reason: explicit `LeaveGroup` request" in caused[0]
+    # who still runs and was removed joins again, as the help says
+    members.poll_until(
+        lambda: "a" in removal.static_members(cluster.bootstrap, members.group, ADMIN)
+    )
+
+
+@pytest.mark.cluster
+def test_all_are_removed_only_when_all_is_said(members: Members, remove: Remove) -> None:
+    assert remove(members.group).code == 64
+    before = len(members.rebalances())
+    dry = remove(members.group, "--all", "--dry-run")
+    assert dry.code == 0
+    assert dry.out.splitlines() == [
+        *(f"{name}: would be removed" for name in "abc"),
+        f"group {members.group}: 3 of 3 would be removed",
+    ]
+    assert len(members.rebalances()) == before
+    done = remove(members.group, "--all", "--json")
+    assert done.code == 0, done.err
+    assert as_dict(done) == {
+        "group": members.group,
+        "dry_run": False,
+        "error": None,
+        "members": [{"instance_id": name, "removed": True, "error": None} for name in "abc"],
+    }
+    leave = [line for line in members.log.read_text().splitlines() if "LEAVE_GROUP" in line]
+    assert sum(f'"groupId":"{members.group}"' in line for line in leave) == 1
+    assert len(members.rebalances()) > before
+
+
+@pytest.mark.cluster
+def test_a_dry_run_tells_who_is_not_there(members: Members, remove: Remove) -> None:
+    done = remove(members.group, "--instances", "ghost,b", "--dry-run", "--json")
+    assert done.code == 1
+    shown = as_dict(done)
+    assert shown["dry_run"]
+    assert [member["error"] for member in shown["members"]] == ["UNKNOWN_MEMBER_ID", None]
+    assert not any(member["removed"] for member in shown["members"])
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("whom", [["--all"], ["--instances", "a"], ["--all", "--dry-run"]])
+def test_a_group_that_does_not_exist(whom: Sequence[str], remove: Remove) -> None:
+    done = remove("no-such-group", *whom)
+    assert done.code == 1
+    assert done.out == ""
+    assert done.err == (
+        "groupquake: group no-such-group: there is no classic group of that name"
+        " (GROUP_ID_NOT_FOUND)\n"
+    )
+
+
+@pytest.mark.cluster
+def test_a_group_id_that_none_can_have(remove: Remove) -> None:
+    done = remove("", "--instances", "a", "--json")
+    assert done.code == 1
+    assert as_dict(done)["error"] == "INVALID_GROUP_ID"
+
+
+@pytest.mark.cluster
+def test_a_group_without_static_members(cluster: ProcessCluster, remove: Remove) -> None:
+    settings = {**ADMIN, "bootstrap.servers": cluster.bootstrap, "group.id": "dynamic-alone"}
+    with closing(Consumer(settings)) as consumer:
+        consumer.subscribe(["orders"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        done = remove("dynamic-alone", "--all")
+    assert done.code == 0, done.err
+    assert done.out == "group dynamic-alone: it has no static members\n"
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("whom", [["--all"], ["--instances", "a"]])
+def test_whom_the_cluster_does_not_allow(
+    whom: Sequence[str], cluster: ProcessCluster, remove: Remove
+) -> None:
+    denied = AclBinding(
+        ResourceType.GROUP,
+        "guarded",
+        ResourcePatternType.LITERAL,
+        "User:operator",
+        "*",
+        AclOperation.ALL,
+        AclPermissionType.DENY,
+    )
+    admin = AdminClient({**ADMIN, "bootstrap.servers": cluster.bootstrap})
+    admin.create_acls([denied])[denied].result(WAIT_S)
+    done = remove("guarded", *whom, properties=OPERATOR)
+    assert done.code == 1
+    assert "GROUP_AUTHORIZATION_FAILED" in done.err
+    assert "ACL" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.cluster
+def test_brokers_too_old_for_it(
+    members: Members, cluster: ProcessCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client asks no more than what Kafka 2.3 understands; the tuples came with 2.4."""
+    old = partial(KafkaAdminClient, api_version=(2, 3))
+    monkeypatch.setattr(removal, "KafkaAdminClient", old)
+    before = len(members.rebalances())
+    answer = removal.remove_members(
+        cluster.bootstrap, members.group, ["a"], client_id="old", config=ADMIN
+    )
+    assert answer == removal.Removal(Error.UNSUPPORTED_VERSION, ())
+    with pytest.raises(removal.GroupError, match="UNSUPPORTED_VERSION"):
+        removal.static_members(cluster.bootstrap, members.group, ADMIN)
+    assert len(members.rebalances()) == before
+
+
+@pytest.mark.cluster
+def test_a_wrong_password(remove: Remove) -> None:
+    wrong = {**OPERATOR, "sasl.password": "guessed"}
+    done = remove("any", "--all", "--timeout", "5s", properties=wrong)
+    assert done.code == 69
+    # the library may see the end of the connection before it reads why
+    assert "Authentication failed" in done.err or "wrong name or password" in done.err
+    assert "guessed" not in done.err
+
+
+def test_a_cluster_that_does_not_answer(process: Command) -> None:
+    """In a process of its own: the library leaves the sockets of its attempts open."""
+    done = process(
+        *("group", "remove-members", "any", "--all", "--bootstrap", NOWHERE, "--timeout", "500ms")
+    )
+    assert done.code == 69
+    assert done.out == ""
+    assert done.err.startswith(f"groupquake: no answer from {NOWHERE}: ")
+    assert "REFUSED" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "say either --instances A,B,… or --all"),
+        (["--all", "--instances", "a"], "say either --instances A,B,… or --all"),
+        (["--instances", "a,,b"], "'a,,b' is no list of instance ids"),
+        (["--instances", ""], "'' is no list of instance ids"),
+        (["--all", "--bootstrap", "here"], "'here' is no server; write HOST:PORT"),
+        (["--all", "--bootstrap", "a:1,b:99999"], "'b:99999' is no server"),
+        (["--all", "--config", "missing"], "'missing' does not exist"),
+        (["--all", "--timeout", "30"], "30 has no unit; write 30s"),
+    ],
+)
+def test_bad_usage(words: Sequence[str], complaint: str, groupquake: Command) -> None:
+    done = groupquake("group", "remove-members", "any", "--bootstrap", NOWHERE, *words)
+    assert done.code == 64
+    assert complaint in done.err
+    assert done.out == ""
+
+
+def test_a_bad_line_in_the_file(groupquake: Command, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("\nsecurity.protocoll=SSL\n")
+    options = ("--bootstrap", NOWHERE, "--config", file)
+    done = groupquake("group", "remove-members", "any", "--all", *options)
+    assert done.code == 64
+    assert f"{file}:2: " in done.err
+    assert "did you mean 'security.protocol'?" in done.err

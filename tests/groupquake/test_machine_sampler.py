@@ -1,0 +1,103 @@
+"""The sampler of the machine notes what a broker's process and the machine go through."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from groupquake import machine_sampler
+from groupquake.machine_sampler import MachineSampler
+
+
+@pytest.fixture
+def process():
+    """Start a process that sleeps."""
+    started = subprocess.Popen(["sleep", "60"])
+    yield started
+    started.kill()
+    started.wait()
+
+
+def noted(file, event):
+    entries = map(json.loads, file.read_text().splitlines())
+    return [entry for entry in entries if entry["event"] == event]
+
+
+def test_a_stopped_broker_is_noted(tmp_path, process):
+    file = tmp_path / "machine.jsonl"
+    with MachineSampler(file, lambda: {2: process.pid}):
+        time.sleep(0.3)
+        began_ms = time.time() * 1000
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGCONT)
+        ended_ms = time.time() * 1000
+        time.sleep(0.3)
+    (stopped,) = noted(file, "stopped")
+    assert stopped["broker"] == "2"
+    assert stopped["from_ms"] <= began_ms + 1
+    assert stopped["until_ms"] >= ended_ms - 100
+    assert stopped["until_ms"] - stopped["from_ms"] >= 400
+
+
+def test_a_broker_that_stays_stopped_is_noted_at_the_end(tmp_path, process):
+    file = tmp_path / "machine.jsonl"
+    os.kill(process.pid, signal.SIGSTOP)
+    with MachineSampler(file, lambda: {1: process.pid}):
+        time.sleep(0.3)
+    assert [entry["broker"] for entry in noted(file, "stopped")] == ["1"]
+
+
+def test_a_sampler_that_runs_late_says_so(tmp_path):
+    def held_up():
+        time.sleep(0.4)
+        return {}
+
+    file = tmp_path / "machine.jsonl"
+    with MachineSampler(file, held_up):
+        time.sleep(0.8)
+    late = noted(file, "late")
+    assert late
+    assert all(entry["until_ms"] - entry["from_ms"] >= 150 for entry in late)
+
+
+def test_samples_tell_load_and_pressure(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
+    file = tmp_path / "machine.jsonl"
+    with MachineSampler(file, lambda: {1: os.getpid(), 2: 999_999_999}):
+        time.sleep(0.6)
+    samples = noted(file, "sample")
+    assert len(samples) >= 2
+    assert all(sample["load"] >= 0 for sample in samples)
+    assert all(0 <= sample.get("cpu_waiting", 0) <= 1 for sample in samples)
+    assert all(0 <= sample.get("cpu_busy", 0) <= 1 for sample in samples)
+
+
+def test_a_system_that_tells_nothing_is_sampled_all_the_same(tmp_path, monkeypatch):
+    def untold(*_):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
+    monkeypatch.setattr(machine_sampler.Path, "read_text", untold)
+    monkeypatch.setattr(machine_sampler.Path, "read_bytes", untold)
+    file = tmp_path / "machine.jsonl"
+    with MachineSampler(file, lambda: 1 / 0):
+        time.sleep(0.4)
+    monkeypatch.undo()
+    assert "cpu_waiting" not in str(noted(file, "sample"))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "load", "busy"),
+    [(0.3, 100.0, False), (0.7, 1.0, True), (None, 100.0, True), (None, 1.0, False)],
+)
+def test_a_busy_machine_is_told_of(monkeypatch, waiting, load, busy):
+    monkeypatch.setattr(machine_sampler, "_pressure_avg10", lambda: waiting)
+    monkeypatch.setattr(machine_sampler.os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(machine_sampler.os, "cpu_count", lambda: 2)
+    line = machine_sampler.busy_line()
+    assert (line is not None) == busy
+    assert line is None or "\n" not in line

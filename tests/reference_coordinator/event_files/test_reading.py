@@ -1,0 +1,260 @@
+"""Event files: what they say, and that a line which is not of the form is told with its number."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reference_coordinator.event_files.reading import EventFileError, read
+from reference_coordinator.replay import replay
+from tests.reference_coordinator.event_files.event_lines import end, header, of_scenario, one
+from tests.reference_coordinator.replay.conftest import PROFILE, stable
+
+Change = Callable[[list[dict[str, Any]]], object]
+FIRST = 1
+"""The first request's place in a file: a JoinGroup v5 of `a`, which leads."""
+SYNC = 3
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    return of_scenario(stable())
+
+
+def refusal(lines: list[str]) -> str:
+    """Return what is said of a file that is not of the form."""
+    with pytest.raises(EventFileError) as raised:
+        list(read(lines, "some.jsonl"))
+    return str(raised.value)
+
+
+def test_a_sequence_is_read_as_it_was_written_down(lines: list[str]) -> None:
+    sequence = one(lines)
+    assert (sequence.group, sequence.kafka, sequence.coordinator) == ("g", "4.3.0", "java")
+    assert sequence.settings.initial_rebalance_delay_ms == 500
+    assert [seen.client_id for seen in sequence.requests] == ["a", "b", "b", "a"]
+    first = sequence.requests[0]
+    assert (first.earliest_ms, first.at_ms, first.latest_ms, first.answered_ms) == (
+        0,
+        0,
+        1001,
+        1001,
+    )
+    assert sequence.places[first.id] == 2
+    assert sequence.text(first.id) == lines[1]
+    assert replay(sequence.evidence, PROFILE).violations == ()
+
+
+def test_other_keys_of_a_header_are_ignored(lines: list[str]) -> None:
+    lines[0] = json.dumps(json.loads(lines[0]) | {"seed": 7, "recorded_by": {"name": "someone"}})
+    assert one(lines).group == "g"
+
+
+def test_a_file_may_hold_several_sequences(lines: list[str]) -> None:
+    again = [json.dumps(json.loads(lines[0]) | {"sequence": 1}), *lines[1:]]
+    first, second = read([*lines, *again], "some.jsonl")
+    assert (first.number, first.line) == (0, 1)
+    assert (second.number, second.line) == (1, len(lines) + 1)
+    assert second.places[second.requests[0].id] == len(lines) + 2
+
+
+def test_a_request_may_have_no_answer(lines: list[str]) -> None:
+    line = json.loads(lines[SYNC])
+    del line["response"], line["answered_at_ms"]
+    lines[SYNC] = json.dumps(line)
+    seen = one(lines).requests[SYNC - 1]
+    assert seen.response is None
+    assert seen.answered_ms == float("inf")
+
+
+def altered(lines: list[str], change: Change) -> list[str]:
+    """Change a file's lines as the objects that they hold."""
+    parsed = [json.loads(line) for line in lines]
+    change(parsed)
+    return [json.dumps(line) for line in parsed]
+
+
+def drop(*keys: str) -> Change:
+    """Take a key out of the first request's line; `a.b` is inside of `a`."""
+    *path, last = keys
+
+    def dropped(lines: list[dict[str, Any]]) -> None:
+        place: Any = lines[FIRST]
+        for key in path:
+            place = place[key]
+        del place[last]
+
+    return dropped
+
+
+def put(value: Any, *keys: Any, at: int = FIRST) -> Change:
+    """Write another value into a line."""
+    *path, last = keys
+
+    def written(lines: list[dict[str, Any]]) -> None:
+        place: Any = lines[at]
+        for key in path:
+            place = place[key]
+        place[last] = value
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "words"),
+    [
+        (put("groupquake-events/2", "format", at=0), 1, "format is 'groupquake-events/2'"),
+        (put("4.3", "kafkas", at=0), 0, ""),
+        (put(None, "kafka", at=0), 1, "kafka is not a string"),
+        (put("rust", "coordinator", at=0), 1, "coordinator is 'rust'; it is one of java, scala"),
+        (put(["a"], "config", at=0), 1, "config is not an object"),
+        (put({"group.max.size": "many"}, "config", at=0), 1, "config: "),
+        (put({"group.max.size": -1}, "config", at=0), 1, "config: a setting of a group"),
+        (put(True, "sequence", at=0), 1, "sequence is not a whole number"),
+        (drop("at_ms"), 2, "at_ms is missing"),
+        (drop("client_host"), 2, "client_host is missing"),
+        (drop("connection"), 2, "connection is missing"),
+        (drop("request"), 2, "request is missing"),
+        (put("12", "at_ms"), 2, "at_ms is not a number"),
+        (put(-0.5, "at_ms"), 2, "at_ms is -0.5"),
+        (put(10**400, "at_ms"), 2, "at_ms is 1000"),
+        (put(5_000, "at_ms"), 2, "answered at 1001 ms, before it was sent at 5000 ms"),
+        (put(7.0, "at_ms", at=SYNC), 4, "sent at 7 ms, before the request above it"),
+        (put(5.0, "api_version"), 2, "api_version is not a whole number"),
+        (put("SHARE_GROUP", "api"), 2, "the api 'SHARE_GROUP' is none of JOIN_GROUP"),
+        (drop("answered_at_ms"), 2, "response stands there, but no answered_at_ms"),
+        (drop("response"), 2, "answered_at_ms stands there, but no response"),
+        (put(None, "response"), 2, "response is not an object"),
+        (put("JOIN_GROUP:a:0", "id", at=SYNC), 4, "id 'JOIN_GROUP:a:0' stands at line 2 already"),
+        (put("other", "request", "groupId"), 2, "the request is about 'other'; this is group 'g'"),
+        (drop("request", "memberId"), 2, "request of JOIN_GROUP: memberId is missing"),
+        (drop("request", "groupInstanceId"), 2, "groupInstanceId is missing, and version 5 has it"),
+        (put("3000", "request", "sessionTimeoutMs"), 2, "sessionTimeoutMs is not a whole number"),
+        (put(2**63, "request", "sessionTimeoutMs"), 2, "sessionTimeoutMs is not a whole number"),
+        (put({}, "request", "protocols"), 2, "request of JOIN_GROUP: protocols is not a list"),
+        (put(7, "request", "protocols", 0), 2, "protocols[0] is not an object"),
+        (put("é", "request", "protocols", 0, "metadata"), 2, "protocols[0].metadata is not base64"),
+        (put("?", "request", "protocols", 0, "metadata"), 2, "protocols[0].metadata is not base64"),
+        (put("(39 bytes)", "request", "protocols", 0, "metadata"), 0, ""),
+        (put("(x bytes)", "request", "protocols", 0, "metadata"), 2, "metadata is not base64"),
+        (drop("response", "generationId"), 2, "response of JOIN_GROUP: generationId is missing"),
+        (put("0", "response", "errorCode"), 2, "errorCode is not a whole number"),
+        (drop("response", "members", 1, "memberId"), 2, "members[1].memberId is missing"),
+        (put(False, "end", at=-1), 6, "end is not true"),
+        (put(1_000, "at_ms", at=-1), 6, "the end at 1000 ms is before the last that happened"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_not_of_the_form_is_told(
+    change: Change, number: int, words: str, lines: list[str]
+) -> None:
+    changed = altered(lines, change)
+    if number:
+        assert refusal(changed).startswith(f"some.jsonl:{number}: ")
+        assert words in refusal(changed)
+    else:
+        one(changed)
+
+
+def test_a_field_is_needed_in_its_versions_alone(lines: list[str]) -> None:
+    """The instance id came with JoinGroup v5, the rebalance timeout with v1."""
+    join = json.loads(lines[FIRST])
+    del join["request"]["groupInstanceId"], join["request"]["rebalanceTimeoutMs"]
+    for member in join["response"]["members"]:
+        del member["groupInstanceId"]
+    lines[FIRST] = json.dumps(join | {"api_version": 0})
+    assert one(lines).requests[0].api_version == 0
+    lines[FIRST] = json.dumps(join | {"api_version": 1})
+    assert "rebalanceTimeoutMs is missing, and version 1 has it" in refusal(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"at_ms": 1,', "no JSON"),
+        ("", "no JSON"),
+        ("[1, 2]", "no JSON object"),
+        ('{"at_ms": NaN}', "NaN is no number of JSON"),
+        ("[" * 100_000, "no JSON"),
+        ('{"id": "\\ud800"}', "no JSON: 'utf-8' codec can't encode"),
+    ],
+)
+def test_what_is_no_json_is_told(text: str, words: str, lines: list[str]) -> None:
+    lines[2] = text
+    assert refusal(lines).startswith("some.jsonl:3: ")
+    assert words in refusal(lines)
+
+
+def logged(**changes: Any) -> dict[str, Any]:
+    told = {"broker": "1", "earliest_ms": 0, "latest_ms": 9, "serial": 1}
+    return {key: value for key, value in (told | changes).items() if value is not None}
+
+
+HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": ""}
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "words"),
+    [
+        (put([], "logged", at=0), 1, "logged is not an object"),
+        (put({"hints": 5}, "logged", at=0), 1, "logged.hints is not a list"),
+        (put({"stalls": [5]}, "logged", at=0), 1, "logged.stalls[0] is not an object"),
+        (put({"servings": [{"at_ms": 1}]}, "logged", at=0), 1, "broker is not a string"),
+        (put({"hints": [HINT | {"kind": "gone"}]}, "logged", at=0), 1, "'gone' is not a valid"),
+        (put({"hints": [HINT | {"at_ms": -1}]}, "logged", at=0), 1, "at_ms is not a time in ms"),
+        (put({"hints": [HINT], "more": 1}, "logged", at=0), 0, ""),
+        (put(5, "outages", at=0), 1, "outages is not a list of pairs"),
+        (put([[1, 2, 3]], "outages", at=0), 1, "outages is not a list of pairs"),
+        (put([[1, "2"]], "outages", at=0), 1, "outages is not a number of milliseconds"),
+        (put([[1, 2]], "outages", at=0), 0, ""),
+        (put(5, "logged"), 2, "logged is not an object"),
+        (put(logged(broker=None), "logged"), 2, "broker is not a string"),
+        (put(logged(serial="1"), "logged"), 2, "serial is not a whole number"),
+        (put(logged(earliest_ms=1), "logged"), 2, "at_ms is not from logged.earliest_ms"),
+        (put(logged(), "logged"), 0, ""),
+    ],
+)
+def test_what_brokers_logged_may_stand_there(
+    change: Change, number: int, words: str, lines: list[str]
+) -> None:
+    changed = altered(lines, change)
+    if number:
+        assert refusal(changed).startswith(f"some.jsonl:{number}: ")
+        assert words in refusal(changed)
+    else:
+        assert replay(one(changed).evidence, PROFILE).violations == ()
+
+
+def test_the_example_of_the_documentation_is_of_the_form() -> None:
+    page = Path(__file__).parents[3] / "docs" / "event-files.md"
+    example = page.read_text(encoding="utf-8").split("```")[1].strip()
+    assert len(one(example.splitlines()).requests) == 1
+
+
+def test_a_number_may_be_too_large_for_anything(lines: list[str]) -> None:
+    lines[0] = header(config={"group.max.size": 7}).replace("7", "1e999")
+    assert "some.jsonl:1: config: " in refusal(lines)
+
+
+@pytest.mark.parametrize("place", [FIRST, -1])
+def test_nothing_stands_before_a_header(place: int, lines: list[str]) -> None:
+    what = "a request" if place == FIRST else "an end"
+    assert f"some.jsonl:1: {what} before a header" in refusal([lines[place]])
+    assert f"some.jsonl:7: {what} before a header" in refusal([*lines, lines[place]])
+
+
+def test_a_sequence_without_its_end_is_told(lines: list[str]) -> None:
+    cut = lines[:-1]
+    assert "some.jsonl:5: the file ends, and the sequence that begins at line 1" in refusal(cut)
+    assert "some.jsonl:6: a header, and the sequence that begins at line 1" in refusal(
+        [*cut, *lines]
+    )
+
+
+def test_an_empty_file_is_told() -> None:
+    assert refusal([]) == "some.jsonl:1: the file is empty"
+
+
+def test_an_empty_sequence_is_explained() -> None:
+    assert replay(one([header(), end(10)]).evidence, PROFILE).violations == ()

@@ -1,0 +1,264 @@
+"""Coordinators that come and go: what the next one finds, and what a replaced one may still say."""
+
+import pytest
+
+from reference_coordinator.replay import EpochEvent, Hint, HintKind, Stall
+from tests.reference_coordinator.replay.conftest import (
+    IDS,
+    START,
+    Scenario,
+    rejoin,
+    stable,
+    unexplained,
+    wrong,
+)
+
+
+def epoch_event(at: float, broker: str, *kinds: str) -> list[EpochEvent]:
+    """A broker's doings, 10 ms apart."""
+    return [EpochEvent(START + at + 10 * n, broker, kind) for n, kind in enumerate(kinds)]
+
+
+def transition(at: float = 3_000) -> Scenario:
+    """Broker 1 serves the stable group; from `at` on broker 2 does, and both members go there."""
+    scenario = stable()
+    scenario.epoch_events = [
+        *epoch_event(-300, "1", "started", "loading", "loaded"),
+        *epoch_event(-250, "2", "started"),
+        *epoch_event(at, "2", "loading", "loaded"),
+    ]
+    scenario.heartbeats("a", 1_500, 2_500)
+    scenario.heartbeats("b", 1_510, 2_510)
+    for when in range(int(at) + 200, int(at) + 4_000, 500):
+        scenario.heartbeat("a", when, broker="2")
+    return scenario
+
+
+def test_the_next_coordinator_finds_the_members_and_their_generation() -> None:
+    scenario = transition()
+    for when in (3_210, 4_210, 5_210):
+        scenario.heartbeat("b", when, broker="2")
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert unexplained(outcome) == []
+
+
+def test_what_was_not_stored_is_lost_with_the_coordinator() -> None:
+    scenario = transition()
+    # the leader never syncs the second generation, so that broker 2 still has the first
+    scenario.requests = [seen for seen in scenario.requests if seen.at_ms < START + 2_900]
+    for who, when in (("a", 2_600), ("b", 2_640)):
+        members = "ab" if who == "a" else ""
+        scenario.join(who, when, 2_642, generation=2, known=IDS[who], members=members)
+    scenario.heartbeat("a", 3_200, broker="2")
+    assert scenario.replay().violations == ()
+    scenario.change("HEARTBEAT:a:3200", errorCode=22)
+    assert wrong(scenario.replay()) == ["HEARTBEAT:a:3200"]
+
+
+def test_sessions_begin_anew_with_the_load() -> None:
+    scenario = transition()
+    # b was last heard at 2510 and has a session of 3 s: it ends at 6010, not at 5510
+    for when in range(3_200, 7_000, 500):
+        scenario.change(f"HEARTBEAT:a:{when}", errorCode=27 if when > 6_010 else 0)
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert (outcome.rows[-1].reason, outcome.rows[-1].incarnation) == ("session_expired", 2)
+    assert outcome.rows[-1].started_ms == pytest.approx(START + 6_010)
+
+
+class TestPausedCoordinator:
+    def paused(self) -> Scenario:
+        """Broker 1 stands still from 2600 on, and does not know that it was replaced."""
+        scenario = transition()
+        for when in (3_210, 4_210, 5_210, 6_210):
+            scenario.heartbeat("b", when, broker="2")
+        return scenario
+
+    def test_goes_on_as_it_remembers_until_it_unloads(self) -> None:
+        scenario = self.paused()
+        scenario.epoch_events += epoch_event(6_050, "1", "unloaded")
+        scenario.heartbeat("b", 6_005)
+        scenario.heartbeat("a", 6_100, error=16)
+        outcome = scenario.replay()
+        assert outcome.violations == ()
+        scenario.change("HEARTBEAT:a:6100", errorCode=0)
+        assert wrong(scenario.replay()) == ["HEARTBEAT:a:6100"]
+
+    def test_may_end_sessions_late(self) -> None:
+        scenario = self.paused()
+        # both sessions ended by 5510, while broker 1 stood still; then it hears a first
+        scenario.heartbeat("a", 6_305)
+        scenario.heartbeat("a", 6_600, error=27)
+        assert "HEARTBEAT:a:6305" in wrong(scenario.replay())
+        scenario.stalls = [Stall("1", START + 2_600, START + 6_300)]
+        assert wrong(scenario.replay()) == []
+
+    def test_stores_nothing_that_counts(self) -> None:
+        scenario = transition(2_600)
+        scenario.requests = [seen for seen in scenario.requests if seen.at_ms < START + 2_600]
+        rejoin(scenario, 3_000, 2)  # on broker 1, which was replaced at 2600
+        scenario.epoch_events += epoch_event(5_000, "3", "loading", "loaded")
+        scenario.heartbeat("a", 5_200, broker="3")
+        assert scenario.replay().violations == ()
+        scenario.change("HEARTBEAT:a:5200", errorCode=22)
+        assert wrong(scenario.replay()) == ["HEARTBEAT:a:5200"]
+
+
+def test_a_broker_that_was_killed_remembers_nothing() -> None:
+    scenario = transition()
+    scenario.epoch_events += epoch_event(5_000, "1", "started")
+    scenario.heartbeat("b", 5_500, error=16)
+    for when in (3_210, 4_210, 5_210, 6_210):
+        scenario.heartbeat("b", when, broker="2")
+    assert scenario.replay().violations == ()
+    scenario.change("HEARTBEAT:b:5500", errorCode=0)
+    assert wrong(scenario.replay()) == ["HEARTBEAT:b:5500"]
+
+
+def test_a_group_lost_from_sight_is_found_again_under_the_next_coordinator() -> None:
+    scenario = stable()
+    scenario.epoch_events = [
+        *epoch_event(-300, "1", "started", "loading", "loaded"),
+        *epoch_event(4_000, "2", "started", "loading", "loaded"),
+    ]
+    # told to come again, without end and without a reason; then the coordinator dies
+    scenario.heartbeats("a", 1_500, 3_500, error=27)
+    scenario.heartbeats("b", 1_510, 3_510, error=27)
+    unanswered = scenario.heartbeat("a", 4_200, broker="2")
+    for who, when in (("a", 4_500), ("b", 4_540)):
+        members = "ab" if who == "a" else ""
+        scenario.join(who, when, 4_542, generation=2, known=IDS[who], members=members, broker="2")
+    outcome = scenario.replay()
+    assert wrong(outcome) == ["HEARTBEAT:a:1500"]
+    assert unanswered in unexplained(outcome)
+    assert outcome.bound["census"] == 1
+
+
+class TestSilence:
+    """The group's last line is b's heartbeat at 2510; its broker goes on to write of others."""
+
+    def silent(self, last: float) -> Scenario:
+        scenario = stable()
+        scenario.heartbeats("a", 1_500, 2_500)
+        scenario.heartbeats("b", 1_510, 2_510)
+        scenario.epoch_events = [
+            *epoch_event(-300, "1", "started", "loading", "loaded"),
+            *epoch_event(last, "1", "ended"),
+        ]
+        return scenario
+
+    def test_after_a_group_s_last_line_sessions_end_all_the_same(self) -> None:
+        outcome = self.silent(6_100).replay()
+        assert outcome.violations == ()
+        assert [(line.line, line.subject) for line in outcome.expected_lines[-2:]] == [
+            ("session_expired", IDS["a"]),
+            ("session_expired", IDS["b"]),
+        ]
+        assert (outcome.rows[-1].reason, outcome.rows[-1].ended_as) == ("session_expired", "empty")
+
+    def test_what_may_be_late_is_not_due_before_the_broker_ends(self) -> None:
+        # a's session may end as late as 6000, b's as late as 6010
+        assert len(self.silent(5_990).replay().rows) == 1
+        assert len(self.silent(6_005).replay().rows) == 2
+
+    def test_what_is_told_of_at_the_end_is_not_late(self) -> None:
+        scenario = self.silent(5_990)
+        scenario.hints = [
+            Hint(START + 5_520 + n, HintKind.SESSION_EXPIRED, IDS[who])
+            for n, who in enumerate("ab")
+        ]
+        assert [row.started_ms for row in scenario.replay().rows[1:]] == [START + 5_520]
+
+    def test_who_may_wait_for_an_answer_has_a_session_for_as_long(self) -> None:
+        # both came again, which is in the log once it is answered, and it never was
+        scenario = self.silent(9_000)
+        scenario.leave("b", 2_700)
+        scenario.heartbeat("a", 2_800, error=27)
+        outcome = scenario.replay()
+        assert [row.ended_as for row in outcome.rows] == ["assigned", "open"]
+        assert "session_expired" not in {line.line for line in outcome.expected_lines}
+
+    def test_a_broker_that_gave_the_group_up_or_stood_still_ends_no_session(self) -> None:
+        scenario = self.silent(9_000)
+        scenario.epoch_events += epoch_event(3_000, "1", "unloaded")
+        assert len(scenario.replay().rows) == 1
+        scenario = self.silent(9_000)
+        scenario.stalls = [Stall("1", START + 2_600, START + 9_000)]
+        assert len(scenario.replay().rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("taken", "answered", "explained"),
+    [(2_985, 3_005, True), (2_985, 2_988, False), (4_400, 4_405, False)],
+)
+def test_who_hears_of_the_load_came_after_it_began(
+    taken: float, answered: float, *, explained: bool
+) -> None:
+    """A JoinGroup is taken up before the broker begins to load at 3000, and may wait for its turn.
+
+    By 4400 the group is loaded.
+    """
+    scenario = transition()
+    told = scenario.join("b", taken, answered, error=14, known=IDS["b"], broker="2")
+    for when in (3_210, 4_210, 5_210):
+        scenario.heartbeat("b", when, broker="2")
+    assert wrong(scenario.replay()) == ([] if explained else [told])
+
+
+def test_a_broker_begins_to_load_somewhere_between_its_two_lines() -> None:
+    scenario = transition()
+    scenario.epoch_events = [s for s in scenario.epoch_events if s.broker != "2"]
+    scenario.epoch_events += [
+        EpochEvent(START + 2_990, "2", "loading"),
+        EpochEvent(START + 3_150, "2", "loaded"),
+    ]
+    scenario.heartbeat("b", 3_050, error=16, broker="2")
+    scenario.heartbeat("b", 3_100, broker="2")  # while it loads: nothing that b could do about it
+    scenario.heartbeat("b", 3_300, broker="2")
+    for when in (4_210, 5_210):
+        scenario.heartbeat("b", when, broker="2")
+    assert scenario.replay().violations == ()
+    scenario.change("HEARTBEAT:b:3300", errorCode=16)
+    assert wrong(scenario.replay()) == ["HEARTBEAT:b:3300"]
+
+
+class TestBrokerThatStartsBehindClosedDoors:
+    """It loads the group at 3000 and takes requests from 8000 on; both sessions take 3 s."""
+
+    def restarted(self, **answers: int) -> Scenario:
+        scenario = stable()
+        scenario.epoch_events = [
+            *epoch_event(-300, "1", "started", "opened", "loading", "loaded"),
+            *epoch_event(3_000, "1", "started", "loading", "loaded"),
+            *epoch_event(8_000, "1", "opened"),
+        ]
+        scenario.heartbeats("a", 1_500, 2_500)
+        scenario.heartbeats("b", 1_510, 2_510)
+        scenario.heartbeat("a", 8_100)
+        scenario.heartbeat("b", 8_110)
+        for who, error in answers.items():
+            scenario.change(f"HEARTBEAT:{who}:{8_100 if who == 'a' else 8_110}", errorCode=error)
+        return scenario
+
+    def test_kafka_ends_sessions_meanwhile(self) -> None:
+        outcome = self.restarted(a=25, b=25).replay()
+        assert outcome.violations == ()
+        assert outcome.rows[-1].ended_as == "empty"
+        assert wrong(self.restarted().replay())[0] == "HEARTBEAT:a:8100"
+
+    def test_the_proposal_does_not(self) -> None:
+        assert self.restarted().replay(promised=True).violations == ()
+        outcome = self.restarted(a=25, b=25).replay(promised=True)
+        assert wrong(outcome)[0] == "HEARTBEAT:a:8100"
+
+    def test_a_session_that_outlives_it_is_no_matter(self) -> None:
+        scenario = self.restarted()
+        scenario.epoch_events = [s for s in scenario.epoch_events if s.at_ms < START + 7_000]
+        scenario.epoch_events += epoch_event(3_500, "1", "opened")
+        scenario.requests = [seen for seen in scenario.requests if seen.at_ms < START + 8_000]
+        scenario.heartbeats("a", 3_600, 9_600)
+        for at in range(6_600, 9_601, 1_000):
+            scenario.change(f"HEARTBEAT:a:{at}", errorCode=27 if at > 6_600 else 0)
+        outcome = scenario.replay(promised=True)
+        assert outcome.rows[-1].started_ms == pytest.approx(START + 6_500, abs=100)

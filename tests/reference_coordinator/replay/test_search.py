@@ -1,0 +1,104 @@
+"""The order of overlapping requests: the likely one first, then any that the windows allow."""
+
+import pytest
+
+from reference_coordinator.replay import Hint, HintKind, Tolerance
+from reference_coordinator.replay.search import candidates_of, stretches
+from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
+
+
+def overlap(leaves_from: float, *, who: str = "a", told: int = 27) -> Scenario:
+    """A heartbeat that was told of b's leave, though it was likely there before it."""
+    scenario = stable()
+    scenario.heartbeat(who, 3_000, told, answered=3_040, before=20)
+    scenario.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
+    return scenario
+
+
+def test_another_order_is_found_by_search() -> None:
+    outcome = overlap(2_990).replay()
+    assert outcome.violations == ()
+    assert outcome.bound["order"] == 1
+    assert outcome.rows[-1].reason == "leave"
+
+
+def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
+    scenario = stable()
+    early = scenario.heartbeat("a", 3_000, 27, answered=3_001)
+    scenario.leave("b", 3_020)
+    outcome = scenario.replay()
+    assert wrong(outcome) == [early]
+    assert outcome.violations[0].searched
+
+
+def test_one_connection_keeps_its_order() -> None:
+    # "unknown member": what b would be told on any other connection, after its leave
+    assert wrong(overlap(2_990, who="b", told=25).replay()) == ["HEARTBEAT:b:3000"]
+
+
+def test_a_hint_gives_the_order_without_a_search() -> None:
+    scenario = overlap(2_990)
+    scenario.hints = [Hint(START + 2_995, HintKind.LEFT, IDS["b"])]
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert outcome.bound["order"] == 0
+
+
+def test_a_hint_that_misleads_is_overruled() -> None:
+    scenario = overlap(2_990)
+    scenario.hints = [Hint(START + 3_039, HintKind.LEFT, IDS["b"])]
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert outcome.bound["order"] == 1
+
+
+@pytest.mark.parametrize(("budget", "searched"), [(8, False), (5_000, True)])
+def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
+    scenario = stable()
+    for at in range(3_000, 3_005):
+        scenario.heartbeat("a", at, answered=at + 0.5, before=20)
+    scenario.leave("b", 3_010, answered=3_041, before=30)
+    for number in range(3):  # newcomers, each of whom is given an id: in any order
+        scenario.newcomer(f"c-{number}", 3_012 + number, answered=3_043, before=30)
+    scenario.change("HEARTBEAT:a:3004", errorCode=82)
+    outcome = scenario.replay(Tolerance(search=budget))
+    assert wrong(outcome)[0] == "HEARTBEAT:a:3004"
+    assert outcome.violations[0].searched is searched
+
+
+def test_what_goes_straight_on_spends_no_budget() -> None:
+    scenario = stable()
+    for index in range(40):
+        scenario.heartbeat("ab"[index % 2], 1_500 + index / 2)
+    assert scenario.replay(Tolerance(search=20)).violations == ()
+
+
+def test_stretches_end_where_no_window_reaches_across() -> None:
+    scenario = Scenario()
+    for at in (0.0, 3.0, 20.0, 24.0, 40.0):
+        scenario.heartbeat("a", at)
+    parts = stretches(candidates_of(scenario.requests, (), 10.0))
+    assert [[c.at_ms - START for c in part] for part in parts] == [
+        [0.0, 3.0],
+        [20.0, 24.0],
+        [40.0],
+    ]
+
+
+def test_a_refused_assignment_without_a_line_came_after_what_it_was_refused_for() -> None:
+    scenario = Scenario()
+    scenario.join("a", 0, 1_001, members="ab")
+    scenario.join("b", 20, 1_001)
+    scenario.ask(
+        "SYNC_GROUP",
+        "a",
+        1_010,
+        {"generationId": 1, "assignments": [{"memberId": IDS["a"], "assignment": "x"}]},
+        {"errorCode": 27, "assignment": ""},
+        answered=1_030,
+    )
+    scenario.leave("b", 1_015, answered=1_029)
+    scenario.hints = [Hint(START + 1_020, HintKind.LEFT, IDS["b"])]
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert outcome.rows[0].ended_as == "superseded"

@@ -1,0 +1,140 @@
+"""Who coordinates a group, and since when: what the brokers' own lines say of it."""
+
+from dataclasses import replace
+from typing import Any
+
+from kafka_protocol.coordinator_lines import JAVA
+from reports.judgement.broker_log import TABLES, Log
+from reports.judgement.coordinator_epochs import LINES, Offices, offices
+from reports.judgement.parsing import Parser
+from tests.recorded.logs import RECORDINGS
+from tests.reports.stored import JUDGE
+
+RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
+SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
+STARTING = f"Starting up. ({SERVICE})"
+Told = tuple[int, str]
+Row = dict[str, Any]
+
+
+def load(epoch: int, partition: int = 3) -> str:
+    return (
+        f"Scheduling loading of metadata from __consumer_offsets-{partition} "
+        f"with epoch {epoch} ({RUNTIME})"
+    )
+
+
+def loaded(epoch: int, partition: int = 3) -> str:
+    return (
+        f"Finished loading of metadata from __consumer_offsets-{partition} with epoch {epoch} in "
+        f"2ms where 1ms was spent in the scheduler. Loaded 0 records which total to 0 bytes. "
+        f"({RUNTIME})"
+    )
+
+
+def empty(group: str, partition: int = 3) -> str:
+    return (
+        f"topic=__consumer_offsets partition={partition}] Group {group} with generation 1 is now "
+        "empty. (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+    )
+
+
+def read(**brokers: list[Told]) -> tuple[Offices, dict[str, list[Row]]]:
+    """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
+    rows: list[Row] = []
+    lives: list[Row] = []
+    columns = [column.split()[0] for column in TABLES["transitions"].split(",")]
+    parser = Parser(JAVA, numbered=True)
+
+    def add(table: str, row: tuple[Any, ...]) -> None:
+        if table == "transitions":
+            rows.append(dict(zip(columns, row, strict=True)))
+
+    for name, told in brokers.items():
+        broker, sn = name[-1], 0
+        log = Log(broker, parser, {(broker, life): 0.0 for life in range(9)}, add)
+        for number, (at_ms, text) in enumerate(told, 1):
+            sn = 1 if text == STARTING else sn + 1
+            whose = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
+            line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {whose}{text}"
+            log.read(f"brokers/{broker}/group.log", number, line)
+        lives += (
+            {"broker": broker, "life": life.number, "last_ms": life.last_ms, "most": life.partition}
+            for life in log.end()
+        )
+    assert all(row["template"] is not None for row in rows)
+    most = max((life["most"] for life in lives if life["most"] is not None), default=-1)
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["group"] is not None:
+            groups.setdefault(row["group"], []).append(row)
+    return offices([row for row in rows if row["template"] in LINES], lives, most + 1), groups
+
+
+def servings(found: Offices, groups: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
+    judge = replace(JUDGE, offices=found)
+    told = [
+        (group, int(one.at_ms), one.broker, one.kind)
+        for group, lines in groups.items()
+        for one in judge.evidence(group, lines).epoch_events
+    ]
+    return sorted(told)
+
+
+def test_a_load_that_a_broker_does_not_need_is_none() -> None:
+    told = [(10, STARTING)]
+    in_vain = {
+        3: "The coordinator __consumer_offsets-3 is already active.",
+        4: "The coordinator __consumer_offsets-4 is already loading metadata.",
+        5: "Ignored loading metadata from __consumer_offsets-5 since current epoch 8 is larger "
+        "than or equals to 7.",
+    }
+    for partition, why in in_vain.items():
+        told += [(20, load(5, partition)), (30, load(7, partition)), (31, f"{why} ({RUNTIME})")]
+        told += [(40, loaded(5, partition)), (50, empty(f"g{partition}", partition))]
+    assert servings(*read(b1=told)) == [
+        (f"g{partition}", at_ms, "1", kind)
+        for partition in in_vain
+        for at_ms, kind in ((10, "started"), (20, "loading"), (40, "loaded"), (50, "ended"))
+    ]
+
+
+def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down() -> None:
+    down = [(90, f"Shutting down. ({SERVICE})"), (99, f"Shutdown complete. ({SERVICE})")]
+    found = read(b1=[(10, STARTING), (20, empty("g")), (80, STARTING), *down])
+    assert servings(*found) == [
+        ("g", 10, "1", "started"),
+        ("g", 20, "1", "ended"),
+        ("g", 80, "1", "started"),
+        ("g", 90, "1", "ended"),
+    ]
+
+
+def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it() -> None:
+    partitions = range(6)
+    told = [(10 + partition, loaded(0, partition)) for partition in partitions]
+    found, _ = read(b1=[(5, STARTING), *told])
+    placed = RECORDINGS["kafka-4.3.0"].partitions
+    assert len(set(placed.values())) > 3
+    assert {group: found.place(group) for group in placed} == placed
+
+
+def test_an_epoch_is_loaded_by_one_broker_and_once_in_its_life() -> None:
+    offices_, groups = read(
+        b1=[(10, STARTING)]
+        + [(30 + p, loaded(7, p)) for p in range(4)]
+        + [(40 + p, empty(f"g{p}", p)) for p in range(4)]
+        + [(50, loaded(7, 2)), (60, STARTING), (70, loaded(7, 3))],
+        b2=[(10, STARTING), (50, loaded(8, 0)), (51, loaded(7, 1))],
+    )
+    judge = replace(JUDGE, offices=offices_)
+    found = [
+        (group, row["broker"], row["line"], row["subject"])
+        for group, lines in sorted(groups.items())
+        for table, row in judge.tables(group, lines)
+        if table == "member_lines"
+    ]
+    assert found == [
+        ("g1", "2", 3, "__consumer_offsets-1 in epoch 7"),
+        ("g2", "1", 10, "__consumer_offsets-2 in epoch 7"),
+    ]

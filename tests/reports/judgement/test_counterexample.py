@@ -1,0 +1,129 @@
+"""A run that failed leaves the counterexample of its first wrong answer in its folder."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace as altered
+from pathlib import Path
+
+import pytest
+
+from groupquake.commands.oracle import replay as oracle_replay
+from reference_coordinator.event_files.reading import read
+from reference_coordinator.event_files.writing import event_lines
+from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay
+from reports.judgement.counterexample import FILES, group_of, write
+from reports.judgement.recording import Recording
+from reports.judgement.run_folder import RunFolder
+from tests.recorded.logs import RECORDINGS
+
+GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
+
+
+@pytest.fixture
+def recording() -> Recording:
+    return RECORDINGS["kafka-4.3.0"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, recording: Recording) -> RunFolder:
+    """Return a run folder with all that is needed beside the evidence."""
+    environment = recording.folder / "environment.json"
+    (tmp_path / environment.name).write_bytes(environment.read_bytes())
+    return RunFolder(tmp_path)
+
+
+def header_of(recording: Recording) -> dict[str, object]:
+    told = recording.environment
+    keys = {"kafka": "kafka_version", "coordinator": "coordinator", "config": "broker_config"}
+    return {key: told[name] for key, name in keys.items()}
+
+
+def lied(evidence: Evidence) -> tuple[Evidence, ObservedRequest]:
+    """Answer one heartbeat, after the failover, as if its generation were over."""
+    beats = [
+        s
+        for s in evidence.requests
+        if s.api == "HEARTBEAT" and s.response_fields.get("errorCode") == 0
+    ]
+    wrong = altered(beats[-5], response={**beats[-5].response_fields, "errorCode": 22})
+    requests = tuple(wrong if seen.id == wrong.id else seen for seen in evidence.requests)
+    return altered(evidence, requests=requests), wrong
+
+
+@pytest.mark.parametrize(("name", "group"), GROUPS)
+def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name: str, group: str) -> None:
+    recording = RECORDINGS[name]
+    evidence = altered(
+        recording.evidence(group),
+        stalls=(Stall("1", 5.0, float("inf")),),
+        outages=(Outage(7.0, 9.0),),
+    )
+    (sequence,) = read(event_lines(header_of(recording), evidence), "events")
+    assert sequence.evidence == evidence
+
+
+def test_a_wrong_answer_is_reduced_and_written_down(run: RunFolder, recording: Recording) -> None:
+    evidence, wrong = lied(recording.evidence("failover"))
+    told = write(run, evidence, recording.profile)
+    assert told is not None
+    assert told["request"] == wrong.id
+    assert told["requests"] + told["left_out"] == len(evidence.requests)
+    assert told["requests"] < len(evidence.requests) / 3
+    assert told["files"] == [*FILES]
+    page, events, _ = ((run.path / name).read_text() for name in FILES)
+    broker, _, line = wrong.id.partition(":")
+    assert f"brokers/{broker}/group.log:{line}: " in page
+    assert "error=ILLEGAL_GENERATION" in page
+    (sequence,) = read(events.splitlines(), "events")
+    outcome = replay(sequence.evidence, recording.profile)
+    assert [v.request for v in outcome.violations] == [wrong.id]
+    assert outcome.violations[0].searched
+
+
+def test_the_files_of_a_run_are_red_by_themselves(
+    run: RunFolder, recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test that was written fails until the answer is right; the event file is replayed."""
+    evidence, _ = lied(recording.evidence("failover"))
+    assert write(run, evidence, recording.profile) is not None
+    case, events = run.path / FILES[2], run.path / FILES[1]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", case.name]
+    red = subprocess.run(command, cwd=run.path, capture_output=True, text=True, check=False)
+    assert red.returncode == 1, red.stdout
+    assert "1 failed" in red.stdout
+    case.write_text(case.read_text().replace('"errorCode":22', '"errorCode":0'))
+    green = subprocess.run(command, cwd=run.path, capture_output=True, text=True, check=False)
+    assert green.returncode == 0, green.stdout
+    monkeypatch.chdir(run.path)
+    assert oracle_replay.callback is not None
+    assert oracle_replay.callback(str(events), None, None, as_json=False) == 1
+
+
+def test_what_brokers_logged_is_left_out_where_answers_show_it_alone(
+    run: RunFolder, recording: Recording
+) -> None:
+    evidence, _ = lied(recording.evidence("static"))
+    assert evidence.hints
+    write(run, evidence, recording.profile)
+    header = json.loads((run.path / FILES[1]).read_text().splitlines()[0])
+    assert header["logged"]["hints"] == []
+
+
+def test_a_run_without_a_wrong_answer_has_none(run: RunFolder, recording: Recording) -> None:
+    assert write(run, recording.evidence("failover"), recording.profile) is None
+    assert not any((run.path / name).exists() for name in FILES)
+
+
+def test_it_is_of_the_group_whose_proven_wrong_answer_came_first() -> None:
+    def wrong(group: str, at_ms: float, *, searched: bool = True) -> dict[str, object]:
+        return {"group": group, "at_ms": at_ms, "searched": searched}
+
+    def root(group: str, *, proven: bool = True) -> dict[str, object]:
+        return {"group": group, "root": True, "proven": proven}
+
+    roots = {"findings": [root("a"), root("b"), root("gaps", proven=False), root("lines")]}
+    first, second = wrong("b", 2.0), wrong("a", 3.0)
+    doubts = [wrong("gaps", 0.0), wrong("a", 1.0, searched=False)]
+    assert group_of(roots, [second, first, *doubts]) == "b"
+    assert group_of(roots, doubts) is None

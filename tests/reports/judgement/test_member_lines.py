@@ -1,0 +1,38 @@
+"""Lines about members whose ids no answer told: they excuse as many lines as there are of them."""
+
+import pytest
+
+from kafka_protocol.coordinator_lines import JAVA
+from reference_coordinator.replay import ExpectedLine
+from reports.judgement import member_lines
+
+KIND = "dynamic_given_id"
+
+
+def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
+    """Compare lines of one kind, all of the same instant, by the ids that they name."""
+    said = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
+    line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1"}
+    seen = [line | {"member": member, "line": n} for n, member in enumerate(observed, 1)]
+    return {(row["outcome"], row["subject"]) for row in member_lines.compare(seen, said, JAVA)}
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected", "found"),
+    [
+        (["c-1"], ["c-1"], set()),
+        (["c-1"], [], {("unexpected_line", "c-1")}),
+        (["c-1", "c-2"], ["c-1", "c-?7"], set()),
+        # one line is the unnamed one's, and nobody knows which
+        (
+            ["c-1", "c-2", "c-3"],
+            ["c-1", "c-?7"],
+            {("unexpected_line", "c-2"), ("unexpected_line", "c-3")},
+        ),
+        (["c-2"], ["c-1", "c-?7"], {("missing_line", "c-1")}),
+    ],
+)
+def test_an_id_that_nobody_was_told(
+    observed: list[str], expected: list[str], found: set[tuple[str, str]]
+) -> None:
+    assert compared(observed, expected) == found

@@ -1,0 +1,53 @@
+"""Which promises a release breaks, told by what it takes to explain a group."""
+
+from pathlib import Path
+
+import pytest
+
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
+from reference_coordinator.event_files.reading import read
+from reference_coordinator.replay import replay
+from reports.judgement.promises import broken
+
+DEFECTS = Path(__file__).parents[2] / "recorded" / "defects"
+RULES = PROFILES["2.8.1"]
+PROMISED = promised_by(RULES)
+
+
+def told(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
+    """Name what is broken where a group is explained by rules that are not kept."""
+
+    def explained(profile: Profile) -> bool:
+        assert {n for n in PROMISES if getattr(profile, n) not in kept_or_not[n]} == set()
+        off = {n for n in PROMISES if getattr(profile, n) != getattr(PROMISED, n)}
+        return not in_vain and off >= set(needed)
+
+    kept_or_not = {n: (getattr(RULES, n), getattr(PROMISED, n)) for n in PROMISES}
+    return broken(explained, RULES, PROMISED)
+
+
+def test_what_a_group_needs_and_no_more() -> None:
+    assert told("joins_update_timeouts") == ("joins_update_timeouts",)
+    both = ("every_return_is_stored", "joins_update_timeouts")
+    assert told(*both) == both
+
+
+def test_none_where_all_promises_explain_it() -> None:
+    assert told() == ()
+
+
+def test_none_where_the_release_does_not_explain_it_either() -> None:
+    assert told(in_vain=True) == ()
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in DEFECTS.glob("*.jsonl")))
+def test_what_real_brokers_broke_is_named(name: str) -> None:
+    """Runs of the library's experiments: each broke the promise that its file foretells."""
+    (sequence,) = read((DEFECTS / f"{name}.jsonl").read_text().splitlines(), name)
+    profile = profile_for(sequence.kafka, sequence.coordinator)
+    assert profile is not None
+    rules = profile.with_settings(sequence.settings)
+    explained = lambda profile: not replay(sequence.evidence, profile).violations
+    assert explained(rules)
+    assert broken(explained, rules, promised_by(rules)) == (name.partition("-")[0],)

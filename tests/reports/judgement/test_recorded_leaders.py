@@ -1,0 +1,98 @@
+"""What real brokers logged of static leaders that restart before their topic grows.
+
+Recorded by `groupquake run NAME --kafka VERSION --seed 1 --no-report`; `skip-assignment` with
+longer times than it has in the library, which `experiment.yaml` shows.
+"""
+
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.judgement.assignments import unowned
+from reports.judgement.growth import noticed
+from reports.judgement.members import Request
+from reports.judgement.recording import Recording
+
+FOLDER = Path(__file__).parents[2] / "recorded" / "leaders"
+ADDED = ["orders-4", "orders-5"]
+SKIPS = "skip-assignment-4.3.0"
+MISSES = "leader-misses-partition-4.3.0"
+
+
+@cache
+def recording(name: str) -> Recording:
+    return Recording(FOLDER / name)
+
+
+def tables(name: str, group: str) -> dict[str, list[dict[str, Any]]]:
+    found = defaultdict(list)
+    for table, row in recording(name).judge.tables(group, recording(name).told[group]):
+        found[table].append({"group": group, **row})
+    return found
+
+
+def last_return(name: str, group: str) -> Request:
+    """Return the JoinGroup of whoever led the group and was back, which knew no id of its own."""
+    rows = [row for row in recording(name).told[group] if row["template"] is None]
+    joins = [Request(row) for row in rows if row["api"] == "JOIN_GROUP" and row["readable"]]
+    return [one for one in joins if not one.request["memberId"]][-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "left"),
+    [
+        (SKIPS, "java", []),
+        (SKIPS, "leader_returns", []),
+        (SKIPS, "leader_misses", ADDED),
+        (MISSES, "old_leader_returns", ADDED),
+        (MISSES, "static", []),
+    ],
+)
+def test_who_has_the_partitions_that_were_added(name: str, group: str, left: list[str]) -> None:
+    run, told = recording(name).run, tables(name, group)
+    end_ms = dict(run.phases)["teardown"]
+    assert unowned(told["assigned"], told["observed"], end_ms, (), run.partitions) == left
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "version", "skips"),
+    [
+        (SKIPS, "java", 9, True),
+        (SKIPS, "leader_returns", 9, True),
+        (SKIPS, "leader_misses", 9, True),
+        (MISSES, "old_leader_returns", 5, None),
+        (MISSES, "static", 5, None),
+    ],
+)
+def test_what_a_leader_is_told_that_is_back(
+    name: str, group: str, version: int, skips: bool | None
+) -> None:
+    back = last_return(name, group)
+    assert back.told["api_version"] == version
+    assert back.response.get("skipAssignment") == skips
+    leads = back.response["leader"] == back.response["memberId"]
+    assert leads == bool(skips)
+    assert bool(back.response["members"]) == leads
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "said"),
+    [
+        (SKIPS, "java", ("leader_rejoin", "cached metadata has changed")),
+        (SKIPS, "leader_returns", ("leader_rejoin", "cached metadata has changed")),
+        (SKIPS, "leader_misses", None),
+        (MISSES, "old_leader_returns", None),
+        (MISSES, "static", ("leader_rejoin", None)),
+    ],
+)
+def test_the_rebalance_that_growth_brought(
+    name: str, group: str, said: tuple[str, str | None] | None
+) -> None:
+    run, told = recording(name).run, tables(name, group)
+    (one,) = noticed(run.faults, told["observed"], {group: ("orders",)})
+    row = one.rebalance
+    assert (None if row is None else (row["reason"], row["client_reason"])) == said
+    assert one.delay_ms is None or 0 <= one.delay_ms < 5_000
