@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 from collections import Counter
-from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 import pytest
 from xdist.remote import Producer
@@ -12,6 +12,13 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from chaos.clusters import ClusterError, image
+from chaos.clusters.process import ProcessCluster
+from tests.chaos.clusters.clients import create_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 VERSION = "4.3.0"
 QUIET = (
@@ -34,17 +41,22 @@ def pytest_configure() -> None:
 
 COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spark": 3.0}
 """About what a test takes, by its markers; every other takes milliseconds."""
-SHARING = ("tests/chaos/clusters", "tests/loadtest", "tests/reports")
-"""Folders whose tests share brokers or a Spark session across their files."""
+SHARING = {
+    "tests/chaos/clusters/test_process.py": "three brokers",
+    "tests/chaos/faults/test_real_brokers.py": "three brokers",
+    "tests/loadtest/test_broker_faults.py": "three brokers",
+    "tests/loadtest/test_": "one broker",
+    "tests/reports/": "Spark",
+}
+"""What the places of files begin with whose tests share brokers or a Spark session."""
 
 
 def scope_of(nodeid: str) -> str:
-    """Return what a worker takes as one piece: a class, a file, or a folder that shares."""
+    """Return what a worker takes as one piece: a class, a file, or the files that share."""
     place, *inner = nodeid.partition("[")[0].split("::")
     if len(inner) > 1:
         return f"{place}::{inner[0]}"
-    folder = str(PurePosixPath(place).parent)
-    return folder if folder in SHARING else place
+    return next((shared for start, shared in SHARING.items() if place.startswith(start)), place)
 
 
 @pytest.hookimpl(trylast=True)
@@ -84,6 +96,26 @@ class FromBothEnds(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBothEnds:
     """Share tests out by scope. (`--dist loadgroup` has no effect with pytest 9.2.)"""
     return FromBothEnds(config, log)
+
+
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ProcessCluster]":
+    """Three brokers a worker with a topic `orders`; every test leaves them running and in sync."""
+    folder = tmp_path_factory.mktemp("brokers")
+    config = {"group.initial.rebalance.delay.ms": 100}
+    with ProcessCluster(f"test-{os.getpid()}", folder, config=config) as started:
+        create_topic(started, "orders")
+        yield started
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """One Spark session a worker, which `analyse` finds open and leaves open."""
+    from reports.ingest import spark as spark_module  # noqa: PLC0415 (most tests need no Spark)
+
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    with spark_module.session("local[2]", 0, log) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

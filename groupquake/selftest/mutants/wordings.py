@@ -80,7 +80,7 @@ def body(answer: Response, seen: ObservedRequest) -> dict[str, Any]:
         case JoinResponse():
             members = [
                 {"memberId": member, "groupInstanceId": instance, "metadata": metadata}
-                for member, instance, metadata in sorted(answer.members, key=lambda told: told[0])
+                for member, instance, metadata in sorted(answer.members, key=lambda one: one[0])
             ]
             result |= {
                 "generationId": answer.generation,
