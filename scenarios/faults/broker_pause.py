@@ -20,9 +20,10 @@ class BrokerPause(brokers.BrokerAway):
             "as long as the fault lasts. " + brokers.IN_SYNC
         ),
         expects=(
-            "The oracle knows when the broker was frozen, and accepts answers and timers that are "
-            "late for that reason. A pause longer than the broker's lease moves its groups to "
-            "other brokers. " + brokers.MOVES
+            "A pause longer than the broker's lease moves its groups to other brokers. "
+            + brokers.MOVES
+            + "The oracle knows when the broker was frozen, and accepts answers and timers that "
+            "are late for that reason."
         ),
         undo=(
             "Lets the broker go on (SIGCONT, or unpause). From the journal alone nothing is left "
