@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 
-from kafka_protocol.body_fields import LENGTH
+from kafka_protocol.bodies import LENGTH
 from reference_coordinator.assignors.consumer_protocol import ConsumerProtocolError, Subscription
 
 

@@ -7,7 +7,6 @@ that was killed forgets, one that takes over loads what this coordinator stored.
 
 import heapq
 import itertools
-import json
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording, body
+from kafka_protocol.request_log import COMPLETED, printed
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -43,7 +43,7 @@ from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.wire import event_of
-from reports.judgement.parsing import COMPLETED, EARLY_MS
+from reports.judgement.parsing import EARLY_MS
 from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
@@ -277,7 +277,7 @@ class Storyteller:
         }
         sent = asked.taken_ms - told["requestQueueTimeMs"] + total
         head, tail = line.text.partition(COMPLETED)[0], line.text.rpartition(" (")[2]
-        text = f"{head}{COMPLETED}{json.dumps(told, separators=(',', ':'))} ({tail}"
+        text = f"{head}{printed(told)} ({tail}"
         self.told.append(Told(broker, office.life, sent, text))
         if waiting := office.waiting.get(asked.connection):
             following = waiting.pop(0)
