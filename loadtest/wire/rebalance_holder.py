@@ -1,4 +1,4 @@
-"""A member that keeps its group inside a rebalance until told: faults land there without a race."""
+"""A member that keeps its group inside a rebalance, so that faults surely hit that state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -7,18 +7,18 @@ from loadtest.wire.connection import Connection, Exchange, WireError
 from loadtest.wire.member import MEMBER_ID_REQUIRED, NONE, WireMember
 
 HELD_MS = 300_000
-"""How long a hold may last: it is the holder's timeouts, which the coordinator waits for."""
+"""How long a hold may last: the holder's timeouts."""
 
 HELD = "held-"
-"""How the protocol is named that the holder alone supports."""
+"""The prefix of the protocol that only the holder supports."""
 
 
 @dataclass
-class Holder:
+class RebalanceHolder:
     """Holds a group in PreparingRebalance or CompletingRebalance.
 
-    `member` joins with long timeouts, so nothing runs out while it holds; `connect` opens a second
-    connection. Where others are to join meanwhile, they must do so by themselves.
+    `member` joins with long timeouts, so no timer expires during the hold; `connect` opens a second
+    connection. The other members join on their own.
     """
 
     member: WireMember
@@ -28,34 +28,34 @@ class Holder:
     _holds: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Give the member its long timeouts."""
+        """Set the member's long timeouts."""
         self.member.session_timeout_ms = self.member.rebalance_timeout_ms = HELD_MS
 
-    def hold_joining(self) -> None:
-        """Start a rebalance whose join phase stays open: the group is in PreparingRebalance.
+    def hold_join_phase(self) -> None:
+        """Start a rebalance whose join phase does not end: PreparingRebalance.
 
-        A member that was given its id and does not come (KIP-394) is waited for. When it goes, it
-        causes no rebalance of its own; a member that did not rejoin would, in the end.
+        The group waits for a pending member (KIP-394) that does not join. Its leaving causes no
+        further rebalance, unlike that of a member that did not rejoin.
         """
         self._guard = replace(
             self.member, connection=self.connect(), instance_id=None, member_id="", generation=-1
         )
         error = self._guard.joined(self._guard.send_join())
         if error != MEMBER_ID_REQUIRED:
-            raise WireError(f"{self.member.group}: no pending member to hold it: error {error}")
+            raise WireError(f"{self.member.group}: no MEMBER_ID_REQUIRED, but error {error}")
         self._joining = self._start()
 
-    def hold_assigning(self) -> None:
+    def hold_assignment(self) -> None:
         """Start a rebalance, and withhold the leader's SyncGroup: CompletingRebalance.
 
-        Returns once everybody has joined. Raises WireError if the member does not lead then.
+        Returns when all members have joined. Raises WireError if the member is not the leader.
         """
         error = self.member.joined(self._start())
         if error != NONE or not self.member.leads:
-            raise WireError(f"{self.member.group}: the holder does not lead it (error {error})")
+            raise WireError(f"{self.member.group}: the holder is not its leader (error {error})")
 
     def release(self) -> None:
-        """Let the rebalance go on, and take part in it to its end."""
+        """End the hold, and complete the rebalance."""
         if self._guard is not None:
             self._guard.leave("the hold is over")
             self._guard.connection.close()
@@ -67,7 +67,7 @@ class Holder:
         self.member.sync()
 
     def _start(self) -> Exchange:
-        """Join with one protocol more than before, which makes every coordinator rebalance."""
+        """Join with a new protocol in the list, which makes every coordinator rebalance."""
         self._holds += 1
         (name, metadata), *more = self.member.protocols
         more = [protocol for protocol in more if not protocol[0].startswith(HELD)]

@@ -1,92 +1,93 @@
-"""Stories of two processes with one instance id, the second of which comes in a certain state.
+"""Wire scripts in which a second process with an instance id joins while the group is in a state.
 
-The later one wins (KIP-345): the older is fenced, at once if it waits for an answer. What that
-costs the group depends on its state. A holder keeps it inside a rebalance meanwhile.
+The second process replaces the first (KIP-345). The first is fenced: at once if it waits for a
+response, otherwise at its next request. The group's state decides whether this costs a rebalance.
+A `RebalanceHolder` keeps the group in PreparingRebalance or CompletingRebalance meanwhile.
 """
 
 import asyncio
 
 from kafka_protocol.errors import Error
-from loadtest.wire import Connection, Holder, WireMember, negotiate
-from loadtest.wire.member import Told
-from loadtest.wire_scripts.group import Group, form
+from loadtest.wire import Connection, RebalanceHolder, WireMember, negotiate
+from loadtest.wire.member import JoinedMembers
+from loadtest.wire_scripts.group import Group, form_group
 from loadtest.wire_scripts.members import (
-    BEAT_S,
+    HEARTBEAT_INTERVAL_S,
     HOST,
     Member,
-    beat,
-    begin,
-    hear,
+    await_rebalance,
     in_base64,
+    keep_alive,
+    start_request,
     subscription,
 )
 
 SESSION_MS = 120_000
-"""Longer than all of it takes: no session ends."""
+"""Longer than a script takes: no session expires."""
 
 
 async def while_empty(group: Group) -> None:
-    """The older process was removed and does not know it yet: its group is Empty."""
+    """The first process is removed and does not know it yet: its group is Empty."""
     group.session_ms = SESSION_MS
     old, new = group.static("a"), group.static("a")
-    await form(old)
+    await form_group(old)
     await group.static("operator").remove({("", "a"): Error.NONE})
-    await form(new)
-    await lost(old)
-    await beat(1, new)
+    await form_group(new)
+    await expect_fenced(old)
+    await keep_alive(1, new)
 
 
 async def while_preparing(group: Group) -> None:
-    """The older process waits in JoinGroup for a member that does not come."""
+    """The first process waits in JoinGroup for a pending member that does not join."""
     group.session_ms = SESSION_MS
     old, new = group.static("b"), group.static("b")
-    holder = await held_by(group, old)
-    await asyncio.to_thread(holder.hold_joining)
-    await hear(old)
-    fenced = await begin(old.join(Error.FENCED_INSTANCE_ID))
-    joins = await begin(new.join())
+    holder = await group_of_holder(group, old)
+    await asyncio.to_thread(holder.hold_join_phase)
+    await await_rebalance(old)
+    fenced = await start_request(old.join(Error.FENCED_INSTANCE_ID))
+    joins = await start_request(new.join())
     await fenced
     await asyncio.to_thread(holder.release)
     await joins
     await new.sync()
-    await lost(old)
-    await beat(1, new)
+    await expect_fenced(old)
+    await keep_alive(1, new)
 
 
 async def while_completing(group: Group) -> None:
-    """The older process waits in SyncGroup for a leader that withholds its own."""
+    """The first process waits in SyncGroup for a leader that withholds its SyncGroup."""
     group.session_ms = SESSION_MS
     old, new = group.static("b"), group.static("b")
-    holder = await held_by(group, old)
-    holds = await begin(asyncio.to_thread(holder.hold_assigning))
-    await hear(old)
+    holder = await group_of_holder(group, old)
+    holds = await start_request(asyncio.to_thread(holder.hold_assignment))
+    await await_rebalance(old)
     await old.join()
     await holds
-    fenced = await begin(old.sync(Error.FENCED_INSTANCE_ID))
-    joins = await begin(new.join())
+    fenced = await start_request(old.sync(Error.FENCED_INSTANCE_ID))
+    joins = await start_request(new.join())
     await fenced
     await asyncio.to_thread(holder.release)
-    await asyncio.to_thread(holder.member.take_part)
+    await asyncio.to_thread(holder.member.rejoin_group)
     await joins
     await new.sync()
-    await lost(old)
-    await beat(1, new)
+    await expect_fenced(old)
+    await keep_alive(1, new)
 
 
 async def while_stable(group: Group) -> None:
-    """The older process sends heartbeats, and nothing else goes on."""
+    """The first process sends heartbeats in a Stable group."""
     group.session_ms = SESSION_MS
     a, old, new = group.static("a"), group.static("b"), group.static("b")
-    await form(a, old)
-    await beat(1, a, old)
+    await form_group(a, old)
+    await keep_alive(1, a, old)
     await new.join()
     await new.sync()
-    await lost(old)
-    await beat(1, a, new)
+    await expect_fenced(old)
+    await keep_alive(1, a, new)
 
 
-async def held_by(group: Group, follower: Member) -> Holder:
-    """Found a group of a holder, which leads it since it was alone in it, and a follower."""
+async def group_of_holder(group: Group, follower: Member) -> RebalanceHolder:
+    """Form a group of a holder, which joins first and so leads, and one follower."""
     connect = lambda: Connection(HOST, group.ports[group.coordinator], f"{group.name}-holder")
     connection = await asyncio.to_thread(connect)
     versions = WireMember.newest(await asyncio.to_thread(negotiate, connection))
@@ -96,31 +97,31 @@ async def held_by(group: Group, follower: Member) -> Holder:
         versions=versions,
         protocols=(("range", subscription()),),
         instance_id="holder",
-        assign=alike,
+        assign=equal_shares,
     )
-    holder = Holder(member, connect)
-    await asyncio.to_thread(member.take_part)
-    joins = await begin(follower.join())
+    holder = RebalanceHolder(member, connect)
+    await asyncio.to_thread(member.rejoin_group)
+    joins = await start_request(follower.join())
     for _ in range(100):
         if await asyncio.to_thread(member.heartbeat) != Error.NONE:
             break
-        await asyncio.sleep(BEAT_S / 5)
-    await asyncio.to_thread(member.take_part)
+        await asyncio.sleep(HEARTBEAT_INTERVAL_S / 5)
+    await asyncio.to_thread(member.rejoin_group)
     await joins
     await follower.sync()
     return holder
 
 
-def alike(_: str, told: Told) -> dict[str, str]:
-    """Give everybody the same share."""
-    return {str(member["memberId"]): in_base64(b"share") for member in told}
+def equal_shares(_: str, members: JoinedMembers) -> dict[str, str]:
+    """Assign the same to every member."""
+    return {str(member["memberId"]): in_base64(b"share") for member in members}
 
 
-async def lost(old: Member) -> None:
-    """Let the older process find that it is fenced, whatever it asks for."""
+async def expect_fenced(old: Member) -> None:
+    """Expect that every request of the first process is fenced."""
     await old.heartbeat(Error.FENCED_INSTANCE_ID)
     await old.join(Error.FENCED_INSTANCE_ID)
     await old.leave(Error.FENCED_INSTANCE_ID)
 
 
-DUPLICATES = (while_empty, while_preparing, while_completing, while_stable)
+DUPLICATE_INSTANCE_IDS = (while_empty, while_preparing, while_completing, while_stable)

@@ -1,8 +1,7 @@
-"""Stories of a static leader that restarts while its topic gets more partitions (KIP-814).
+"""Wire scripts of a static leader that restarts while its topic gets more partitions (KIP-814).
 
-Their members assign partitions in earnest, and whoever knows that it leads watches the topic as
-real clients do. When partitions are added is for the experiment to say, and who gets them for the
-verdict: any answer will do.
+The leader assigns partitions by range, and watches the topic as real clients do. The experiment
+decides when partitions are added. The verdict judges who owns them, so scripts accept any response.
 """
 
 import asyncio
@@ -12,48 +11,48 @@ from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
 from loadtest.wire_scripts.members import (
-    BEAT_S,
+    HEARTBEAT_INTERVAL_S,
     Member,
-    Unexpected,
+    UnexpectedResponse,
     Wire,
-    beat,
     in_base64,
+    keep_alive,
 )
-from loadtest.wire_scripts.protocol_corners import Group, form
+from loadtest.wire_scripts.protocol_corners import Group, form_group
 from reference_coordinator import assignors
 from reference_coordinator.assignors import ASSIGNORS, Assignment, Subscription
 
 TOPIC = "orders"
 GROWS_WITHIN_S = 120
 NOTICED_S = 6.0
-"""How long members live on with a topic that has grown: a leader that watches has seen it."""
+"""How long members run on after the topic has grown: enough for a leader to notice."""
 CHANGED = "cached metadata has changed"
 FOLLOWING = "group is already rebalancing"
-"""What Java clients give as their reasons (KIP-800)."""
+"""The join reasons of Java clients (KIP-800)."""
 
 
 @dataclass(kw_only=True)
 class Client(Member):
-    """A member that leads as real clients do, and sees partitions that are added while it leads."""
+    """A member that assigns partitions and, while it leads, rejoins when its topic grows."""
 
     metadata: str = in_base64(Subscription((TOPIC,)).encode())
     partitions: Mapping[str, int] = field(default_factory=dict)
-    """What it knew of the topic when it last joined."""
+    """The partition count of its topic at its last join."""
 
     async def look(self) -> Mapping[str, int]:
-        """Ask how many partitions the topic has."""
+        """Request the partition count of the topic."""
         answer = await self.wire.ask(
             "METADATA", 4, topics=[{"name": TOPIC}], allowAutoTopicCreation=False
         )
         return {topic["name"]: len(topic["partitions"]) for topic in answer["topics"]}
 
     async def join(self, *expect: int) -> None:
-        """Join, and look at the topic, from now on for changes."""
+        """Join, and remember the topic's partition count."""
         await super().join(*expect)
         self.partitions = await self.look()
 
     def shares(self) -> dict[str, bytes]:
-        """Assign by range."""
+        """Assign partitions by range."""
         members = [
             assignors.Member(
                 member["memberId"],
@@ -66,33 +65,33 @@ class Client(Member):
         return {member: Assignment(tuple(share)).encode() for member, share in shares.items()}
 
     async def live(self, over: asyncio.Event) -> None:
-        """Send heartbeats, and join again when there is a reason to."""
+        """Send heartbeats; rejoin on a rebalance, or as the leader when the topic changes."""
         while not over.is_set():
             if self.leads and await self.look() != self.partitions:
-                await self.rejoin(CHANGED)
+                await self.rejoin_all(CHANGED)
             elif await self.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS) != Error.NONE:
-                await self.rejoin(FOLLOWING)
-            await asyncio.sleep(BEAT_S)
+                await self.rejoin_all(FOLLOWING)
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
-    async def rejoin(self, reason: str) -> None:
-        """Take part in a rebalance, and say why."""
+    async def rejoin_all(self, reason: str) -> None:
+        """Join and sync, with a reason."""
         self.reason = reason
         await self.join()
         await self.sync()
 
 
 async def leader_returns(group: Group) -> None:
-    """The leader is back, and then the topic grows."""
+    """The leader restarts, then the topic grows."""
     await _restart(group, version=9, grows_before=False)
 
 
 async def leader_misses(group: Group) -> None:
-    """The topic grows while the leader is down: KIP-814 leaves that unseen."""
+    """The topic grows while the leader is down: under KIP-814 nobody notices."""
     await _restart(group, version=9, grows_before=True)
 
 
 async def old_leader_returns(group: Group) -> None:
-    """The leader is back, and then the topic grows; it speaks JoinGroup v5, as librdkafka does."""
+    """The leader restarts, then the topic grows; JoinGroup v5, as librdkafka sends it."""
     await _restart(group, version=5, grows_before=False)
 
 
@@ -112,13 +111,13 @@ async def _restart(group: Group, *, version: int, grows_before: bool) -> None:
         )
 
     leader, follower = client("a"), client("b")
-    await form(leader, follower)
+    await form_group(leader, follower)
     if not leader.leads:
         leader, follower = follower, leader
-    await beat(1, leader, follower)
+    await keep_alive(1, leader, follower)
     over = asyncio.Event()
     follows = asyncio.create_task(follower.live(over))
-    leader.wire.cut()
+    leader.wire.disconnect()
     grown = _growth(client("watcher"), leader.partitions)
     if grows_before:
         await grown
@@ -126,7 +125,9 @@ async def _restart(group: Group, *, version: int, grows_before: bool) -> None:
     await back.join()
     await back.sync()
     if not grows_before and back.partitions != leader.partitions:
-        raise Unexpected(f"{group.name}: the topic has grown before the leader was back")
+        raise UnexpectedResponse(
+            f"{group.name}: the topic has grown before the leader rejoined; add them later"
+        )
     lives = asyncio.create_task(back.live(over))
     if not grows_before:
         await grown
@@ -136,12 +137,12 @@ async def _restart(group: Group, *, version: int, grows_before: bool) -> None:
 
 
 async def _growth(client: Client, before: Mapping[str, int]) -> None:
-    """Wait until the topic is not what it was before."""
-    for _ in range(round(GROWS_WITHIN_S / BEAT_S)):
+    """Wait until the topic has another partition count."""
+    for _ in range(round(GROWS_WITHIN_S / HEARTBEAT_INTERVAL_S)):
         if await client.look() != before:
             return
-        await asyncio.sleep(BEAT_S)
-    raise Unexpected(f"{client.group}: the topic does not grow")
+        await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+    raise UnexpectedResponse(f"{client.group}: no partitions were added within {GROWS_WITHIN_S} s")
 
 
-LEADERS = (leader_returns, leader_misses, old_leader_returns)
+LEADER_RESTARTS = (leader_returns, leader_misses, old_leader_returns)

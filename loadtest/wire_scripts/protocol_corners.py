@@ -1,35 +1,35 @@
-"""Small stories, each of a group of its own, one after a rule, all told at the same time.
+"""Wire scripts for the rules of the classic protocol, one group for each rule.
 
-Where a broker answers otherwise than a story says, it shows nothing.
+They run at the same time. A script ends with an error if a response is not the expected one.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 from kafka_protocol.errors import Error
-from loadtest.wire_scripts.group import Group, follow_into, form
+from loadtest.wire_scripts.group import Group, complete_rebalance, form_group
 from loadtest.wire_scripts.members import (
     Member,
-    Unexpected,
-    beat,
-    begin,
-    follow,
-    hear,
-    outlive,
-    rejoin,
-    share_out,
+    UnexpectedResponse,
+    await_expiry_rebalance,
+    await_rebalance,
+    join_rebalance,
+    keep_alive,
+    rejoin_all,
+    start_request,
     subscription,
+    sync_all,
 )
 
 MAX_SIZE = 5
-"""What the brokers' `group.max.size` is."""
+"""The brokers' `group.max.size`."""
 
 
 async def fencing(group: Group) -> None:
-    """A second process with an id in use wins, the first is told so whatever it asks for."""
+    """A second process with an instance id replaces the first, whose requests are all fenced."""
     a, b, twin = (group.static(name) for name in "abb")
-    await form(a, b)
-    await beat(1, a, b)
+    await form_group(a, b)
+    await keep_alive(1, a, b)
     await twin.join()
     share = await twin.sync()
     await b.heartbeat(Error.FENCED_INSTANCE_ID)
@@ -39,83 +39,85 @@ async def fencing(group: Group) -> None:
     await b.leave(Error.FENCED_INSTANCE_ID)
     b.instance = None
     await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
-    await beat(1, a, twin)
+    await keep_alive(1, a, twin)
     leads, old = group.static("a"), group.static("a", join_version=5)
     await leads.join()
-    if not share or not leads.skip_assignment or len(leads.told) != 2:
-        raise Unexpected("fencing: the new processes are told too little")
+    if not share or not leads.skip_assignment or len(leads.joined_member_ids) != 2:
+        raise UnexpectedResponse(
+            "fencing: the new processes lack assignment, skipAssignment or members"
+        )
     await leads.sync()
-    await beat(1, leads, twin)
+    await keep_alive(1, leads, twin)
     await old.join()
     await old.sync()
-    await beat(1, old, twin)
+    await keep_alive(1, old, twin)
 
 
 async def returning(group: Group) -> None:
-    """Static members are replaced while the group rebalances, in both states of that."""
+    """Static members are replaced in PreparingRebalance and in CompletingRebalance."""
     a, b, c = (group.static(name) for name in "abc")
-    await form(a, b, c)
-    await beat(0.5, a, b, c)
-    waits = await begin(a.join())
-    await hear(c)
+    await form_group(a, b, c)
+    await keep_alive(0.5, a, b, c)
+    waits = await start_request(a.join())
+    await await_rebalance(c)
     await c.sync(Error.REBALANCE_IN_PROGRESS)
     await c.commit()
-    fenced = await begin(b.join(Error.FENCED_INSTANCE_ID))
+    fenced = await start_request(b.join(Error.FENCED_INSTANCE_ID))
     b2, c2 = group.static("b"), group.static("c")
-    joins = [waits, await begin(b2.join())]
+    joins = [waits, await start_request(b2.join())]
     await fenced
-    await asyncio.gather(*joins, await begin(c2.join()))
-    fenced = await begin(b2.sync(Error.FENCED_INSTANCE_ID))
+    await asyncio.gather(*joins, await start_request(c2.join()))
+    fenced = await start_request(b2.sync(Error.FENCED_INSTANCE_ID))
     await c2.heartbeat()
     await c2.commit(Error.REBALANCE_IN_PROGRESS)
     b3 = group.static("b")
-    joins = [await begin(b3.join())]
+    joins = [await start_request(b3.join())]
     await fenced
-    await follow_into(joins, a, c2)
-    await share_out(a, b3, c2)
-    await beat(1, a, b3, c2)
+    await complete_rebalance(joins, a, c2)
+    await sync_all(a, b3, c2)
+    await keep_alive(1, a, b3, c2)
 
 
 async def removal(group: Group) -> None:
-    """Members are removed by their instance ids: stopped ones, unknown ones, one that is alive."""
+    """LeaveGroup by instance id, of stopped members, unknown ids and a live member."""
     a, b, c, d = (group.static(name) for name in "abcd")
-    await form(a, b, c, d)
-    c.wire.cut()
-    d.wire.cut()
-    await beat(1, a, b)
+    await form_group(a, b, c, d)
+    c.wire.disconnect()
+    d.wire.disconnect()
+    await keep_alive(1, a, b)
     operator = group.static("operator")
     await operator.remove(
         {("", "c"): Error.NONE, ("", "d"): Error.NONE, ("", "ghost"): Error.UNKNOWN_MEMBER_ID}
     )
-    await follow(a, b)
+    await join_rebalance(a, b)
     await operator.remove(
         {("", "ghost"): Error.UNKNOWN_MEMBER_ID, ("", "c"): Error.UNKNOWN_MEMBER_ID}
     )
     await operator.remove({(a.member_id, "b"): Error.FENCED_INSTANCE_ID})
-    await beat(1, a, b)
+    await keep_alive(1, a, b)
     await operator.remove({("", "b"): Error.NONE})
     await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
     await b.commit(Error.UNKNOWN_MEMBER_ID)
     await b.sync(Error.UNKNOWN_MEMBER_ID)
-    await follow(a)
-    await beat(0.5, a)
+    await join_rebalance(a)
+    await keep_alive(0.5, a)
     back = group.static("c")
-    joins = [await begin(back.join())]
-    await follow_into(joins, a)
-    await share_out(a, back)
-    await beat(0.5, a, back)
+    joins = [await start_request(back.join())]
+    await complete_rebalance(joins, a)
+    await sync_all(a, back)
+    await keep_alive(0.5, a, back)
 
 
 async def sessions(group: Group) -> None:
-    """What keeps a session alive, what comes of one that ends, and what is too late then."""
+    """Which requests renew a session, what follows its expiry, and requests after that."""
     group.session_ms = 2_000
     a, b = group.static("a", session_ms=4_000), group.static("b")
-    await form(a, b)
+    await form_group(a, b)
     for _ in range(5):
         await b.commit()
-        await beat(0.5, a)
-    b.wire.cut()
-    await outlive(a)
+        await keep_alive(0.5, a)
+    b.wire.disconnect()
+    await await_expiry_rebalance(a)
     await b.commit(Error.UNKNOWN_MEMBER_ID)
     await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
     await b.join(Error.UNKNOWN_MEMBER_ID)
@@ -123,197 +125,201 @@ async def sessions(group: Group) -> None:
     await a.heartbeat(Error.ILLEGAL_GENERATION, generation=1)
     await a.sync(Error.ILLEGAL_GENERATION, generation=1)
     b = group.static("b")
-    await follow_into([await begin(b.join())], a)
+    await complete_rebalance([await start_request(b.join())], a)
     await asyncio.sleep(1.2)
-    await share_out(a, b)  # a late one, that restarts the sessions all the same
+    await sync_all(a, b)  # late, but it renews the sessions
     await asyncio.sleep(1.2)
-    await beat(0.5, a, b)
-    b.wire.cut()
-    await beat(1, a)
+    await keep_alive(0.5, a, b)
+    b.wire.disconnect()
+    await keep_alive(1, a)
     b = group.static("b")
     await b.join()
     await b.sync()
-    await beat(2.5, a, b)
+    await keep_alive(2.5, a, b)
     b = group.static("b")
     await b.join()
     await asyncio.sleep(1.2)
-    await b.sync()  # in Stable the two coordinators take it differently
+    await b.sync()  # in Stable the Scala and the Java coordinator differ
     await asyncio.sleep(1.2)
     await b.heartbeat(Error.NONE, Error.UNKNOWN_MEMBER_ID)
 
 
 async def absent(group: Group) -> None:
-    """Members that miss a join phase: dynamic ones are dropped, static ones kept for a while."""
+    """Members miss a join phase: dynamic ones are removed, static ones stay for their session."""
     a = group.static("a", session_ms=2_000)
     b, c = group.static("b", session_ms=8_000), group.dynamic("c", session_ms=8_000)
-    await form(a, b, c)
-    await beat(0.5, a, b, c)
+    await form_group(a, b, c)
+    await keep_alive(0.5, a, b, c)
     new = group.dynamic("new")
-    await follow_into([await begin(new.join(), 0.2)], a)
-    await share_out(a, new)
+    await complete_rebalance([await start_request(new.join(), 0.2)], a)
+    await sync_all(a, new)
     await c.heartbeat(Error.UNKNOWN_MEMBER_ID)
     await b.heartbeat(Error.ILLEGAL_GENERATION)
-    await beat(1.5, a, new)
-    await outlive(a, new)
+    await keep_alive(1.5, a, new)
+    await await_expiry_rebalance(a, new)
     b = group.static("b")
-    await follow_into([await begin(b.join())], a, new)
-    await share_out(a, b, new)
-    await beat(0.5, a, b, new)
+    await complete_rebalance([await start_request(b.join())], a, new)
+    await sync_all(a, b, new)
+    await keep_alive(0.5, a, b, new)
 
 
 async def leading(group: Group) -> None:
-    """Who leads, what a join with a known id does, and what becomes of an absent leader."""
+    """The choice of the leader, rejoins with a known member id, and an absent leader."""
     group.rebalance_ms = 2_000
     a, b, c = (group.static(name) for name in "abc")
-    await form(a, b, c)
+    await form_group(a, b, c)
     await b.join()
-    await beat(0.5, a, b, c)
-    await follow_into([await begin(a.join())], b, c)
-    await share_out(a, b, c)
+    await keep_alive(0.5, a, b, c)
+    await complete_rebalance([await start_request(a.join())], b, c)
+    await sync_all(a, b, c)
     c.metadata = subscription(b"more")
-    await follow_into([await begin(c.join())], a, b)
-    await share_out(a, b, c)
-    await beat(0.5, a, b, c)
+    await complete_rebalance([await start_request(c.join())], a, b)
+    await sync_all(a, b, c)
+    await keep_alive(0.5, a, b, c)
     await a.leave()
-    await follow(b, c)
+    await join_rebalance(b, c)
     leader, other = (b, c) if b.leader == b.member_id else (c, b)
-    leader.wire.cut()
+    leader.wire.disconnect()
     a = group.static("a")
-    await follow_into([await begin(a.join())], other)
-    await share_out(a, other)
-    await outlive(a, other)
-    await beat(0.5, a, other)
+    await complete_rebalance([await start_request(a.join())], other)
+    await sync_all(a, other)
+    await await_expiry_rebalance(a, other)
+    await keep_alive(0.5, a, other)
 
 
 async def pending(group: Group) -> None:
-    """Members that were given an id and do not come back with it: they are waited for, not long."""
+    """Pending members (KIP-394) do not join: the group waits for them until their timeout."""
     a = group.dynamic("a")
     lost, gone = group.dynamic("lost", session_ms=2_000), group.dynamic("gone")
     await a.commit(Error.GROUP_ID_NOT_FOUND, Error.ILLEGAL_GENERATION, generation=1, version=9)
-    await form(a)
+    await form_group(a)
     await lost.join(Error.MEMBER_ID_REQUIRED)
     await lost.heartbeat(Error.UNKNOWN_MEMBER_ID)
     await lost.commit(Error.UNKNOWN_MEMBER_ID)
-    await rejoin(a)
-    await beat(2, a)
+    await rejoin_all(a)
+    await keep_alive(2, a)
     await gone.join(Error.MEMBER_ID_REQUIRED)
     await gone.leave()
     if await a.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS):
-        await rejoin(a)
-    await beat(0.5, a)
+        await rejoin_all(a)
+    await keep_alive(0.5, a)
     await a.leave()
 
 
 async def full(group: Group) -> None:
-    """`group.max.size`: whoever is one too many is refused, even an old member with a new id."""
+    """`group.max.size`: one member too many is refused, even a rejoining static member."""
     members = [group.static(name) for name in "abcde"[:MAX_SIZE]]
-    joins = [await begin(member.join(), 0.1) for member in members]
+    joins = [await start_request(member.join(), 0.1) for member in members]
     await asyncio.sleep(0.2)
     extra, again, dynamic = group.static("extra"), group.static("a"), group.dynamic("dynamic")
     await extra.join(Error.GROUP_MAX_SIZE_REACHED)
     await asyncio.gather(*joins)
-    await share_out(*members)
+    await sync_all(*members)
     await extra.join(Error.GROUP_MAX_SIZE_REACHED)
     await dynamic.join(Error.GROUP_MAX_SIZE_REACHED)
     await again.join(Error.GROUP_MAX_SIZE_REACHED)
     *rest, last = members
-    await beat(0.5, *rest)
+    await keep_alive(0.5, *rest)
     await last.leave()
-    await follow_into([await begin(extra.join())], *rest)
-    await share_out(*rest, extra)
-    await beat(0.5, *rest, extra)
+    await complete_rebalance([await start_request(extra.join())], *rest)
+    await sync_all(*rest, extra)
+    await keep_alive(0.5, *rest, extra)
 
 
 async def forming(group: Group) -> None:
-    """The initial delay: who comes meanwhile extends it, not for ever; then a new one."""
+    """Joins extend the initial rebalance delay, up to the rebalance timeout; then a new delay."""
     group.rebalance_ms = 700
     a, b, c = (group.dynamic(name) for name in "abc")
-    joins = [await begin(a.join(), 0.4), await begin(b.join(), 0.27), await begin(c.join())]
+    joins = [
+        await start_request(a.join(), 0.4),
+        await start_request(b.join(), 0.27),
+        await start_request(c.join()),
+    ]
     await asyncio.gather(*joins)
-    await share_out(a, b, c)
+    await sync_all(a, b, c)
     members: tuple[Member, ...] = (b, c, a)
-    for _ in range(2):  # in Scala the first newcomers are remembered the first time, no others
+    for _ in range(2):  # Scala remembers new members of the first time only
         for member in members:
             await member.leave()
         a, b = group.dynamic("a"), group.dynamic("b")
-        await asyncio.gather(await begin(a.join(), 0.3), await begin(b.join()))
-        await share_out(a, b)
+        await asyncio.gather(await start_request(a.join(), 0.3), await start_request(b.join()))
+        await sync_all(a, b)
         members = (b, a)
-    await beat(0.5, a, b)
+    await keep_alive(0.5, a, b)
 
 
 async def silent(group: Group) -> None:
-    """Members that never ask for their share are removed, heartbeats or not; the leader too."""
+    """Members that send no SyncGroup are removed, in spite of heartbeats; the leader too."""
     group.rebalance_ms = 2_500
     a, b = group.dynamic("a"), group.dynamic("b")
-    await asyncio.gather(await begin(a.join()), await begin(b.join()))
+    await asyncio.gather(await start_request(a.join()), await start_request(b.join()))
     await a.sync()
-    await beat(1, a, b)
-    await outlive(a)
+    await keep_alive(1, a, b)
+    await await_expiry_rebalance(a)
     await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
     b = group.dynamic("b")
-    await follow_into([await begin(b.join())], a)
-    refused = await begin(b.sync(Error.REBALANCE_IN_PROGRESS))
-    await beat(1, a)
+    await complete_rebalance([await start_request(b.join())], a)
+    refused = await start_request(b.sync(Error.REBALANCE_IN_PROGRESS))
+    await keep_alive(1, a)
     await refused
     await a.heartbeat(Error.UNKNOWN_MEMBER_ID)
-    await rejoin(b)
-    await beat(0.5, b)
+    await rejoin_all(b)
+    await keep_alive(0.5, b)
 
 
 async def mixed(group: Group) -> None:
-    """A static and a dynamic member: each comes back, then each becomes of the other kind."""
+    """A static and a dynamic member restart, then each changes to the other kind."""
     s, d = group.static("s", session_ms=2_000), group.dynamic("d")
-    await form(s, d)
-    await beat(0.5, s, d)
-    s.wire.cut()
-    await beat(0.5, d)
+    await form_group(s, d)
+    await keep_alive(0.5, s, d)
+    s.wire.disconnect()
+    await keep_alive(0.5, d)
     s = group.static("s", session_ms=2_000)
     await s.join()
     await s.sync()
-    await beat(0.5, s, d)
+    await keep_alive(0.5, s, d)
     for kind in (group.dynamic, group.static):
         await d.leave()
-        await follow(s)
+        await join_rebalance(s)
         d = kind("d")
-        await follow_into([await begin(d.join())], s)
-        await share_out(s, d)
-        await beat(0.5, s, d)
-    s.wire.cut()
+        await complete_rebalance([await start_request(d.join())], s)
+        await sync_all(s, d)
+        await keep_alive(0.5, s, d)
+    s.wire.disconnect()
     s = group.dynamic("s")
-    await follow_into([await begin(s.join(), 0.2)], d)
-    await share_out(d, s)
-    await beat(0.5, s, d)
+    await complete_rebalance([await start_request(s.join(), 0.2)], d)
+    await sync_all(d, s)
+    await keep_alive(0.5, s, d)
 
 
 async def elsewhere(group: Group) -> None:
-    """A broker that does not coordinate the group is asked what its coordinator would answer."""
+    """Requests to a broker that does not coordinate the group."""
     a, b = group.static("a"), group.static("b")
-    await form(a, b)
+    await form_group(a, b)
     lost = group.static("b")
     lost.member_id, lost.generation = b.member_id, b.generation
     lost.wire.port = next(p for id_, p in group.ports.items() if id_ != group.coordinator)
     for _ in range(3):
         await lost.heartbeat(Error.NOT_COORDINATOR)
         await lost.commit(Error.NOT_COORDINATOR)
-        await beat(0.5, a, b)
+        await keep_alive(0.5, a, b)
 
 
 async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
-    """The coordinator is killed: its successor knows everybody, and every session begins anew."""
+    """The coordinator is killed: its successor knows all members and restarts all sessions."""
     a, b, c = (group.static(name) for name in "abc")
     d = group.dynamic("d")
-    await form(a, b, c, d)
+    await form_group(a, b, c, d)
     await d.leave()
-    await follow(a, b, c)
+    await join_rebalance(a, b, c)
     d = group.dynamic("d")
-    await follow_into([await begin(d.join())], a, b, c)
-    await share_out(a, b, c, d)
-    b.wire.cut()
+    await complete_rebalance([await start_request(d.join())], a, b, c)
+    await sync_all(a, b, c, d)
+    b.wire.disconnect()
     b = group.static("b")
     await b.join()
     await b.sync()
-    await beat(1, a, b, c, d)
+    await keep_alive(1, a, b, c, d)
     elsewhere = group.static("b")
     elsewhere.member_id, elsewhere.generation = b.member_id, b.generation
     elsewhere.wire.port = next(p for id_, p in group.ports.items() if id_ != group.coordinator)
@@ -325,21 +331,21 @@ async def failover(group: Group, kill: Callable[[], Awaitable[None]]) -> None:
     await elsewhere.join(Error.INVALID_SESSION_TIMEOUT, Error.NOT_COORDINATOR)
     await kill()
     for member in (a, b, d):
-        member.wire.cut()
+        member.wire.disconnect()
         member.wire.port = elsewhere.wire.port
         await member.find(group.coordinator)
-    await beat(1, a, b, d)
+    await keep_alive(1, a, b, d)
     await b.commit()
-    a.wire.cut()
+    a.wire.disconnect()
     a, port = group.static("a"), b.wire.port
     a.wire.port = port
     await a.join()
     await a.sync()
-    await outlive(a, b, d)
-    await beat(1, a, b, d)
+    await await_expiry_rebalance(a, b, d)
+    await keep_alive(1, a, b, d)
 
 
-STORIES = (
+PROTOCOL_CORNERS = (
     fencing, returning, removal, sessions, absent, leading, pending, full, forming, silent, mixed,
     elsewhere,
 )  # fmt: skip
