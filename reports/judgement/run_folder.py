@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
+from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.judgement.errors import EvidenceError
@@ -73,7 +74,7 @@ class RunFolder:
     @property
     def numbered_lines(self) -> bool:
         """Whether the brokers' lines carry serial numbers: log4j 2 gives them, from 4.0 on."""
-        return not self.environment["kafka_version"].startswith(("2.", "3."))
+        return is_numbered(self.environment["kafka_version"])
 
     @cached_property
     def kills(self) -> tuple[tuple[str, float], ...]:
