@@ -149,7 +149,7 @@ def test_no_counterexample_is_written_over(
     case.write_text("kept")
     done = groupquake("oracle", "replay", file, "--counterexample", "counterexample")
     assert done.code == 64
-    assert f"counterexample/{FILES[0]} is there already; give another" in done.err
+    assert f"counterexample/{FILES[0]} exists already; give another" in done.err
     assert case.read_text() == "kept"
 
 
@@ -233,7 +233,7 @@ def test_a_profile_stands_in_for_the_header_s(groupquake: Command, write: Write)
 def test_an_unknown_profile(groupquake: Command, write: Write) -> None:
     done = groupquake("oracle", "replay", write("explained"), "--profile", "4.9")
     assert done.code == 64
-    assert "no profile is called '4.9'; there are 2.4" in done.err
+    assert "there is no profile '4.9'; choose one of 2.4" in done.err
 
 
 def test_a_line_that_is_not_of_the_form(groupquake: Command, write: Write) -> None:
@@ -251,7 +251,7 @@ def test_bytes_that_are_no_text(groupquake: Command, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_bytes(b'{"format": "\xff"}\n')
     done = groupquake("oracle", "replay", "bad.jsonl")
     assert done.code == 64
-    assert done.err.startswith("groupquake: bad.jsonl:1: no UTF-8")
+    assert done.err.startswith("groupquake: bad.jsonl:1: not UTF-8")
 
 
 @pytest.mark.parametrize(("name", "why"), [("gone.jsonl", "No such file"), (".", "directory")])

@@ -24,7 +24,7 @@ def process() -> Process:
 def hear(process: Process, api: str, answer: dict[str, object], step: int = 1) -> None:
     process.waiting[step] = api
     exchange = Exchange("c1.1", "c1", api, 9, {}, step, 0.0, 5.0, answer)
-    process.hear(step, exchange, 5.0)
+    process.apply(step, exchange, 5.0)
 
 
 def test_a_member_that_joined_speaks_with_what_it_was_told(process: Process) -> None:
@@ -75,7 +75,7 @@ def test_answers_to_the_process_before_the_restart_are_not_heard(process: Proces
     process.waiting[3] = "JOIN_GROUP"
     process.restart()
     assert not process.waiting
-    process.hear(3, Exchange("c1.1", "c1", "JOIN_GROUP", 9, {}, 3, 0.0, 5.0, JOINED), 5.0)
+    process.apply(3, Exchange("c1.1", "c1", "JOIN_GROUP", 9, {}, 3, 0.0, 5.0, JOINED), 5.0)
     assert (process.member_id, process.connection) == ("", "c1.2")
 
 

@@ -13,7 +13,7 @@ from groupquake.selftest.fuzz.campaign import event_file
 from groupquake.selftest.fuzz.judge import Verdict, judge
 from groupquake.selftest.fuzz.script import CLOSE
 from groupquake.selftest.fuzz.sequence import Played, play, play_again
-from groupquake.selftest.fuzz.target import CONFIG, UNTOLD, Target, ready
+from groupquake.selftest.fuzz.target import CONFIG, NOT_RULES, Target, ready
 from kafka_protocol.apis import COORDINATOR_APIS
 from loadtest.wire.schemas import known
 from reference_coordinator.classic.releases import NEWEST
@@ -34,7 +34,7 @@ def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_target_is_told_by_the_broker_itself(target: Target) -> None:
-    groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in UNTOLD}
+    groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in NOT_RULES}
     assert target.config == groups
     assert target.largest_record == CONFIG["message.max.bytes"]
     assert target.versions == {api: known(api) for api in COORDINATOR_APIS}
