@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
-from reports.judgement.coordinator_epochs import SERVINGS
+from reports.judgement.coordinator_epochs import EPOCH_EVENTS
 from reports.judgement.parsing import (
     COMPLETED,
     EARLY_MS,
@@ -197,8 +197,8 @@ class Reader:
         """Take what a coordinator's line says of an instant, or of who serves a partition."""
         if template == "starting":
             self.starts.append(EpochEvent(at_ms, broker, "started"))
-        elif template in SERVINGS:
-            serving = EpochEvent(at_ms, broker, SERVINGS[template])
+        elif template in EPOCH_EVENTS:
+            serving = EpochEvent(at_ms, broker, EPOCH_EVENTS[template])
             self.loads[int(fields["partition"])].append(serving)
         group = fields.get("group")
         if group is None:
