@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test lint docs docs-pages format requirements clean
+.PHONY: set-up demo test test-all lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -19,8 +19,11 @@ set-up: $(BIN)/groupquake  ## the environment, and nothing more
 demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo
 
-test: $(BIN)/groupquake  ## all tests, real clusters included
-	$(BIN)/pytest --numprocesses 2
+test: $(BIN)/groupquake  ## the tests, real clusters included, but for those marked long
+	$(BIN)/pytest --numprocesses 2 -m "not long"
+
+test-all: $(BIN)/groupquake  ## the rest: the library in containers, all mutants on all seeds
+	$(BIN)/pytest --numprocesses 2 -m long
 
 lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff check .

@@ -15,7 +15,7 @@ from statistics import median_low
 from typing import Any, TypeVar
 
 from kafka_protocol.apis import GROUP_APIS
-from kafka_protocol.coordinator_lines import Grammar
+from kafka_protocol.coordinator_lines import Grammar, LineParser
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
 from reports.judgement.coordinator_epochs import EPOCH_EVENTS
 from reports.judgement.parsing import (
@@ -41,27 +41,7 @@ class Words:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
         self.line = re.compile(NUMBERED)
-        self.prefix = re.compile(grammar.prefix)
-        self.pending_sync = re.compile(dict(grammar.reasons)["pending_sync"])
-        self.fields = {template.name: template.fields for template in grammar.templates}
-        loggers = {logger for template in grammar.templates for logger in template.loggers}
-        # one pattern of all a logger's templates: the choice is made outside of Python
-        self.of_logger = {logger: re.compile(self._any_of(logger)) for logger in loggers}
-
-    def _any_of(self, logger: str) -> str:
-        mine = [template for template in self.grammar.templates if logger in template.loggers]
-        return "|".join(f"(?P<{template.name}>{template.regex})" for template in mine)
-
-    def template(self, logger: str, message: str) -> tuple[str, Json] | None:
-        """Find the template that a message matches, and its fields."""
-        pattern = self.of_logger.get(logger)
-        match = pattern.search(message) if pattern else None
-        if match is None or match.lastgroup is None or match.lastindex is None:
-            return None
-        inside = range(match.lastindex + 1, match.lastindex + 1 + len(self.fields[match.lastgroup]))
-        return match.lastgroup, dict(
-            zip(self.fields[match.lastgroup], map(match.group, inside), strict=True)
-        )
+        self.coordinator = LineParser(grammar)
 
 
 @dataclass(slots=True)
@@ -144,16 +124,11 @@ class Reader:
 
     def _told(self, broker: str, logger: str, body: str) -> tuple[str, Json] | None:
         """Understand a coordinator's line."""
-        head = self.words.prefix.match(body)
-        if head is None:
+        line = self.words.coordinator.parsed(broker, logger, body)
+        if line.template is None:
             return None
-        whose, partition, message = head.groups(default="")
-        if whose != broker and (whose or logger not in self.words.grammar.loggers_without_prefix):
-            return None
-        found = self.words.template(logger, message)
-        if found is not None and partition:
-            found[1]["partition"] = partition
-        return found
+        shard = {"partition": line.partition} if line.partition else {}
+        return line.template, {**line.fields, **shard}
 
     def _ask(
         self, broker: str, line: int, at_ms: float, body: Json, seen: set[tuple[str, int]]
@@ -207,8 +182,9 @@ class Reader:
             partition = int(fields["partition"])
             self.partitions[group] = min(partition, self.partitions.get(group, partition))
         kind = HINTS.get(template)
-        if template == "preparing" and self.words.pending_sync.search(fields["reason"]):
-            kind = "sync_expired"
+        if template == "preparing":
+            classed = self.words.grammar.classed(fields["reason"])
+            kind = "sync_expired" if classed and classed[0] == "pending_sync" else kind
         if kind is not None:
             subject = fields.get("instance" if template == "static_replaced" else "member") or ""
             generation = int(fields.get("generation") or -1)

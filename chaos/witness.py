@@ -22,13 +22,13 @@ from typing import Any
 
 from chaos.tail import Tail
 from kafka_protocol import request_text
+from kafka_protocol.coordinator_lines import finder_of
 from kafka_protocol.errors import NOT_SERVED, Error
 
 _CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
 _REQUEST = "Completed request:"
-# The end of the last leader's reign; the Scala coordinator names the offsets partition there, the
-# Java one has a full stop.
-_EMPTY = re.compile(r"Group (\S+) with generation (\d+) is now empty(?:\.| \(__consumer_offsets)")
+_EMPTY_GROUPS = finder_of("empty")
+"""The lines that say that a group has no members, and so no leader, any more."""
 _EPOCH = re.compile(r"\d+ (\d{13}) ")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) ")
 
@@ -166,8 +166,9 @@ class Witness:
         try:
             if _REQUEST in text:
                 self._take_request(_request(broker, number, text))
-            elif match := _EMPTY.search(text):
-                self._take_reign(match[1], (log_time(text), int(match[2]), ""))
+            elif found := _EMPTY_GROUPS.find(text):
+                group, generation = found[1]["group"], int(found[1]["generation"])
+                self._take_reign(group, (log_time(text), generation, ""))
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a killed broker leaves half a line, and goes on behind it: no evidence
 

@@ -54,15 +54,15 @@ def cli() -> None:
 
 
 for name, place, line in (
-    ("dev", "dev:dev", "Make what groupquake itself needs."),
-    ("group", "group:group", "Act on a consumer group of any cluster."),
+    ("dev", "commands.dev:dev", "Make what groupquake itself needs."),
+    ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
      "Undo, from the journal alone, what a run that was killed left broken."),
     ("list", "commands.experiments:list_experiments",
      "List the experiments that come with groupquake."),
     ("nightly", "nightly.command:nightly",
      "Run every experiment of a suite on every release it names, and compare with earlier nights."),
-    ("oracle", "oracle:oracle", "Ask the reference coordinator."),
+    ("oracle", "commands.oracle:oracle", "Ask the reference coordinator."),
     ("plan", "commands.experiments:plan",
      "Print the schedule of an experiment and a seed; touches nothing."),
     ("report", "commands.report:report", "Judge stored runs again, from their evidence alone."),

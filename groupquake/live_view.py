@@ -1,11 +1,7 @@
 """What a page shows of a run while it goes on: rebalances and faults, from the run folder alone.
 
-Rebalances come from the brokers' own lines, in the words that both coordinators share:
-
-    Preparing to rebalance group G in state PreparingRebalance with old generation N … (reason: R)
-    Stabilized group G generation N … with K members (which are not counted before 2.8)
-    Group G with generation N … is now empty
-
+Rebalances come from the coordinators' own lines: the templates `preparing`, `stabilized` (which has
+no count of members before 2.8) and `empty`.
 Nothing is judged here, and a line that does not fit is passed over: the analysis looks at them all.
 """
 
@@ -20,21 +16,14 @@ from typing import Any
 from chaos.journal import Entry
 from chaos.tail import Tail
 from chaos.witness import log_time
+from kafka_protocol.coordinator_lines import finder_of
 
 Row = dict[str, str]
 
 SHOWN = 200
 """How many rows of a table, the latest, a page can bear."""
 
-_PREPARING = re.compile(
-    r"Preparing to rebalance group (\S+) in state \S+ with old generation (-?\d+)"
-    r"(?: \(__consumer_offsets-\d+\))? \(reason: (.*)\)\.? \([\w.$]+\)$"
-)
-_SETTLED = re.compile(
-    r"Stabilized group (\S+) generation (\d+)(?: \(__consumer_offsets-\d+\))?"
-    r"(?: with (\d+) members)?"
-    r"|Group (\S+) with generation (\d+)(?: is now empty)"
-)
+_REBALANCES = finder_of("preparing", "stabilized", "empty")
 _CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
 
 
@@ -72,17 +61,20 @@ class Rebalances:
         if "Completed request:" in line:
             return
         try:
-            if match := _PREPARING.search(line):
-                group, old, reason = match.groups()
-                begun = _Rebalance(log_time(line), group, old, _CLIENT_REASON.sub("", reason))
-                self._going_on[group] = begun
-                self._all.append(begun)
-            elif match := _SETTLED.search(line):
-                stable, generation, members, empty, last = match.groups()
-                count = "0" if empty else members or ""
-                self._settle(stable or empty, generation or last, count, log_time(line))
+            match _REBALANCES.find(line):
+                case "preparing", fields:
+                    self._begin(log_time(line), **fields)
+                case "stabilized", {"group": group, "generation": generation, **more}:
+                    self._settle(group, generation, more.get("members", ""), log_time(line))
+                case "empty", {"group": group, "generation": generation}:
+                    self._settle(group, generation, "0", log_time(line))
         except ValueError:
             return
+
+    def _begin(self, at_ms: int, group: str, generation: str, reason: str, **_: str) -> None:
+        begun = _Rebalance(at_ms, group, generation, _CLIENT_REASON.sub("", reason))
+        self._going_on[group] = begun
+        self._all.append(begun)
 
     def _settle(self, group: str, generation: str, members: str, at_ms: int) -> None:
         rebalance = self._going_on.pop(group, None)

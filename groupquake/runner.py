@@ -1,7 +1,7 @@
-"""One run: cluster, load, steady state, chaos, teardown; what is left behind is the evidence.
+"""One run: cluster, load, steady state, faults, teardown. Its evidence is in the run folder.
 
-Everything started is inside a context manager, and a signal becomes an exception (or, while faults
-are open, an order to the controller): whichever way a run ends, nothing stays broken or running.
+A context manager ends everything that is started. A signal becomes an exception, or, while faults
+are open, a command to the controller. However a run ends, no fault stays open and nothing runs on.
 """
 
 import secrets
@@ -21,21 +21,21 @@ from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import java_members, load_process, machine_sampler, wire_script_process
+from groupquake import load_process, machine_sampler, wire_script_process
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.machine_sampler import MachineSampler
 from groupquake.signals import Signals
-from groupquake.wire_script_process import Stories
+from groupquake.wire_script_process import WireScripts
 from scenarios import Experiment
 
 Load = Callable[[Path, str, Experiment], AbstractContextManager[Members]]
-"""Runs an experiment's load: run folder and bootstrap servers in, the way to its members out."""
+"""Runs the load of an experiment, given run folder and bootstrap servers; yields its members."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Carries one experiment out, inside one run folder."""
+    """Runs one experiment, in one run folder."""
 
     experiment: Experiment
     plan: Plan
@@ -49,12 +49,12 @@ class Runner:
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
 
-        Raises ClusterError or NotSteadyError if it never got as far as the first fault, and
-        AbortedError if a signal came before it.
+        Raises ClusterError or NotSteadyError if the run ends before the first fault, and
+        AbortedError if a signal ends it before that.
         """
         with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
-                java_members.prepare(
+                load_process.prepare_java_members(
                     self.folder, self.experiment, self.place.kafka_home, self.progress
                 )
                 with self._running_cluster(journal) as cluster:
@@ -70,7 +70,7 @@ class Runner:
 
     @contextmanager
     def _running_cluster(self, journal: Journal) -> Iterator[Cluster]:
-        """Start the cluster, and leave nothing of it behind: signals wait until that is done."""
+        """Start the cluster, and end it after the block; signals wait until it is ended."""
         if (busy := machine_sampler.busy_line()) is not None:
             self.progress(busy)
         cluster = self._cluster()
@@ -92,7 +92,7 @@ class Runner:
                 journal.write("cut_short", broker=broker, log_bytes=log_bytes)
         except ClusterError as error:
             raise NotHealedError(
-                f"NOT HEALED: what is left of the cluster: {error};"
+                f"NOT HEALED: a part of the cluster still runs: {error};"
                 f" end it with: groupquake heal {self.folder}"
             ) from error
 
@@ -100,7 +100,7 @@ class Runner:
         cluster = self.experiment.cluster
         return make(
             self.place,
-            # the mark by which all of it is known: another run's folder may have this name
+            # marks all processes of this run: another run's folder may have the same name
             f"{self.folder.name}-{secrets.token_hex(4)}",
             self.folder / "brokers",
             version=cluster.version,
@@ -111,7 +111,7 @@ class Runner:
         )
 
     def _load(self, cluster: Cluster, journal: Journal) -> Outcome:
-        """Run load and chaos on a cluster that is up."""
+        """Run the load and the faults on the running cluster."""
         admin = KafkaAdmin(cluster.bootstrap)
         admin.create_topics(self.experiment)
         journal.phase("formation")
@@ -131,43 +131,43 @@ class Runner:
                 journal,
                 progress=self.progress,
             )
-            with wire_script_process.telling(
+            with wire_script_process.running(
                 self.folder,
                 cluster.bootstrap,
                 self.experiment,
                 self.plan.seed,
                 journal,
                 self.progress,
-            ) as stories:
+            ) as wire_scripts:
                 with (
-                    self.signals.ordering(lambda name: self._abort(controller, stories, name)),
-                    self.signals.stopping(lambda: self._stop(controller, stories)),
+                    self.signals.ordering(lambda name: self._abort(controller, wire_scripts, name)),
+                    self.signals.stopping(lambda: self._stop(controller, wire_scripts)),
                 ):
                     outcome = controller.run()
-                if stories is not None:
+                if wire_scripts is not None:
                     if outcome.error is not None:
-                        stories.stop()
-                    with self.signals.stopping(stories.stop):
-                        stories.finish()
+                        wire_scripts.stop()
+                    with self.signals.stopping(wire_scripts.stop):
+                        wire_scripts.finish()
             journal.phase("teardown")
             self.progress("closing the members")
         return outcome
 
-    def _abort(self, controller: Controller, stories: Stories | None, name: str) -> None:
+    def _abort(self, controller: Controller, wire_scripts: WireScripts | None, name: str) -> None:
         self.progress(f"{name}: healing and stopping")
         controller.abort(name)
-        if stories is not None:
-            stories.stop()
+        if wire_scripts is not None:
+            wire_scripts.stop()
 
-    def _stop(self, controller: Controller, stories: Stories | None) -> None:
+    def _stop(self, controller: Controller, wire_scripts: WireScripts | None) -> None:
         self.progress("stop: healing what is open; what happened so far is judged")
         controller.stop()
-        if stories is not None:
-            stories.stop()
+        if wire_scripts is not None:
+            wire_scripts.stop()
 
     def _wait(self, cluster: Cluster) -> None:
-        """Leave the cluster up for a look, until a signal ends it."""
-        self.progress(f"the cluster stays up at {cluster.bootstrap}; end it with Ctrl-C")
+        """Keep the cluster running until a signal."""
+        self.progress(f"the cluster keeps running at {cluster.bootstrap}; end it with Ctrl-C")
         try:
             wait_interruptibly(time.sleep)
         except AbortedError:

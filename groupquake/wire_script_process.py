@@ -1,4 +1,4 @@
-"""Stories as a child process: told during the phases of a run, and told to their end."""
+"""Wire scripts as a child process: started after the steady state, awaited after the last phase."""
 
 import signal
 import subprocess
@@ -11,26 +11,28 @@ from pathlib import Path
 from chaos.interruptible_wait import LOOK_UP_S, exit_code
 from chaos.journal import Journal
 from groupquake.load_process import environment
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
+from loadtest.wire_scripts import FINISHED, READY_FOR_KILL
 from scenarios import Experiment
 from scenarios.wire_scripts import NEEDS, WireScript
 
-HOLD_S = 120.0
-"""How long stories may take to come to where their coordinator is to be killed."""
+READY_S = 120.0
+"""How long scripts may take until they are ready for the kill of their coordinator."""
 START_S = 60.0
-"""How long their program may take to begin."""
+"""How long the process may take until it prints its first line."""
 END_S = 180.0
-"""How long after the last phase a story may go on."""
+"""How long scripts may run on after the last phase."""
 _PROGRESS_EVERY_S = 5.0
 
 Progress = Callable[[str], None]
 
 
 @dataclass
-class Stories:
-    """Stories that are being told. `held` are those that wait for their coordinator to be killed.
+class WireScripts:
+    """The running wire scripts of an experiment.
 
-    The journal gets a failure if one does not go as it should: then it shows nothing.
+    The journal gets an entry `failed` if a script does not reach its end: its group then does not
+    show the rule that the script is for.
     """
 
     names: tuple[WireScript, ...]
@@ -40,74 +42,76 @@ class Stories:
     progress: Progress
     stopped: bool = False
 
-    def await_held(self) -> None:
-        """Wait until they begin, and a kill comes at the right time for all that need one."""
-        self._wait(lambda: [] if self._said() else ["their begin"], START_S)
-        held = [name for name in self.names if NEEDS[name].killed]
-        self._wait(lambda: self._without("holds", held), HOLD_S)
+    def await_ready(self) -> None:
+        """Wait for the start, then until every script that needs a kill is ready for it."""
+        self._wait(lambda: [] if self._printed() else ["their start"], START_S)
+        killed = [name for name in self.names if NEEDS[name].killed]
+        self._wait(lambda: self._not_yet(READY_FOR_KILL, killed), READY_S)
 
     def finish(self) -> None:
-        """Wait for their end, unless they are stopped."""
-        self._wait(lambda: self._without("told", self.names) or ["their end"], END_S)
+        """Wait for the end of all scripts, unless they are stopped."""
+        self._wait(lambda: self._not_yet(FINISHED, self.names) or ["their end"], END_S)
         code = self.process.poll()
         if code == 0:
             return
         if code is None:
-            why = "cut short" if self.stopped else f"not told within {END_S:g} s"
-            last = f"{', '.join(self._without('told', self.names))} {why}"
-            self.progress(f"stories: {last}")
+            why = "stopped early" if self.stopped else f"not finished within {END_S:g} s"
+            error = f"{', '.join(self._not_yet(FINISHED, self.names))} {why}"
+            self.progress(f"wire scripts: {error}")
         else:
-            last = (self._said() or ["nothing was said"])[-1]
+            error = (self._printed() or ["their process printed nothing"])[-1]
         self.journal.write(
-            "failed", fault_id=None, error=f"the stories: {last}; see {self.log.name}"
+            "failed", fault_id=None, error=f"wire scripts: {error}; see {self.log.name}"
         )
 
     def stop(self) -> None:
-        """Do not wait for them any longer. May be called from a signal handler."""
+        """Stop waiting for the scripts. A signal handler may call it."""
         self.stopped = True
 
-    def _wait(self, left: Callable[[], Sequence[str]], limit_s: float) -> None:
-        """Wait until nothing is left, the program ended, was stopped or takes too long."""
+    def _wait(self, missing: Callable[[], Sequence[str]], limit_s: float) -> None:
+        """Wait until nothing is missing, the process ends, `stop` is called or the limit passes."""
         began = time.monotonic()
         shown_s = 0.0
-        while self.process.poll() is None and not self.stopped and (names := left()):
+        while self.process.poll() is None and not self.stopped and (names := missing()):
             waited_s = time.monotonic() - began
             if waited_s > limit_s:
                 return
             if waited_s - shown_s >= _PROGRESS_EVERY_S:
                 shown_s = waited_s
-                self.progress(f"waiting for the stories: {', '.join(names)} ({waited_s:.0f} s)")
+                self.progress(
+                    f"waiting for the wire scripts: {', '.join(names)} ({waited_s:.0f} s)"
+                )
             time.sleep(LOOK_UP_S)
 
-    def _without(self, word: str, names: Sequence[str]) -> list[str]:
-        """List those of these stories that have not said that they are so far."""
-        said = self._said()
-        return [name for name in names if f"{name}: {word}" not in said]
+    def _not_yet(self, state: str, names: Sequence[str]) -> list[str]:
+        """List the scripts, of those named, that have not printed a state yet."""
+        printed = self._printed()
+        return [name for name in names if f"{name}: {state}" not in printed]
 
-    def _said(self) -> list[str]:
+    def _printed(self) -> list[str]:
         return self.log.read_text(errors="replace").strip().splitlines()
 
 
 @contextmanager
-def telling(
+def running(
     folder: Path,
     bootstrap: str,
     experiment: Experiment,
     seed: int,
     journal: Journal,
     progress: Progress,
-) -> Iterator[Stories | None]:
-    """Tell the experiment's stories beside the block; None if it has none.
+) -> Iterator[WireScripts | None]:
+    """Run the experiment's wire scripts beside the block; yields None if it has none.
 
-    They begin no later than the block does: faults may be about them.
+    All scripts that need a kill of their coordinator are ready for it when the block begins.
     """
     names = experiment.workload.wire_scripts
     if not names:
         yield None
         return
-    log = folder.resolve() / "stories.log"
+    log = folder.resolve() / "wire_scripts.log"
     command = [
-        *tethered(signal.SIGKILL), "-m", "loadtest.wire_scripts",
+        *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
         "--bootstrap", bootstrap, "--seed", str(seed), *names,
     ]  # fmt: skip
     with log.open("wb") as output:
@@ -118,12 +122,12 @@ def telling(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is the runner's to handle
+            start_new_session=True,  # the runner handles Ctrl-C
         )
     try:
-        stories = Stories(names, process, log, journal, progress)
-        stories.await_held()
-        yield stories
+        wire_scripts = WireScripts(names, process, log, journal, progress)
+        wire_scripts.await_ready()
+        yield wire_scripts
     finally:
         process.kill()
         exit_code(process)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Literal
 
+from loadtest.client_configs import MemberConfig
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.reporting import Report
-from loadtest.roster import MemberConfig
+from loadtest.locust_statistics import StatisticRecorder
 
 State = Literal["starting", "joined", "stopped", "killed", "fenced", "failed"]
 """`joined` from the first assignment until the membership is lost: also while the group rebalances.
@@ -21,7 +21,7 @@ All but `starting` and `joined` have no client any more and stay down until they
 class BaseMember(ABC):
     """One name in one group; it may come and go for as long as a run lasts.
 
-    `report_as` makes a `Report` for the statistics of a kind, `STATIC` or `DYNAMIC`.
+    `recorder_for` makes a `StatisticRecorder` for the statistics of a kind, `STATIC` or `DYNAMIC`.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class BaseMember(ABC):
         config: MemberConfig,
         bootstrap: str,
         history: History,
-        report_as: Callable[[str], Report],
+        recorder_for: Callable[[str], StatisticRecorder],
     ) -> None:
         self.state: State = "stopped"
         self.member_id: str | None = None
@@ -37,7 +37,7 @@ class BaseMember(ABC):
         self._partitions: set[tuple[str, int]] = set()
         self._bootstrap = bootstrap
         self._history = history
-        self._report_as = report_as
+        self._report_as = recorder_for
         self._identify(config)
 
     def _identify(self, config: MemberConfig) -> None:
@@ -68,7 +68,7 @@ class BaseMember(ABC):
             "joins": self.joins,
         }
 
-    def become(self, instance_id: str | None) -> None:
+    def change_identity(self, instance_id: str | None) -> None:
         """Be static under this instance id from the next `open` on, or dynamic if it is None.
 
         The name, and with it the client.id, stays. Raises LoadtestError while it is up, unless it
@@ -81,9 +81,9 @@ class BaseMember(ABC):
                 f"{self.config.name!r} is up as {self.config.instance_id or 'a dynamic member'};"
                 " stop or kill it before it comes back as something else"
             )
-        self._identify(self.config.under(instance_id))
+        self._identify(self.config.with_instance_id(instance_id))
 
-    def _let_go(self) -> list[str]:
+    def _disown(self) -> list[str]:
         """Own nothing any more; return what was owned."""
         partitions = names(self._partitions)
         self._partitions.clear()

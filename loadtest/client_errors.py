@@ -19,7 +19,7 @@ class _Told:
     left_out: int = 0
 
 
-class Complaints:
+class ClientErrors:
     """Writes one client's errors. `write` is its history's, and knows who the client is."""
 
     def __init__(self, write: Callable[..., None]) -> None:

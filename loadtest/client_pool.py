@@ -1,63 +1,88 @@
-"""All clients of this process, made once and leased to users as they come and go."""
+"""All clients of this process. Locust users lease them; control commands act on them."""
 
 from functools import partial
 from typing import Any, get_args
 
+from loadtest.blocking_calls import BlockingCalls
+from loadtest.client_configs import ClientConfigs, Kind
+from loadtest.control_protocol import Commands, instance_id_of, member_of
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.identity import LeasePool
 from loadtest.java_member import JavaMember
+from loadtest.lease_pool import LeasePool
+from loadtest.locust_statistics import locust_recorder
 from loadtest.member import Member
-from loadtest.member_handle import MemberSeat, Seat
-from loadtest.off_hub import Threads
+from loadtest.member_handle import ClientHandle, MemberHandle
 from loadtest.producer import PacedProducer
-from loadtest.reporting import to_locust
-from loadtest.roster import Kind, Roster
 
 
-class Fleet:
-    """The clients of a roster. `events` are those of Locust's environment."""
+class ClientPool:
+    """One handle for each configured client. `events` are those of Locust's environment."""
 
-    def __init__(self, roster: Roster, bootstrap: str, history: History, events: Any) -> None:
-        off_hub = Threads(len(roster))
-        report_as = partial(to_locust, events)
+    def __init__(
+        self, configs: ClientConfigs, bootstrap: str, history: History, events: Any
+    ) -> None:
+        run_blocking = BlockingCalls(len(configs))
+        recorder_for = partial(locust_recorder, events)
         self._members = {
-            config.name: MemberSeat(
-                JavaMember(config, bootstrap, history, report_as)
+            config.name: MemberHandle(
+                JavaMember(config, bootstrap, history, recorder_for)
                 if config.client == "java"
-                else Member(config, bootstrap, history, report_as, off_hub),
+                else Member(config, bootstrap, history, recorder_for, run_blocking),
                 DuplicateProcess(bootstrap, history),
             )
-            for config in roster.members
+            for config in configs.members
         }
         self._producers = {
-            config.name: Seat(
+            config.name: ClientHandle(
                 config.name,
-                PacedProducer(config, bootstrap, history, report_as("PRODUCER"), off_hub),
+                PacedProducer(config, bootstrap, history, recorder_for("PRODUCER"), run_blocking),
             )
-            for config in roster.producers
+            for config in configs.producers
         }
-        self.members_of: dict[Kind, LeasePool[Seat]] = {
-            kind: LeasePool(self._members[config.name] for config in roster.of_kind(kind))
+        self.members_of: dict[Kind, LeasePool[ClientHandle]] = {
+            kind: LeasePool(self._members[config.name] for config in configs.of_kind(kind))
             for kind in get_args(Kind)
         }
         self.producers = LeasePool(self._producers.values())
 
     def members(self) -> list[dict[str, Any]]:
-        """Return a row for every member of the roster, in its order."""
-        return [seat.row() for seat in self._members.values()]
+        """Return one row for each member, in the order of the configuration."""
+        return [handle.row() for handle in self._members.values()]
 
-    def seat(self, name: str) -> MemberSeat:
-        """Return the seat of a member. Raises LoadtestError if nobody is called so."""
+    def handle(self, name: str) -> MemberHandle:
+        """Return the handle of a member. Raises LoadtestError if there is no such member."""
         try:
             return self._members[name]
         except KeyError:
             raise LoadtestError(
-                f"no member is called {name!r}; ask `members` who there is"
+                f"no member is called {name!r}; list the members with `members`"
             ) from None
 
     def close(self) -> None:
-        """Close whatever is open still, and wait for whatever somebody else is closing."""
-        for seat in (*self._members.values(), *self._producers.values()):
-            seat.close()
+        """Close every open client, and wait for those that another greenlet is closing."""
+        for handle in (*self._members.values(), *self._producers.values()):
+            handle.close()
+
+
+def commands(client_pool: ClientPool) -> Commands:
+    """Return the control commands for members, by name; a command returns once it is carried out.
+
+    The result is the member's row; for `duplicate` it is the new process's `client_id` and `pid`.
+    """
+    return {
+        "members": lambda _: client_pool.members(),
+        "start": lambda request: _start(client_pool, request),
+        "stop": lambda request: client_pool.handle(member_of(request)).stop(),
+        "kill": lambda request: client_pool.handle(member_of(request)).kill(),
+        "duplicate": lambda request: client_pool.handle(member_of(request)).duplicate(),
+        "end-duplicate": lambda request: client_pool.handle(member_of(request)).end_duplicate(),
+    }
+
+
+def _start(client_pool: ClientPool, request: dict[str, Any]) -> dict[str, Any]:
+    handle = client_pool.handle(member_of(request))
+    if "instance_id" in request:
+        return handle.start_as(instance_id_of(request))
+    return handle.start()

@@ -11,18 +11,18 @@ from gevent import socket
 from gevent.lock import BoundedSemaphore
 from gevent.server import StreamServer
 
+from loadtest.control_protocol import Commands, answer, has_token
 from loadtest.errors import LoadtestError
-from loadtest.protocol import Verbs, answer, is_welcome
 
 LONGEST_LINE = 65_536
 
 
 class ControlServer:
-    """Serves `verbs` on a free port of 127.0.0.1 from construction on."""
+    """Serves `commands` on a free port of 127.0.0.1 from construction on."""
 
-    def __init__(self, token: str, verbs: Verbs) -> None:
+    def __init__(self, token: str, commands: Commands) -> None:
         self._token = token
-        self._verbs = verbs
+        self._commands = commands
         self._server = StreamServer(("127.0.0.1", 0), self._serve)
         self._server.start()
 
@@ -45,14 +45,14 @@ class ControlServer:
 
     def _serve(self, connection: socket.socket, _address: object) -> None:
         with connection.makefile("rb") as lines:
-            if not is_welcome(lines.readline(LONGEST_LINE), self._token):
+            if not has_token(lines.readline(LONGEST_LINE), self._token):
                 return
             whole_lines = BoundedSemaphore()
             while line := lines.readline(LONGEST_LINE):
                 gevent.spawn(self._reply, connection, whole_lines, line)
 
     def _reply(self, connection: socket.socket, whole_lines: BoundedSemaphore, line: bytes) -> None:
-        reply = answer(line, self._verbs)
+        reply = answer(line, self._commands)
         with whole_lines:
             try:
                 connection.sendall(reply)

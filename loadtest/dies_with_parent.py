@@ -12,7 +12,7 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 
-def tethered(number: signal.Signals, program: str = sys.executable) -> list[str]:
+def dying_with_parent(number: signal.Signals, program: str = sys.executable) -> list[str]:
     """Return the beginning of a program's command line, Python's or another's.
 
     The program gets a signal when we end, even if SIGKILL ends us (prctl PR_SET_PDEATHSIG). What

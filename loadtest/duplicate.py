@@ -12,25 +12,25 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from loadtest.client_configs import MemberConfig
 from loadtest.history import History
-from loadtest.member import TURN_S, Member
-from loadtest.reporting import to_nobody
-from loadtest.roster import MemberConfig
+from loadtest.locust_statistics import no_statistics
+from loadtest.member import POLL_INTERVAL_S, Member
 
 
 def main() -> NoReturn:
     """Be the member that the order describes, until this process is killed."""
     order = json.load(sys.stdin)
     history = History(Path(order["history"]) if order["history"] else None)
-    member = Member(_config(order["member"]), order["bootstrap"], history, lambda _: to_nobody)
+    member = Member(_config(order["member"]), order["bootstrap"], history, lambda _: no_statistics)
     member.open()
     told: dict[str, Any] | None = None
     while True:
         if (row := member.describe()) != told:
             print(json.dumps(row), flush=True)
             told = row
-        member.turn()
-        time.sleep(TURN_S)
+        member.poll_once()
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _config(fields: dict[str, Any]) -> MemberConfig:

@@ -14,10 +14,10 @@ from gevent import subprocess
 from gevent.event import Event
 from gevent.lock import BoundedSemaphore
 
-from loadtest.dies_with_parent import tethered
+from loadtest.client_configs import MemberConfig
+from loadtest.dies_with_parent import dying_with_parent
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.roster import MemberConfig
 
 START_S = 20.0
 """How long the process may take to come up; it needs a fraction of a second."""
@@ -73,7 +73,7 @@ class DuplicateProcess:
         paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
         try:
             process = subprocess.Popen(
-                [*tethered(signal.SIGKILL), "-P", "-m", "loadtest.duplicate"],
+                [*dying_with_parent(signal.SIGKILL), "-P", "-m", "loadtest.duplicate"],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

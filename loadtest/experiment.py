@@ -1,22 +1,22 @@
 """The one place that knows what an experiment is."""
 
 import scenarios
+from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
-from loadtest.roster import MemberConfig, ProducerConfig, Roster
 
 
-def roster_of(name: str) -> Roster:
+def configs_of(name: str) -> ClientConfigs:
     """Return who takes part in an experiment, a file or one of the library.
 
     Raises LoadtestError if it cannot be loaded.
     """
     try:
-        return roster_in(scenarios.find(name))
+        return configs_in(scenarios.find(name))
     except scenarios.ScenarioError as error:
         raise LoadtestError(str(error)) from error
 
 
-def roster_in(experiment: scenarios.Experiment) -> Roster:
+def configs_in(experiment: scenarios.Experiment) -> ClientConfigs:
     """Return who takes part in an experiment."""
     groups = {group.name: group for group in experiment.workload.groups}
     members = [
@@ -40,4 +40,4 @@ def roster_in(experiment: scenarios.Experiment) -> Roster:
         ProducerConfig(f"producer-{number}", producer.topic, producer.rate)
         for number, producer in enumerate(experiment.workload.producers)
     ]
-    return Roster(tuple(members), tuple(producers))
+    return ClientConfigs(tuple(members), tuple(producers))

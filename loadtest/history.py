@@ -19,7 +19,7 @@ are those that the event is about, written `topic-number`:
     closed      it is over, after `took_ms`; these were neither revoked nor lost before, mostly none
     committed   so many `offsets` were stored
     error       Kafka's client complained; at most one line a second for each kind of error and
-                member, `left_out` counts those since the line before (`complaints.py`)
+                member, `left_out` counts those since the line before (`client_errors.py`)
 
 A member's ownership ends with `fenced`, `killed` or `closed` whatever was told before. Whoever
 claims a member's identity from a second process is called `<member>.duplicate`.

@@ -15,7 +15,7 @@ import gevent
 from gevent import subprocess
 
 from loadtest.base_member import BaseMember, State, names
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 from loadtest.errors import LoadtestError
 from loadtest.settings import JAVA_COMMAND, java_options, java_properties
 
@@ -48,7 +48,7 @@ class JavaMember(BaseMember):
             command = self._command(folder)
             log = (folder / "members" / f"{self.config.name}.log").open("ab")
             self._process = subprocess.Popen(
-                [*tethered(signal.SIGKILL, command[0]), *command[1:]],
+                [*dying_with_parent(signal.SIGKILL, command[0]), *command[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -91,7 +91,7 @@ class JavaMember(BaseMember):
                 self._partitions -= partitions
                 self._tell("revoked", partitions=names(partitions))
 
-    def turn(self) -> None:
+    def poll_once(self) -> None:
         """Notice that its process has ended by itself, as one does that was fenced."""
         if self._process is None or (code := self._process.poll()) is None:
             return
@@ -128,4 +128,4 @@ class JavaMember(BaseMember):
         self._reader.join()
         self._process = None
         self.state = state
-        self._tell(event, partitions=self._let_go(), **more)
+        self._tell(event, partitions=self._disown(), **more)

@@ -1,16 +1,19 @@
-"""The load of one run: clients, their history, and what a page may show of them."""
+"""The load of one run: clients, their history, and the rows that Locust's page shows of them."""
 
+import time
 from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import gevent
 
-from loadtest import hub_lag
-from loadtest.client_pool import Fleet
+from loadtest.client_configs import ClientConfigs
+from loadtest.client_pool import ClientPool
 from loadtest.history import History, now_ms
-from loadtest.roster import Roster
+
+LAG_CHECK_S = 0.05
+CHECKS_PER_LINE = 20
 
 SEEN = ("assigned", "revoked", "lost", "fenced")
 SHOWN = 200
@@ -25,14 +28,16 @@ class Load:
     `events` are those of Locust's environment. Raises LoadtestError if there cannot be a history.
     """
 
-    def __init__(self, roster: Roster, bootstrap: str, history: Path | None, events: Any) -> None:
+    def __init__(
+        self, configs: ClientConfigs, bootstrap: str, history: Path | None, events: Any
+    ) -> None:
         self._history = _WatchedHistory(history)
-        self.fleet = Fleet(roster, bootstrap, self._history, events)
-        self._lag = gevent.spawn(hub_lag.watch, self._history)
+        self.client_pool = ClientPool(configs, bootstrap, self._history, events)
+        self._lag = gevent.spawn(_watch_hub_lag, self._history)
 
     def close(self) -> None:
         """Close what is open still; Locust, told twice to end, does not wait for its users."""
-        self.fleet.close()
+        self.client_pool.close()
         self._lag.kill()
         self._history.close()
 
@@ -50,7 +55,7 @@ class Load:
                 "state": row["state"],
                 "partitions": ", ".join(row["partitions"]),
             }
-            for row in self.fleet.members()
+            for row in self.client_pool.members()
         ]
 
 
@@ -77,3 +82,18 @@ class _WatchedHistory(History):
 def _clock(at_ms: float) -> str:
     """Return the time of day, in UTC to the millisecond."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def _watch_hub_lag(history: History) -> NoReturn:
+    """Write the event `hub_lag` about once a second.
+
+    `max_ms` is the longest delay, since the last line, with which gevent's hub ran a greenlet that
+    was due: the durations measured in this process may contain it.
+    """
+    while True:
+        longest_s = 0.0
+        for _ in range(CHECKS_PER_LINE):
+            due_s = time.perf_counter() + LAG_CHECK_S
+            gevent.sleep(LAG_CHECK_S)
+            longest_s = max(longest_s, time.perf_counter() - due_s)
+        history.write("hub_lag", max_ms=round(longest_s * 1000, 1))

@@ -15,19 +15,20 @@ import gevent
 from gevent.event import Event
 from locust.env import Environment
 
-from loadtest import experiment, orders
+from loadtest import experiment
+from loadtest.client_configs import ClientConfigs
+from loadtest.client_pool import commands
 from loadtest.control import ControlServer
 from loadtest.errors import LoadtestError
 from loadtest.load import Load, Row
-from loadtest.roster import Roster
 from loadtest.ui_form import Choice
 from loadtest.ui_run import Run
-from loadtest.users import DynamicMember, FleetUser, Producer, StaticMember
+from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 
 SPAWN_RATE = 20
 
 
-class Stage:
+class LoadSession:
     """Puts one load after the other before Locust's users. Made once, before any of them starts."""
 
     def __init__(self, environment: Environment) -> None:
@@ -37,11 +38,11 @@ class Stage:
         self.runs: list[Run] = []
         self.load: Load | None = None
         self._classes = list(environment.user_classes)
-        self._roster: Roster | None = None
+        self._configs: ClientConfigs | None = None
         self._chosen: Choice | None = None
         self._token = secrets.token_hex(16)
         self._control: ControlServer | None = None
-        self._verbs = {"begin": self._begin, "finish": self._finish, "quit": self._quit}
+        self._commands = {"begin": self._begin, "finish": self._finish, "quit": self._quit}
         self._stopping = False
         self._empty = Event()
 
@@ -55,11 +56,11 @@ class Stage:
         """Whether a run goes on; users may have gone already."""
         return self.run is not None and self.run.goes_on
 
-    def cast(self, roster: Roster) -> int:
+    def set_user_classes(self, configs: ClientConfigs) -> int:
         """Make the roster what Locust spawns; return how many users that is."""
-        StaticMember.fixed_count = len(roster.of_kind("static"))
-        DynamicMember.fixed_count = len(roster.of_kind("dynamic"))
-        Producer.fixed_count = len(roster.producers)
+        StaticMember.fixed_count = len(configs.of_kind("static"))
+        DynamicMember.fixed_count = len(configs.of_kind("dynamic"))
+        Producer.fixed_count = len(configs.producers)
         # To Locust a class with no fixed count is one to fill up with.
         wanted = [user for user in self._classes if user.fixed_count]
         if not wanted:
@@ -67,28 +68,28 @@ class Stage:
         self.environment.user_classes[:] = wanted
         return sum(user.fixed_count for user in wanted)
 
-    def put_on(self, roster: Roster, bootstrap: str, history: str | None) -> None:
+    def start_load(self, configs: ClientConfigs, bootstrap: str, history: str | None) -> None:
         """Give the users a new load, unless they have the like already."""
-        if self.load is not None and roster == self._roster:
+        if self.load is not None and configs == self._configs:
             return
-        self.clear()
+        self.close_load()
         path = Path(history) if history else None
-        self.load = Load(roster, bootstrap, path, self.environment.events)
-        self._roster = roster
-        FleetUser.fleet = self.load.fleet
-        self._verbs.update(orders.verbs(self.load.fleet))
+        self.load = Load(configs, bootstrap, path, self.environment.events)
+        self._configs = configs
+        ClientUser.client_pool = self.load.client_pool
+        self._commands.update(commands(self.load.client_pool))
 
-    def clear(self) -> None:
+    def close_load(self) -> None:
         """Take the load away, closing what is open still; what it saw stays to be looked at."""
-        FleetUser.fleet = None
+        ClientUser.client_pool = None
         if self.load is not None:
             self.load.close()
 
     def choose(self, choice: Choice | None) -> int:
         """Take note of what the next start is to be; return how many users it needs, if a run."""
-        users = self.cast(experiment.roster_in(choice.experiment)) if choice else 0
+        users = self.set_user_classes(experiment.configs_in(choice.experiment)) if choice else 0
         if choice or self._chosen:
-            self.clear()
+            self.close_load()
             self.load = None
         self._chosen = choice
         return users
@@ -97,7 +98,7 @@ class Stage:
         """Return the way in for orders, with a token of its own unless there is one to be."""
         if self._control is None:
             self._token = token or self._token
-            self._control = ControlServer(self._token, self._verbs)
+            self._control = ControlServer(self._token, self._commands)
         return self._control
 
     def on_start(self) -> None:
@@ -127,7 +128,7 @@ class Stage:
     def on_stop(self) -> None:
         """Locust has stopped its users."""
         if self.run is not None:
-            self.clear()
+            self.close_load()
             if self.run.goes_on:
                 self.run.state = "comparing"
         self._empty.set()
@@ -147,8 +148,8 @@ class Stage:
         run = self.run
         if run is None or self._stopping:
             raise LoadtestError("nobody waits for a cluster any more")
-        roster = experiment.roster_of(request["experiment"])
-        self.put_on(roster, request["bootstrap"], request["history"])
+        configs = experiment.configs_of(request["experiment"])
+        self.start_load(configs, request["bootstrap"], request["history"])
         run.state = "running"
 
     def _finish(self, _: dict[str, Any]) -> None:

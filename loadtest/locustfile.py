@@ -21,10 +21,10 @@ from locust.runners import LocalRunner, WorkerRunner
 
 from loadtest import experiment, options, ui
 from loadtest.errors import LoadtestError
-from loadtest.load_session import SPAWN_RATE, Stage
+from loadtest.load_session import SPAWN_RATE, LoadSession
 from loadtest.ui_form import choose
 from loadtest.ui_run import TOKEN_VARIABLE
-from loadtest.users import DynamicMember, FleetUser, Producer, StaticMember
+from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 
 BAD_USAGE = 64
 
@@ -49,7 +49,7 @@ def on_init(environment: Environment, **_: object) -> None:
 @events.test_start.add_listener
 def on_test_start(environment: Environment, **_: object) -> None:
     """Get a worker ready: by now the master has told it its number and the options."""
-    if isinstance(environment.runner, WorkerRunner) and FleetUser.fleet is None:
+    if isinstance(environment.runner, WorkerRunner) and ClientUser.client_pool is None:
         _or_exit(_prepare_worker, environment)
 
 
@@ -70,50 +70,50 @@ def _prepare(environment: Environment) -> None:
             "--experiment and --control-file need one Locust process, because every member has"
             " one place; leave out --master, --worker and --processes"
         )
-    stage = _stage(environment)
+    session = _session(environment)
     if named and environment.web_ui:
-        users = stage.choose(choose(vars(given), given.run_option))
+        users = session.choose(choose(vars(given), given.run_option))
     else:
-        roster = experiment.roster_of(given.experiment) if named else options.roster_of(given)
-        users = stage.cast(roster)
+        configs = experiment.configs_of(given.experiment) if named else options.configs_of(given)
+        users = session.set_user_classes(configs)
         if alone:
-            stage.put_on(roster, given.bootstrap, given.history)
+            session.start_load(configs, given.bootstrap, given.history)
     given.num_users = given.num_users or users
     given.spawn_rate = given.spawn_rate or SPAWN_RATE
     if given.control_file:
         token = os.environ.get(TOKEN_VARIABLE)
         if not token:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
-        stage.control(token).announce(Path(given.control_file))
+        session.control(token).announce(Path(given.control_file))
     if environment.web_ui:
         # Locust's page asks for a host, which it takes for a web server's.
-        FleetUser.host = "brokers of its own" if named else given.bootstrap
-        ui.Page(stage, given)
+        ClientUser.host = "brokers of its own" if named else given.bootstrap
+        ui.Page(session, given)
 
 
 def _prepare_worker(environment: Environment) -> None:
     given = _options(environment)
     runner = environment.runner
     assert isinstance(runner, WorkerRunner), "nobody else waits for a number"
-    roster = options.roster_of(given).on_worker(runner.worker_index)
-    _stage(environment).put_on(roster, given.bootstrap, given.history)
+    configs = options.configs_of(given).on_worker(runner.worker_index)
+    _session(environment).start_load(configs, given.bootstrap, given.history)
 
 
-def _stage(environment: Environment) -> Stage:
-    stage = Stage(environment)
-    environment.events.test_start.add_listener(lambda **_: stage.on_start())
-    environment.events.test_stopping.add_listener(lambda **_: stage.on_stopping())
-    environment.events.test_stop.add_listener(lambda **_: stage.on_stop())
-    environment.events.quitting.add_listener(lambda **_: _end(stage, environment))
-    environment.events.quit.add_listener(lambda **_: stage.clear())
-    return stage
+def _session(environment: Environment) -> LoadSession:
+    session = LoadSession(environment)
+    environment.events.test_start.add_listener(lambda **_: session.on_start())
+    environment.events.test_stopping.add_listener(lambda **_: session.on_stopping())
+    environment.events.test_stop.add_listener(lambda **_: session.on_stop())
+    environment.events.quitting.add_listener(lambda **_: _end(session, environment))
+    environment.events.quit.add_listener(lambda **_: session.close_load())
+    return session
 
 
-def _end(stage: Stage, environment: Environment) -> None:
+def _end(session: LoadSession, environment: Environment) -> None:
     """End a run before its members: it needs them for healing. As it ends, we do."""
-    if stage.runs:
+    if session.runs:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
-        environment.process_exit_code = stage.end()
+        environment.process_exit_code = session.end()
 
 
 def _options(environment: Environment) -> Namespace:

@@ -1,9 +1,9 @@
 """One group member: a librdkafka consumer, what it sees, and how it comes and goes.
 
-Kafka's calls block the whole interpreter under gevent, and switching greenlets inside a callback
-delays the rebalance. So callbacks only put down what they saw; `turn` never waits and deals with
-what was put down; `close` and `kill` are handed to `off_hub`, which runs them where they may block.
-A member must be used by one greenlet (or thread) at a time.
+Blocking calls of librdkafka stop the whole interpreter under gevent, and a greenlet switch inside a
+callback delays the rebalance. Callbacks therefore only queue what they are given. `poll_once` never
+waits and processes the queue. `run_blocking` runs `close` and `kill` in a thread.
+One greenlet (or thread) at a time uses a member.
 """
 
 import time
@@ -16,27 +16,27 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from loadtest.base_member import BaseMember, State, names
-from loadtest.client_errors import Complaints
+from loadtest.client_configs import MemberConfig
+from loadtest.client_errors import ClientErrors
 from loadtest.errors import LoadtestError
 from loadtest.history import History, now_ms
-from loadtest.reporting import Report
-from loadtest.roster import MemberConfig
+from loadtest.locust_statistics import StatisticRecorder
 from loadtest.settings import consumer_settings
 
-OffHub = Callable[[Callable[[], Any]], Any]
+RunBlocking = Callable[[Callable[[], Any]], Any]
 """Runs a blocking call to its end and returns its value, without holding up anybody else."""
 
-TURN_S = 0.015
+POLL_INTERVAL_S = 0.015
 """Between two turns. Shorter gains nothing: 10 to 20 ms see an assignment as soon as threads do."""
 
 COMMIT_MS = 5_000.0
 """How long `close` waits for the answer to a commit before it gives up closing cleanly."""
 
 BATCH = 200
-"""Records taken in one `turn`, so that a backlog does not keep other members waiting."""
+"""Records taken in one `poll_once`, so that a backlog does not keep other members waiting."""
 
 
-class _Seen(NamedTuple):
+class _CallbackEvent(NamedTuple):
     what: str
     at_ms: float
     clock_ms: float
@@ -55,31 +55,31 @@ class Member(BaseMember):
         config: MemberConfig,
         bootstrap: str,
         history: History,
-        report_as: Callable[[str], Report],
-        off_hub: OffHub = lambda call: call(),
+        recorder_for: Callable[[str], StatisticRecorder],
+        run_blocking: RunBlocking = lambda call: call(),
     ) -> None:
-        super().__init__(config, bootstrap, history, report_as)
-        self._off_hub = off_hub
+        super().__init__(config, bootstrap, history, recorder_for)
+        self._run_blocking = run_blocking
         self._consumer: _Consumer | None = None
-        self._seen: deque[_Seen] = deque()
-        self._forget()
+        self._callback_events: deque[_CallbackEvent] = deque()
+        self._reset()
 
     def _identify(self, config: MemberConfig) -> None:
         super()._identify(config)
-        self._complaints = Complaints(self._tell)
+        self._client_errors = ClientErrors(self._tell)
 
     @property
     def is_up(self) -> bool:
         """Whether there is a consumer."""
         return self._consumer is not None
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Drop what belongs to one consumer and not to the identity."""
-        self._seen.clear()
+        self._callback_events.clear()
         self._partitions.clear()
         self.member_id = None
         self._opened_ms: float | None = None
-        self._broken_ms: float | None = None
+        self._revoked_at_ms: float | None = None
         self._uncommitted = 0
         self._commit_sent_ms: float | None = None
         self._commit_due_ms = _clock_ms() + self.config.commit_interval_ms
@@ -92,30 +92,32 @@ class Member(BaseMember):
         """
         if self._consumer is not None:
             return
-        self._forget()
+        self._reset()
         self._opened_ms = _clock_ms()
         self._tell("created", instance_id=self.config.instance_id)
         try:
             self._consumer = _Consumer(
                 {
                     **consumer_settings(self.config, self._bootstrap),
-                    "on_commit": lambda error, offsets: self._note("committed", (error, offsets)),
-                    "error_cb": lambda error: self._note("error", error),
+                    "on_commit": lambda error, offsets: self._queue_callback(
+                        "committed", (error, offsets)
+                    ),
+                    "error_cb": lambda error: self._queue_callback("error", error),
                 }
             )
             self._consumer.subscribe(
                 list(self.config.topics),
-                on_assign=lambda _, partitions: self._note("assigned", partitions),
-                on_revoke=lambda _, partitions: self._note("revoked", partitions),
-                on_lost=lambda _, partitions: self._note("lost", partitions),
+                on_assign=lambda _, partitions: self._queue_callback("assigned", partitions),
+                on_revoke=lambda _, partitions: self._queue_callback("revoked", partitions),
+                on_lost=lambda _, partitions: self._queue_callback("lost", partitions),
             )
             self.state = "starting"
         except KafkaException as error:
             self._consumer = None
             self.state = "failed"
-            self._complain(error.args[0], now_ms())
+            self._write_error(error.args[0], now_ms())
 
-    def turn(self) -> None:
+    def poll_once(self) -> None:
         """Take what there is, without waiting, and deal with what the callbacks saw."""
         consumer = self._consumer
         if consumer is None:
@@ -126,16 +128,16 @@ class Member(BaseMember):
             if (message := consumer.poll(0)) is None:
                 break
             if error := message.error():
-                self._note("error", error)
+                self._queue_callback("error", error)
             else:
                 records += 1
                 size += len(message)
         if records:
             self._uncommitted += records
             self._report("poll", _clock_ms() - began_ms, size)
-        self._settle()
+        self._process_callbacks()
         if self._fatal is not None:
-            self._give_up(self._fatal)
+            self._stop_after_fatal(self._fatal)
         else:
             self._commit_when_due(consumer)
 
@@ -146,7 +148,7 @@ class Member(BaseMember):
         JoinGroup is pending, since LeaveGroup queues behind it, and ends as `kill` does if a commit
         finds no coordinator.
         """
-        self._shut("stopped")
+        self._close_as("stopped")
 
     def kill(self) -> None:
         """End the consumer as a crash does: no LeaveGroup, no commit; its sockets are closed.
@@ -160,7 +162,7 @@ class Member(BaseMember):
                 f"{self.config.name!r} is {self.state} and has no consumer to kill; start it first"
             )
         consumer = weakref.ref(self._consumer)
-        self._settle()
+        self._process_callbacks()
         self._end(list.clear, "killed")
         if consumer() is not None:
             raise LoadtestError(
@@ -168,11 +170,11 @@ class Member(BaseMember):
                 " do not trust this run"
             )
 
-    def _shut(self, state: State) -> None:
+    def _close_as(self, state: State) -> None:
         if self._consumer is None:
             self.state = state
             return
-        self._settle()
+        self._process_callbacks()
         self._tell("closing")
         self._end(self._leave, state)
 
@@ -186,11 +188,11 @@ class Member(BaseMember):
         held, self._consumer = [self._consumer], None
         began_ms = _clock_ms()
         try:
-            self._off_hub(partial(how, held))
+            self._run_blocking(partial(how, held))
         finally:  # a user that is killed meanwhile does not undo it
-            self._settle()
-            partitions = self._let_go()
-            self._forget()
+            self._process_callbacks()
+            partitions = self._disown()
+            self._reset()
             self.state = state
             took_ms = round(_clock_ms() - began_ms, 1)
             self._tell("closed" if held else "killed", partitions=partitions, took_ms=took_ms)
@@ -207,26 +209,26 @@ class Member(BaseMember):
         held[0].close()
 
     def _is_committing(self) -> bool:
-        answered = any(seen.what == "committed" for seen in self._seen)
+        answered = any(seen.what == "committed" for seen in self._callback_events)
         return self._commit_sent_ms is not None and not answered
 
-    def _give_up(self, error: KafkaError) -> None:
+    def _stop_after_fatal(self, error: KafkaError) -> None:
         """Stay down after a fatal error: whoever runs the experiment decides what comes next."""
         if _is_fencing(error):
-            self._tell("fenced", error=error.str(), partitions=self._let_go())
+            self._tell("fenced", error=error.str(), partitions=self._disown())
             self._report("fenced", None, error=error.name())
-            self._shut("fenced")
+            self._close_as("fenced")
         else:
-            self._complain(error, now_ms())
-            self._shut("failed")
+            self._write_error(error, now_ms())
+            self._close_as("failed")
 
-    def _note(self, what: str, detail: Any) -> None:
+    def _queue_callback(self, what: str, detail: Any) -> None:
         # Called from Kafka's callbacks, at times in another thread: append and nothing else.
-        self._seen.append(_Seen(what, now_ms(), _clock_ms(), detail))
+        self._callback_events.append(_CallbackEvent(what, now_ms(), _clock_ms(), detail))
 
-    def _settle(self) -> None:
-        while self._seen:
-            seen = self._seen.popleft()
+    def _process_callbacks(self) -> None:
+        while self._callback_events:
+            seen = self._callback_events.popleft()
             match seen.what:
                 case "assigned":
                     self._on_assigned(seen)
@@ -237,7 +239,7 @@ class Member(BaseMember):
                 case _:
                     self._on_error(seen)
 
-    def _on_assigned(self, seen: _Seen) -> None:
+    def _on_assigned(self, seen: _CallbackEvent) -> None:
         # A cooperative assignor hands over what is new only; an eager one took all away before.
         partitions = _pairs(seen.detail)
         self._partitions |= partitions
@@ -253,16 +255,16 @@ class Member(BaseMember):
         )
         if self._opened_ms is not None:
             self._report("join", seen.clock_ms - self._opened_ms)
-        elif self._broken_ms is not None:
-            self._report("rebalance", seen.clock_ms - self._broken_ms)
-        self._opened_ms = self._broken_ms = None
+        elif self._revoked_at_ms is not None:
+            self._report("rebalance", seen.clock_ms - self._revoked_at_ms)
+        self._opened_ms = self._revoked_at_ms = None
 
-    def _on_taken_away(self, seen: _Seen) -> None:
+    def _on_taken_away(self, seen: _CallbackEvent) -> None:
         partitions = _pairs(seen.detail)
         self._partitions -= partitions
         self._uncommitted = 0  # to commit what was taken away is an error
-        if self._broken_ms is None:
-            self._broken_ms = seen.clock_ms
+        if self._revoked_at_ms is None:
+            self._revoked_at_ms = seen.clock_ms
         if seen.what == "lost" and self.state == "joined":
             self.state = "starting"
             self.member_id = None
@@ -278,27 +280,27 @@ class Member(BaseMember):
         try:
             consumer.commit(asynchronous=True)
         except KafkaException as error:
-            self._note("committed", (error.args[0], []))
+            self._queue_callback("committed", (error.args[0], []))
 
-    def _on_committed(self, seen: _Seen) -> None:
+    def _on_committed(self, seen: _CallbackEvent) -> None:
         error, offsets = seen.detail
         sent_ms, self._commit_sent_ms = self._commit_sent_ms, None
         took_ms = None if sent_ms is None else seen.clock_ms - sent_ms
         self._report("commit", took_ms, error=error.name() if error else None)
         if error:
-            self._complaints.add(error, seen.at_ms, about="commit: ")
+            self._client_errors.add(error, seen.at_ms, about="commit: ")
         else:
             stored = sum(1 for offset in offsets if offset.offset >= 0)
             self._tell("committed", at_ms=seen.at_ms, offsets=stored)
 
-    def _on_error(self, seen: _Seen) -> None:
+    def _on_error(self, seen: _CallbackEvent) -> None:
         if seen.detail.code() == KafkaError._FATAL:  # noqa: SLF001 (a constant)
             self._fatal = seen.detail
         else:
-            self._complain(seen.detail, seen.at_ms)
+            self._write_error(seen.detail, seen.at_ms)
 
-    def _complain(self, error: KafkaError, at_ms: float) -> None:
-        self._complaints.add(error, at_ms)
+    def _write_error(self, error: KafkaError, at_ms: float) -> None:
+        self._client_errors.add(error, at_ms)
         self._report("error", None, error=error.name())
 
 

@@ -18,14 +18,14 @@ class Client(Protocol):
     def open(self) -> None:
         """Come to life, if it is not alive."""
 
-    def turn(self) -> None:
+    def poll_once(self) -> None:
         """Do what is due, without waiting."""
 
     def close(self) -> None:
         """End cleanly, if it is alive; other greenlets run meanwhile."""
 
 
-class Seat:
+class ClientHandle:
     """A client that a user keeps going and that orders may interrupt, one at a time.
 
     Orders are refused while no user has taken the seat, since nobody would give the client turns.
@@ -43,10 +43,10 @@ class Seat:
             self._taken = True
             self._client.open()
 
-    def turn(self) -> None:
+    def poll_once(self) -> None:
         """Let the client do what is due."""
         with self._one_at_a_time:
-            self._client.turn()
+            self._client.poll_once()
 
     def close(self) -> None:
         """Close the client for good; its user goes away."""
@@ -63,7 +63,7 @@ class Seat:
             yield
 
 
-class MemberSeat(Seat):
+class MemberHandle(ClientHandle):
     """The seat of a group member, and of the second process that may claim its identity.
 
     Every order raises LoadtestError if it makes no sense now.
@@ -94,7 +94,7 @@ class MemberSeat(Seat):
     def start_as(self, instance_id: str | None) -> dict[str, Any]:
         """Open the member under this instance id, or as a dynamic member if it is None."""
         with self._ordered():
-            self._member.become(instance_id)
+            self._member.change_identity(instance_id)
             self._member.open()
         return self.row()
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from math import isfinite
 from typing import get_args
 
+from loadtest.client_configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
-from loadtest.roster import Kind, MemberConfig, ProducerConfig, Roster
 from scenarios import names
 from scenarios.durations import parse_positive_ms
 from scenarios.releases import Coordinator
@@ -124,7 +124,7 @@ def experiments(options: Namespace) -> tuple[str, ...]:
     return (*names(), options.experiment)
 
 
-def roster_of(options: Namespace) -> Roster:
+def configs_of(options: Namespace) -> ClientConfigs:
     """Return the one group that the options describe.
 
     Raises LoadtestError if it is empty, or if what came from the page is no number or duration.
@@ -141,7 +141,7 @@ def roster_of(options: Namespace) -> Roster:
         if options.produce_rate > 0
         else []
     )
-    return Roster(tuple(members), tuple(producers))
+    return ClientConfigs(tuple(members), tuple(producers))
 
 
 def _counts(options: Namespace) -> tuple[tuple[Kind, int], ...]:

@@ -8,11 +8,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
-from loadtest.client_errors import Complaints
+from loadtest.client_configs import ProducerConfig
+from loadtest.client_errors import ClientErrors
 from loadtest.history import History, now_ms
-from loadtest.member import OffHub
-from loadtest.reporting import Report
-from loadtest.roster import ProducerConfig
+from loadtest.locust_statistics import StatisticRecorder
+from loadtest.member import RunBlocking
 
 FLUSH_S = 5.0
 """How long `close` waits for records on their way; after that they are given up."""
@@ -29,18 +29,18 @@ class PacedProducer:
         config: ProducerConfig,
         bootstrap: str,
         history: History,
-        report: Report,
-        off_hub: OffHub = lambda call: call(),
+        report: StatisticRecorder,
+        run_blocking: RunBlocking = lambda call: call(),
     ) -> None:
         self.config = config
         self._bootstrap = bootstrap
         self._write = partial(history.write, member=config.name, kind="producer")
-        self._complaints = Complaints(self._write)
+        self._client_errors = ClientErrors(self._write)
         self._report = report
-        self._off_hub = off_hub
+        self._run_blocking = run_blocking
         self._producer: KafkaProducer | None = None
         self._delivered: deque[tuple[float | None, str | None]] = deque()
-        self._complained: deque[tuple[KafkaError, float]] = deque()
+        self._reported_errors: deque[tuple[KafkaError, float]] = deque()
 
     def open(self) -> None:
         """Create the client; the pace is counted from now. Raises KafkaException if refused."""
@@ -49,14 +49,14 @@ class PacedProducer:
                 "bootstrap.servers": self._bootstrap,
                 "broker.address.family": "v4",
                 "client.id": self.config.name,
-                "error_cb": lambda error: self._complained.append((error, now_ms())),
+                "error_cb": lambda error: self._reported_errors.append((error, now_ms())),
             }
         )
         self._write("created")
         self._began_s = self._told_s = time.perf_counter()
         self._sent = self._records = self._errors = 0
 
-    def turn(self) -> None:
+    def poll_once(self) -> None:
         """Send what is due by now and count what was acknowledged."""
         producer = self._producer
         if producer is None:
@@ -68,7 +68,7 @@ class PacedProducer:
             self._sent += 1
             self._send(producer, self._sent)
         producer.poll(0)
-        self._settle()
+        self._process_callbacks()
         if time.perf_counter() - self._told_s >= 1:
             self._tell()
 
@@ -80,9 +80,9 @@ class PacedProducer:
         self._write("closing")
         began_s = time.perf_counter()
         try:
-            self._off_hub(lambda: _finish(producer))
+            self._run_blocking(lambda: _finish(producer))
         finally:
-            self._settle()
+            self._process_callbacks()
             self._tell()
             took_ms = round((time.perf_counter() - began_s) * 1000, 1)
             self._write("closed", took_ms=took_ms)
@@ -91,27 +91,27 @@ class PacedProducer:
         # A key of its own for every record spreads them over all partitions.
         text = str(number)
         try:
-            producer.produce(self.config.topic, text, key=text, on_delivery=self._note)
+            producer.produce(self.config.topic, text, key=text, on_delivery=self._queue_callback)
         except BufferError:
             self._delivered.append((None, "_QUEUE_FULL"))
         except KafkaException as error:
             self._delivered.append((None, error.args[0].name()))
 
-    def _note(self, error: Any, message: Message) -> None:
+    def _queue_callback(self, error: Any, message: Message) -> None:
         latency_s = message.latency()
         took_ms = None if latency_s is None else latency_s * 1000
         self._delivered.append((took_ms, error.name() if error else None))
 
-    def _settle(self) -> None:
+    def _process_callbacks(self) -> None:
         while self._delivered:
             took_ms, error = self._delivered.popleft()
             self._records += error is None
             self._errors += error is not None
             self._report("produce", took_ms, error=error)
-        while self._complained:
-            complaint, at_ms = self._complained.popleft()
-            self._complaints.add(complaint, at_ms)
-            self._report("error", None, error=complaint.name())
+        while self._reported_errors:
+            client_error, at_ms = self._reported_errors.popleft()
+            self._client_errors.add(client_error, at_ms)
+            self._report("error", None, error=client_error.name())
 
     def _tell(self) -> None:
         self._write("produced", records=self._records, errors=self._errors)

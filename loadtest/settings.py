@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from loadtest.roster import MemberConfig
+from loadtest.client_configs import MemberConfig
 
 
 def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:

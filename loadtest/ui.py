@@ -16,7 +16,7 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 
 from loadtest import options
 from loadtest.errors import LoadtestError
-from loadtest.load_session import SPAWN_RATE, Stage
+from loadtest.load_session import SPAWN_RATE, LoadSession
 from loadtest.ui_form import choose
 
 FORM = (
@@ -59,11 +59,11 @@ TABLES = {
 class Page:
     """Our part of the page. Made before Locust's server takes requests."""
 
-    def __init__(self, stage: Stage, offered: Namespace) -> None:
+    def __init__(self, session: LoadSession, offered: Namespace) -> None:
         """`offered` are the options as the start form offers them."""
-        self._stage = stage
+        self._session = session
         self._offered = copy(offered)
-        web_ui = stage.environment.web_ui
+        web_ui = session.environment.web_ui
         assert web_ui is not None, "there is a page"
         assert web_ui.app is not None, "and it is served"
         app = web_ui.app
@@ -110,7 +110,7 @@ class Page:
                     "folder": str(run.folder or ""),
                     "lines": list(run.lines),
                 }
-                for number, run in enumerate(self._stage.runs, 1)
+                for number, run in enumerate(self._session.runs, 1)
             ]
         )
 
@@ -124,7 +124,7 @@ class Page:
     def _made(self, number: int, name: str) -> Path:
         if name not in REPORTS:
             raise LookupError(name)
-        return self._stage.runs[number - 1].report(name)
+        return self._session.runs[number - 1].report(name)
 
     def _swarm(self) -> Any:
         """Start what the form asks for, or say why not."""
@@ -134,7 +134,7 @@ class Page:
             return jsonify(success=False, message=str(error), host="")
         if users is None:
             return self._locusts_own()
-        gevent.spawn(self._stage.runner.start, users, SPAWN_RATE)
+        gevent.spawn(self._session.runner.start, users, SPAWN_RATE)
         return jsonify(success=True, message="Swarming started", host="")
 
     def _users(self) -> int | None:
@@ -142,27 +142,27 @@ class Page:
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
             raise LoadtestError("a page of another site cannot start anything here")
-        if self._stage.busy:
+        if self._session.busy:
             raise LoadtestError(
                 "a run goes on; its experiment decides who takes part, and its verdict comes first"
             )
         values = {name: request.form.get(name, getattr(self._offered, name)) for name in FORM}
-        runner = self._stage.runner
+        runner = self._session.runner
         if values["experiment"] != options.NO_EXPERIMENT:
             return self._users_of_run(values)
         if runner.state in (STATE_RUNNING, STATE_SPAWNING):
             return None
         given = Namespace(**{**vars(self._offered), **values})
-        roster = options.roster_of(given)
-        self._stage.choose(None)
-        users = self._stage.cast(roster)
+        configs = options.configs_of(given)
+        self._session.choose(None)
+        users = self._session.set_user_classes(configs)
         if isinstance(runner, LocalRunner):
-            self._stage.put_on(roster, given.bootstrap, given.history)
+            self._session.start_load(configs, given.bootstrap, given.history)
         untouched = request.form.get("user_count") == str(self._offered.num_users)
         return users if untouched and users != self._offered.num_users else None
 
     def _users_of_run(self, values: dict[str, str]) -> int:
-        if not isinstance(self._stage.runner, LocalRunner):
+        if not isinstance(self._session.runner, LocalRunner):
             raise LoadtestError(
                 "an experiment needs one Locust process, because every member has one place;"
                 " leave out --master, --worker and --processes"
@@ -171,7 +171,7 @@ class Page:
             raise LoadtestError(f"{values['experiment']!r} is none of the experiments offered")
         if request.form.get("run_time"):
             raise LoadtestError("an experiment has phases of its own; leave the run time empty")
-        return self._stage.choose(choose(values, self._offered.run_option))
+        return self._session.choose(choose(values, self._offered.run_option))
 
     def _add_ours(self, response: Response) -> Response:
         """Put our tables beside Locust's, and our line below its page."""
@@ -180,9 +180,9 @@ class Page:
         if request.endpoint == "locust.request_stats":
             report = response.get_json()
             report["extended_stats"] = [
-                {"key": key, "data": rows} for key, rows in self._stage.tables().items()
+                {"key": key, "data": rows} for key, rows in self._session.tables().items()
             ]
-            if self._stage.busy:  # Locust's page looks at the tables while it thinks users run
+            if self._session.busy:  # Locust's page looks at the tables while it thinks users run
                 report["state"] = STATE_RUNNING
             response.set_data(json.dumps(report))
         elif request.endpoint == "locust.index":

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 import scenarios
+from loadtest.client_configs import Kind
 from loadtest.errors import LoadtestError
 from loadtest.options import AS_IT_SAYS, count, read
-from loadtest.roster import Kind
 from scenarios import Experiment
 from scenarios.fields import BIG_SEED
 from scenarios.model import Ownership
@@ -100,9 +100,9 @@ def _seed(text: str) -> int:
     raise ValueError(f"{text!r} is no whole number from 0 to {BIG_SEED}")
 
 
-def _without_settings(complaint: str) -> str:
+def _without_settings(error_line: str) -> str:
     """Leave out which settings are to blame: nobody who fills in a form has written them."""
-    lines = [_BLAMED.sub("", line) for line in complaint.splitlines()]
+    lines = [_BLAMED.sub("", line) for line in error_line.splitlines()]
     return "; ".join(dict.fromkeys(lines))
 
 

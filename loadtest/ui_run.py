@@ -19,7 +19,7 @@ import gevent
 from gevent import subprocess
 from gevent.event import Event
 
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
 """`healing` once somebody pressed Stop, `closing` while the members close."""
@@ -53,10 +53,17 @@ class Run:
         self.tables: dict[str, list[dict[str, str]]] = {}
         self.folder: Path | None = None
         self.verdict: dict[str, Any] | None = None
-        self.complaint = ""
+        self.error_line = ""
         self.closing = Event()
         self._process = subprocess.Popen(
-            [*tethered(signal.SIGTERM), "-m", "groupquake", "run", *arguments, f"--attach={port}"],
+            [
+                *dying_with_parent(signal.SIGTERM),
+                "-m",
+                "groupquake",
+                "run",
+                *arguments,
+                f"--attach={port}",
+            ],
             env={**os.environ, TOKEN_VARIABLE: token},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -86,7 +93,7 @@ class Run:
     def why(self) -> list[str]:
         """What stands behind a verdict other than `pass`, or why there is none."""
         if self.verdict is None:
-            return [self.complaint] if self.complaint else []
+            return [self.error_line] if self.error_line else []
         found = [
             f"{item['kind']} in {item['group']} ({item['log']['file']}:{item['log']['line']})"
             for item in self.verdict["findings"]
@@ -153,7 +160,7 @@ class Run:
             self.verdict = json.loads(self.report("verdict.json").read_text("utf-8"))
         except (OSError, ValueError):
             told = [line for line in self.lines if line.startswith("groupquake: ")]
-            self.complaint = told[-1] if told else f"the runner ended with code {code}"
+            self.error_line = told[-1] if told else f"the runner ended with code {code}"
 
     def report(self, name: str) -> Path:
         """Return where a file of the run folder is. Raises FileNotFoundError without a folder."""

@@ -5,70 +5,70 @@ from typing import ClassVar
 import gevent
 from locust import User, constant, task
 
-from loadtest.client_pool import Fleet
-from loadtest.identity import LeasePool
-from loadtest.member import TURN_S
-from loadtest.member_handle import Seat
-from loadtest.roster import Kind
+from loadtest.client_configs import Kind
+from loadtest.client_pool import ClientPool
+from loadtest.lease_pool import LeasePool
+from loadtest.member import POLL_INTERVAL_S
+from loadtest.member_handle import ClientHandle
 
 WAIT_S = 0.1
-TURNS = 50
+POLLS_PER_TASK = 50
 """Turns in one Locust task, as a task costs more than a turn; --stop-timeout waits for one task."""
 
 
-class FleetUser(User):
+class ClientUser(User):
     """Leases a client, keeps it going and gives it back for the next user.
 
-    `fleet` is None while there is no cluster for it yet (see `stage.py`).
+    `client_pool` is None while there is no cluster for it yet (see `session.py`).
     """
 
     abstract = True
     wait_time = constant(0)
-    fleet: ClassVar[Fleet | None] = None
-    seat: Seat | None = None
+    client_pool: ClassVar[ClientPool | None] = None
+    handle: ClientHandle | None = None
 
-    def pool(self, fleet: Fleet) -> LeasePool[Seat]:
+    def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
         """Return where this kind of user finds its clients."""
         raise NotImplementedError
 
     def on_start(self) -> None:
         """Lease the first free client and open it, as soon as there are any."""
-        while (fleet := self.fleet) is None:
+        while (client_pool := self.client_pool) is None:
             gevent.sleep(WAIT_S)
-        self._pool = self.pool(fleet)
+        self._pool = self.pool(client_pool)
         # None is free while the user before us still closes: Locust may spawn before it is done.
-        while (seat := self._pool.lease()) is None:
+        while (handle := self._pool.lease()) is None:
             gevent.sleep(WAIT_S)
-        self.seat = seat
-        seat.open()
+        self.handle = handle
+        handle.open()
 
     @task
     def carry_on(self) -> None:
         """Give the client its turns, for about a second."""
-        assert self.seat is not None, "on_start comes first"
-        for _ in range(TURNS):
-            self.seat.turn()
-            gevent.sleep(TURN_S)
+        assert self.handle is not None, "on_start comes first"
+        for _ in range(POLLS_PER_TASK):
+            self.handle.poll_once()
+            gevent.sleep(POLL_INTERVAL_S)
 
     def on_stop(self) -> None:
         """Close the client and give it back."""
-        if self.seat is None:
+        if self.handle is None:
             return
         try:
-            self.seat.close()
+            self.handle.close()
         finally:
-            self._pool.release(self.seat)
+            self._pool.release(self.handle)
 
 
-class GroupMember(FleetUser):
+class GroupMember(ClientUser):
     """A member of a consumer group."""
 
     abstract = True
     kind: ClassVar[Kind]
 
-    def pool(self, fleet: Fleet) -> LeasePool[Seat]:
+    def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
         """Return the members of this kind."""
-        return fleet.members_of[self.kind]
+        return client_pool.members_of[self.kind]
 
 
 class StaticMember(GroupMember):
@@ -83,9 +83,9 @@ class DynamicMember(GroupMember):
     kind = "dynamic"
 
 
-class Producer(FleetUser):
+class Producer(ClientUser):
     """A producer at a steady pace."""
 
-    def pool(self, fleet: Fleet) -> LeasePool[Seat]:
+    def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
         """Return the producers."""
-        return fleet.producers
+        return client_pool.producers

@@ -3,13 +3,22 @@
 import os
 import shutil
 import signal
-from pathlib import PurePosixPath
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from chaos.clusters import ClusterError, image
+from chaos.clusters.process import ProcessCluster
+from tests.chaos.clusters.clients import create_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 VERSION = "4.3.0"
 QUIET = (
@@ -30,18 +39,83 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class ByFolder(LoadScopeScheduling):
-    """Keeps the tests of a folder, or of a class, on one worker: they share what they start."""
+COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spark": 3.0}
+"""About what a test takes, by its markers; every other takes milliseconds."""
+SHARING = {
+    "tests/chaos/clusters/test_process.py": "three brokers",
+    "tests/chaos/faults/test_real_brokers.py": "three brokers",
+    "tests/loadtest/test_broker_faults.py": "three brokers",
+    "tests/loadtest/test_": "one broker",
+    "tests/reports/": "Spark",
+}
+"""What the places of files begin with whose tests share brokers or a Spark session."""
+
+
+def scope_of(nodeid: str) -> str:
+    """Return what a worker takes as one piece: a class, a file, or the files that share."""
+    place, *inner = nodeid.partition("[")[0].split("::")
+    if len(inner) > 1:
+        return f"{place}::{inner[0]}"
+    return next((shared for start, shared in SHARING.items() if place.startswith(start)), place)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put what takes longest first where workers share the tests; order stays inside a scope."""
+    if not hasattr(config, "workerinput"):
+        return
+    costs: Counter[str] = Counter()
+    for item in items:
+        marks = COSTS_S.keys() & {mark.name for mark in item.iter_markers()}
+        costs[scope_of(item.nodeid)] += max((COSTS_S[mark] for mark in marks), default=0.02)
+    first = {scope: number for number, (scope, _) in enumerate(costs.most_common())}
+    items.sort(key=lambda item: first[scope_of(item.nodeid)])
+
+
+class FromBothEnds(LoadScopeScheduling):
+    """Keeps the tests of a scope on one worker: they share what they start.
+
+    The first worker takes the longest scope that is left, and every other the shortest. So runs of
+    real clusters, which mostly wait, go on beside tests that only compute.
+    """
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
-        scope = super()._split_scope(nodeid.partition("[")[0])
-        return scope if "::" in scope else str(PurePosixPath(scope).parent)
+        return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if node is not self.nodes[0]:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFolder:
-    """Share tests out by folder. (`--dist loadgroup` has no effect with pytest 9.2.)"""
-    return ByFolder(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBothEnds:
+    """Share tests out by scope. (`--dist loadgroup` has no effect with pytest 9.2.)"""
+    return FromBothEnds(config, log)
+
+
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ProcessCluster]":
+    """Three brokers a worker with a topic `orders`; every test leaves them running and in sync."""
+    folder = tmp_path_factory.mktemp("brokers")
+    config = {"group.initial.rebalance.delay.ms": 100}
+    with ProcessCluster(f"test-{os.getpid()}", folder, config=config) as started:
+        create_topic(started, "orders")
+        yield started
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """One Spark session a worker, which `analyse` finds open and leaves open."""
+    from reports.ingest import spark as spark_module  # noqa: PLC0415 (most tests need no Spark)
+
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    with spark_module.session("local[2]", 0, log) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

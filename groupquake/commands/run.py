@@ -9,7 +9,7 @@ import click
 from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
 from chaos.plan import make_plan
-from groupquake import folders, ui
+from groupquake import folders, load_process
 from groupquake.attached import run_attached
 from groupquake.commands.options import (
     coordinator_option,
@@ -137,7 +137,7 @@ def run(
         if no_report:
             raise click.UsageError("--no-report does not go with --ui, which shows the verdict")
         more = [*options, f"--runs={runs}", f"--master={master}"]
-        ui.become_locust(web_port, name, kafka, coordinator, seed, more)
+        load_process.exec_locust_page(web_port, name, kafka, coordinator, seed, more)
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     plan = make_plan(experiment, chosen)
     console.progress(plan.describe())

@@ -26,7 +26,7 @@ from groupquake.exits import Exit
 from groupquake.folders import git_state
 from groupquake.nightly.outcome import WORST_FIRST, Outcome, Verdict, judged
 from groupquake.nightly.suite import Job, Suite
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 
 Json = dict[str, Any]
 _PROGRAM = ("-P", "-m", "groupquake")  # -P: no package of a user's folder gets in
@@ -123,7 +123,7 @@ class Night:
         """Run a command line of groupquake's, with our signals passed on; return its exit code."""
         with output.open("wb") as file:
             self._process = subprocess.Popen(
-                [*tethered(signal.SIGTERM), *_PROGRAM, *arguments],
+                [*dying_with_parent(signal.SIGTERM), *_PROGRAM, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -4,11 +4,13 @@ In: the release and coordinator that wrote a log. Out: its grammar.
 It may know Kafka's wording, and nothing of how lines are read.
 """
 
-from kafka_protocol.coordinator_lines.grammar import Grammar, Template
+from kafka_protocol.coordinator_lines.grammar import Grammar
 from kafka_protocol.coordinator_lines.java import JAVA
+from kafka_protocol.coordinator_lines.parser import LineFinder, LineParser
 from kafka_protocol.coordinator_lines.scala import SCALA
 from kafka_protocol.coordinator_lines.scala_2_4 import SCALA_2_4, SCALA_2_5, SCALA_2_7
 from kafka_protocol.coordinator_lines.scala_2_8 import SCALA_2
+from kafka_protocol.coordinator_lines.template import Reason, Template
 
 GRAMMARS = {grammar.coordinator: grammar for grammar in (JAVA, SCALA)}
 """The grammars by coordinator, as `environment.json` names it."""
@@ -30,4 +32,19 @@ def grammar_of(version: str, coordinator: str) -> Grammar:
     return next(of, SCALA)
 
 
-__all__ = ["GRAMMARS", "Grammar", "Template", "grammar_of"]
+ALL_GRAMMARS = (JAVA, SCALA, SCALA_2, SCALA_2_7, SCALA_2_5, SCALA_2_4)
+"""The newest first."""
+
+
+def finder_of(*names: str) -> LineFinder:
+    """Return what finds the lines of these templates in logs of any release. Raises KeyError."""
+    for name in names:
+        for grammar in GRAMMARS.values():
+            grammar.template(name)
+    return LineFinder(ALL_GRAMMARS, names)
+
+
+__all__ = [
+    "ALL_GRAMMARS", "GRAMMARS", "Grammar", "LineFinder", "LineParser", "Reason", "Template",
+    "finder_of", "grammar_of",
+]  # fmt: skip

@@ -1,17 +1,10 @@
 """What a grammar consists of: templates of lines, and where a log begins and ends."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """One line: `fields` name the regex's groups in their order. Messages are matched whole."""
-
-    name: str
-    loggers: tuple[str, ...]
-    regex: str
-    fields: tuple[str, ...] = ()
+from kafka_protocol.coordinator_lines.template import Reason, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +12,58 @@ class Grammar:
     """The lines of one coordinator.
 
     `prefix` has three groups: broker id, offsets partition, message; either of the first two may be
-    empty. `loggers` is what the names of the coordinator's loggers begin with; some write
-    lines without the prefix, and those of `irrelevant_loggers` say nothing about a group's
-    rebalances: a closed list. `reasons` are the
-    classes of "Preparing to rebalance", each with the member it names (group 1). `first_words` is
-    how the body of a broker's first line ends (a life of its log begins with each);
-    `last_template` is its last line: a log is whole if it runs from the one to the other.
+    empty. `printed_prefix` is the text before a group's lines, with `{broker}` and `{partition}`.
+    `loggers` is what the names of the coordinator's loggers begin with; some write lines without
+    the prefix, and those of `irrelevant_loggers` say nothing about a group's rebalances: a closed
+    list. `reasons` are the classes of "Preparing to rebalance", each with the member it names.
+    `first_words` ends the body of the first line of a broker process; `last_template` is its last
+    line: a log is whole if it runs from the one to the other.
 
     `lines_instead` names the templates that stand for others here, and `reasons_instead` the
-    classes: what they say is not told apart. None stands for a line that nobody writes, or that
-    does not name its group. `tells_bytes` is false where the request log gives the length of
-    metadata and assignments alone (see `request_text`).
+    classes: the release does not tell them apart. None stands for a line that it does not write, or
+    that does not name its group. `tells_bytes` is false where the request log gives only the length
+    of metadata and assignments (see `request_log.text`).
     """
 
     coordinator: str
     prefix: str
+    printed_prefix: str
     loggers: str
     loggers_without_prefix: tuple[str, ...]
     irrelevant_loggers: tuple[str, ...]
     templates: tuple[Template, ...]
-    reasons: tuple[tuple[str, str], ...]
+    reasons: tuple[Reason, ...]
     first_words: str
     last_template: str
     lines_instead: Mapping[str, str | None] = field(default_factory=dict)
     reasons_instead: Mapping[str, str] = field(default_factory=dict)
     tells_bytes: bool = True
+
+    def template(self, name: str) -> Template:
+        """Return the template of a name. Raises KeyError."""
+        found = (template for template in self.templates if template.name == name)
+        if (template := next(found, None)) is None:
+            raise KeyError(name)
+        return template
+
+    def reason(self, name: str) -> Reason:
+        """Return the class of reasons of a name. Raises KeyError."""
+        if (reason := next((r for r in self.reasons if r.name == name), None)) is None:
+            raise KeyError(name)
+        return reason
+
+    def classed(self, reason: str) -> tuple[str, str] | None:
+        """Return the class of the reason in a "Preparing" line, and the member that it names.
+
+        None for a text of no class.
+        """
+        for known in self.reasons:
+            if match := re.match(known.regex, reason, re.ASCII):
+                return known.name, match[1]
+        return None
+
+    def printed(self, name: str, broker: object, values: Mapping[str, object]) -> str:
+        """Print a group's line, prefix and all. Raises as `Template.printed` does."""
+        return self.printed_prefix.format(broker=broker, **values) + self.template(name).printed(
+            values
+        )

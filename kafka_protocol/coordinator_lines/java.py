@@ -4,10 +4,12 @@ The wording of classic-group lines is unchanged since 3.7; in 3.9 the runtime's 
 another package, and its share of the lines is a little smaller.
 """
 
-from kafka_protocol.coordinator_lines.grammar import Grammar, Template
+from kafka_protocol.coordinator_lines.grammar import Grammar
+from kafka_protocol.coordinator_lines.template import Reason, Template
 
 PREFIX = r"^\[GroupCoordinator id=(\d+)(?: topic=__consumer_offsets partition=(\d+))?\] ((?s:.*))$"
 """Broker id, offsets partition if the line is a shard's, message."""
+PRINTED_PREFIX = "[GroupCoordinator id={broker} topic=__consumer_offsets partition={partition}] "
 
 MANAGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 SHARD = "org.apache.kafka.coordinator.group.GroupCoordinatorShard"
@@ -23,271 +25,239 @@ EVENTS = tuple(f"{package}.MultiThreadedEventProcessor" for package in _PACKAGES
 """The first of each from 4.0 on, the other up to 3.9."""
 
 
-def _manager(name: str, regex: str, *fields: str) -> Template:
-    return Template(name, (MANAGER, SHARD, CLASSIC_GROUP, OFFSETS), f"^{regex}$", fields)
+def _manager(name: str, text: str) -> Template:
+    return Template(name, (MANAGER, SHARD, CLASSIC_GROUP, OFFSETS), text)
 
 
-def _runtime(name: str, regex: str, *fields: str) -> Template:
-    return Template(name, (*RUNTIME, SERVICE, *EVENTS), f"^{regex}$", fields)
+def _runtime(name: str, text: str) -> Template:
+    return Template(name, (*RUNTIME, SERVICE, *EVENTS), text)
 
-
-_LOAD = r"__consumer_offsets-(\d+)"
 
 TEMPLATES: tuple[Template, ...] = (
     # the life of a rebalance
     _manager(
         "preparing",
-        r"Preparing to rebalance group (.+) in state PreparingRebalance "
-        r"with old generation (-?\d+) \(reason: (.*)\)\.",
-        "group",
-        "generation",
-        "reason",
+        "Preparing to rebalance group {group} in state PreparingRebalance with old "
+        "generation {generation:int} (reason: {reason:any}).",
     ),
     _manager(
         "stabilized",
-        r"Stabilized group (.+) generation (\d+) with (\d+) members\.",
-        "group",
-        "generation",
-        "members",
+        "Stabilized group {group} generation {generation:count} with {members:count} members.",
     ),
     _manager(
         "assignment",
-        r"Assignment received from leader (.+) for group (.+) for generation (\d+)\. "
-        r"The group has (\d+) members, (\d+) of which are static\.",
-        "member",
-        "group",
-        "generation",
-        "members",
-        "static_members",
+        "Assignment received from leader {member} for group {group} for generation "
+        "{generation:count}. The group has {members:count} members, {static_members:count} "
+        "of which are static.",
     ),
-    _manager("empty", r"Group (.+) with generation (\d+) is now empty\.", "group", "generation"),
+    _manager("empty", "Group {group} with generation {generation:count} is now empty."),
     # members coming
     _manager(
         "dynamic_given_id",
-        r"Dynamic member with unknown member id joins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) and requesting the member to rejoin with this id\.",
-        "group",
-        "member",
+        "Dynamic member with unknown member id joins group {group} in {*state:word} state. "
+        "Created a new member id {member} and requesting the member to rejoin with this id.",
     ),
     _manager(
         "dynamic_added",
-        r"Dynamic member with unknown member id joins group (.+) in state \w+\. "
-        r"Created a new member id (.+) and added the member to the group\.",
-        "group",
-        "member",
+        "Dynamic member with unknown member id joins group {group} in state {*state:word}. "
+        "Created a new member id {member} and added the member to the group.",
     ),
     _manager(
         "pending_joins",
-        r"Pending dynamic member with id (.+) joins group (.+) in \w+ state\. "
-        r"Adding to the group now\.",
-        "member",
-        "group",
+        "Pending dynamic member with id {member} joins group {group} in {*state:word} "
+        "state. Adding to the group now.",
     ),
     _manager(
         "static_added",
-        r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
-        r"in \w+ state\. Created a new member id (.+) for this member and added to the group\.",
-        "instance",
-        "group",
-        "member",
+        "Static member with groupInstanceId={instance} and unknown member id joins group "
+        "{group} in {*state:word} state. Created a new member id {member} for this member "
+        "and added to the group.",
     ),
     _manager(
         "static_replaced",
-        r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
-        r"in \w+ state\. Replacing previously mapped member (.+) with this groupInstanceId\.",
-        "instance",
-        "group",
-        "member",
+        "Static member with groupInstanceId={instance} and unknown member id joins group "
+        "{group} in {*state:word} state. Replacing previously mapped member {member} with "
+        "this groupInstanceId.",
     ),
     _manager(
         "static_no_rebalance",
-        r"Static member which joins during Stable stage and doesn't affect the selected protocol "
-        r"will not trigger a rebalance\.",
+        "Static member which joins during Stable stage and doesn't affect the selected "
+        "protocol will not trigger a rebalance.",
     ),
-    _manager("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
+    _manager("empty_failed", "Failed to write empty metadata for group {group}: {*rest:any}"),
     _manager(
         "persist_failed",
-        r"Failed to persist metadata for group (.+) static member (.+) with group instance id "
-        r"(.+) due to .*\. Reverting to old member id .+\.",
-        "group",
-        "member",
-        "instance",
+        "Failed to persist metadata for group {group} static member {member} with group "
+        "instance id {instance} due to {*error:any}. Reverting to old member id {*old_member}.",
     ),
     _manager(
         "fenced",
-        r"Request memberId=(.*) for static member with groupInstanceId=(.+) is fenced by existing "
-        r"memberId=.+ during operation [\w-]+",
-        "member",
-        "instance",
+        "Request memberId={member:any} for static member with groupInstanceId={instance} is"
+        " fenced by existing memberId={*holder} during operation {*operation:dashed}",
     ),
     _manager(
         "unexpected_rejoin",
-        r"Attempt to add rejoining member (.+) of group (.+) in unexpected group state \w+",
-        "member",
-        "group",
+        "Attempt to add rejoining member {member} of group {group} in unexpected group "
+        "state {*state:word}",
     ),
     # members going
     _manager(
         "session_expired",
-        r"Member (.+) in group (.+) has failed, removing it from the group\.",
-        "member",
-        "group",
+        "Member {member} in group {group} has failed, removing it from the group.",
     ),
     _manager(
         "pending_expired",
-        r"Pending member (.+) in group (.+) has been removed after session timeout expiration\.",
-        "member",
-        "group",
+        "Pending member {member} in group {group} has been removed after session timeout "
+        "expiration.",
     ),
     _manager(
         "left",
-        r"\[Group (.+?)\] Member (.+) has left group through explicit `LeaveGroup` request; "
-        r"client reason: .*",
-        "group",
-        "member",
+        "[Group {group:shortest}] Member {member} has left group through explicit "
+        "`LeaveGroup` request; client reason: {*client_reason:any}",
     ),
     _manager(
         "pending_left",
-        r"\[Group (.+?)\] Pending member (.+) has left group through explicit `LeaveGroup` "
-        r"request; client reason: .*",
-        "group",
-        "member",
+        "[Group {group:shortest}] Pending member {member} has left group through explicit "
+        "`LeaveGroup` request; client reason: {*client_reason:any}",
     ),
-    _manager("already_removed", r"Member (.+) has already been removed from the group\.", "member"),
+    _manager("already_removed", "Member {member} has already been removed from the group."),
     _manager(
         "expiry_after_delete",
-        r"Received notification of heartbeat expiration for member (.+) after group (.+) "
-        r"had already been .*",
-        "member",
-        "group",
+        "Received notification of heartbeat expiration for member {member} after group "
+        "{group} had already been {*rest:any}",
     ),
     # the join and sync phases
     _manager(
         "absent_dynamic_removed",
-        r"Group (.+) removed dynamic members who haven't joined: \[.*\]",
-        "group",
+        "Group {group} removed dynamic members who haven't joined: [{*removed:any}]",
     ),
     _manager(
         "leader_absent",
-        r"Group leader \[memberId: (.+), groupInstanceId: .+\] failed to join before the "
-        r"rebalance timeout.*",
-        "member",
+        "Group leader [memberId: {member}, groupInstanceId: {*instance}] failed to join before"
+        " the rebalance timeout{*rest:any}",
     ),
     _manager(
-        "nobody_rejoined",
-        r"Group (.+) could not complete rebalance because no members rejoined\.",
-        "group",
+        "nobody_rejoined", "Group {group} could not complete rebalance because no members rejoined."
     ),
-    _manager(
-        "join_incomplete",
-        r"Cannot complete join phase of group (.+) because .*\.",
-        "group",
-    ),
+    _manager("join_incomplete", "Cannot complete join phase of group {group} because {*rest:any}."),
     _manager(
         "unsynced_removed",
-        r"Group (.+) removed members who haven't sent their sync requests: \[.*\]",
-        "group",
+        "Group {group} removed members who haven't sent their sync requests: [{*removed:any}]",
     ),
     _manager(
         "late_sync_timer",
-        r"Received unexpected notification of sync expiration (?:for|after group) (.+?) "
-        r"(?:with an old generation|already transitioned).*",
-        "group",
+        "Received unexpected notification of sync expiration {*how:for|after group} "
+        "{group:shortest} {*why:with an old generation|already transitioned}{*rest:any}",
     ),
     _manager(
         "empty_assignments",
-        r"Setting empty assignments for members .+ of (.+) for generation (\d+)\.",
-        "group",
-        "generation",
+        "Setting empty assignments for members {*members} of {group} for generation "
+        "{generation:count}.",
     ),
     _manager(
         "empty_assignment_sent",
-        r"Sending empty assignment to member (.+) of (.+) for generation (\d+) with no errors",
-        "member",
-        "group",
-        "generation",
+        "Sending empty assignment to member {member} of {group} for generation "
+        "{generation:count} with no errors",
     ),
     # the coordinator's own coming and going
-    _manager("group_loaded", r"Loaded classic group (.+) with (\d+) members\.", "group", "members"),
-    _manager("member_loaded", r"Loaded member (.+) in classic group (.+)\.", "member", "group"),
+    _manager("group_loaded", "Loaded classic group {group} with {members:count} members."),
+    _manager("member_loaded", "Loaded member {member} in classic group {group}."),
     _manager(
         "group_unloaded",
-        r"\[GroupId=(.+)\] Unloading group metadata for generation (-?\d+)\.",
-        "group",
-        "generation",
+        "[GroupId={group}] Unloading group metadata for generation {generation:int}.",
     ),
-    _manager(
-        "groups_deleted",
-        r"The following groups were deleted: .*",
-    ),
+    _manager("groups_deleted", "The following groups were deleted: {*rest:any}"),
     _manager(
         "tombstones",
-        r"Generated \d+ tombstone records while cleaning up group metadata in \d+ milliseconds\.",
+        "Generated {*count:count} tombstone records while cleaning up group metadata in "
+        "{*took_ms:count} milliseconds.",
     ),
     _runtime(
-        "loading", rf"Scheduling loading of metadata from {_LOAD} with epoch \d+", "partition"
+        "loading",
+        "Scheduling loading of metadata from __consumer_offsets-{partition:count} with "
+        "epoch {*epoch:count}",
     ),
     _runtime(
         "loaded",
-        rf"Finished loading of metadata from {_LOAD} with epoch (\d+) in .*",
-        "partition",
-        "epoch",
+        "Finished loading of metadata from __consumer_offsets-{partition:count} with epoch "
+        "{epoch:count} in {*rest:any}",
     ),
     _runtime(
         "load_ignored",
-        rf"(?:Ignored loading metadata from|The coordinator) {_LOAD} "
-        r"(?:since current epoch .*|is already active\.|is already loading metadata\.)",
-        "partition",
+        "{*how:Ignored loading metadata from|The coordinator} "
+        "__consumer_offsets-{partition:count} {*why:since current epoch …|is already "
+        "active.|is already loading metadata.}",
     ),
     _runtime(
         "load_failed",
-        rf"Failed to load metadata from {_LOAD} with epoch \d+ due to .*",
-        "partition",
+        "Failed to load metadata from __consumer_offsets-{partition:count} with epoch "
+        "{*count:count} due to {*error:any}",
     ),
     _runtime(
         "unload_scheduled",
-        rf"Scheduling unloading of metadata for {_LOAD} with epoch .*",
-        "partition",
+        "Scheduling unloading of metadata for __consumer_offsets-{partition:count} with "
+        "epoch {*rest:any}",
     ),
     _runtime(
-        "unload_started", rf"Started unloading metadata for {_LOAD} with epoch .*", "partition"
+        "unload_started",
+        "Started unloading metadata for __consumer_offsets-{partition:count} with epoch "
+        "{*rest:any}",
     ),
-    _runtime("unloaded", rf"Finished unloading metadata for {_LOAD} with epoch .*", "partition"),
-    _runtime("unload_ignored", rf"Ignored unloading metadata for {_LOAD} in epoch .*", "partition"),
+    _runtime(
+        "unloaded",
+        "Finished unloading metadata for __consumer_offsets-{partition:count} with epoch "
+        "{*rest:any}",
+    ),
+    _runtime(
+        "unload_ignored",
+        "Ignored unloading metadata for __consumer_offsets-{partition:count} in epoch {*rest:any}",
+    ),
     # a write that failed, as where the broker leads the partition no longer: its answers tell
-    _runtime("write_failed", rf"Writing records to {_LOAD} failed due to: .*", "partition"),
-    _runtime("flush_failed", r"Execution of FlushBatch failed due to (?!EventProcessor is).*"),
+    _runtime(
+        "write_failed",
+        "Writing records to __consumer_offsets-{partition:count} failed due to: {*error:any}",
+    ),
+    _runtime("flush_failed", "Execution of FlushBatch failed due to {*cause:cause}"),
     # events that came when the broker was on its way out
-    _runtime("closed_event", r"Execution of .* failed due to EventProcessor is closed\.\."),
-    _runtime("starting", r"Starting up\."),
-    _runtime("started", r"Startup complete\."),
-    _runtime("shutting_down", r"Shutting down\."),
-    _runtime("runtime_closing", r"Closing coordinator runtime\."),
-    _runtime("runtime_closed", r"Coordinator runtime closed\."),
-    _runtime("events_closing", r"Shutting down event processor\."),
-    _runtime("events_closed", r"Event processor closed\."),
-    _runtime("shut_down", r"Shutdown complete\."),
+    _runtime("closed_event", "Execution of {*rest:any} failed due to EventProcessor is closed.."),
+    _runtime("starting", "Starting up."),
+    _runtime("started", "Startup complete."),
+    _runtime("shutting_down", "Shutting down."),
+    _runtime("runtime_closing", "Closing coordinator runtime."),
+    _runtime("runtime_closed", "Coordinator runtime closed."),
+    _runtime("events_closing", "Shutting down event processor."),
+    _runtime("events_closed", "Event processor closed."),
+    _runtime("shut_down", "Shutdown complete."),
 )
 
-REASONS: tuple[tuple[str, str], ...] = (
-    ("new_member", r"^Adding new member (.+) with group instance id "),
-    ("static_replaced", r"^Updating metadata for static member (.+) with instance id "),
-    ("member_metadata", r"^Updating metadata for member (.+) during "),
-    ("leader_rejoin", r"^Leader (.+) re-joining group during "),
-    ("protocol_change", r"^Group's selectedProtocol will change because static member (.+) with "),
-    ("session_expired", r"^removing member (.+) on heartbeat expiration"),
-    ("leave", r"^explicit `LeaveGroup` request for \((.*)\) members\."),
-    ("pending_sync", r"^Removing \[(.*)\] on pending sync request expiration"),
-    ("over_capacity", r"^Freshly-loaded group (.+) \(size "),
-    (
+REASONS: tuple[Reason, ...] = (
+    Reason("new_member", "Adding new member {member} with group instance id {*instance:any}"),
+    Reason(
+        "static_replaced",
+        "Updating metadata for static member {member} with instance id {*instance:any}",
+    ),
+    Reason("member_metadata", "Updating metadata for member {member} during {*state:any}"),
+    Reason("leader_rejoin", "Leader {member} re-joining group during {*state:any}"),
+    Reason(
+        "protocol_change",
+        "Group's selectedProtocol will change because static member {member} "
+        "with instance id {*instance:any} joined with change of protocol",
+    ),
+    Reason("session_expired", "removing member {member} on heartbeat expiration."),
+    Reason("leave", "explicit `LeaveGroup` request for ({member:any}) members."),
+    Reason("pending_sync", "Removing [{member:any}] on pending sync request expiration"),
+    Reason("over_capacity", "Freshly-loaded group {group} (size {*size:any}"),
+    Reason(
         "assignment_error",
-        r"^Error .* when storing group assignment ?during SyncGroup \(member: (.+)\)",
+        "Error {*rest:any} when storing group assignment{*space: |}during SyncGroup "
+        "(member: {member})",
     ),
 )
 
 JAVA = Grammar(
     coordinator="java",
     prefix=PREFIX,
+    printed_prefix=PRINTED_PREFIX,
     loggers="org.apache.kafka.coordinator.",
     loggers_without_prefix=(),
     irrelevant_loggers=tuple(

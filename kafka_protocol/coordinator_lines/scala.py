@@ -3,327 +3,292 @@
 Template names are those of the Java coordinator: a line means the same, whoever wrote it.
 """
 
-from kafka_protocol.coordinator_lines.grammar import Grammar, Template
+from kafka_protocol.coordinator_lines.grammar import Grammar
+from kafka_protocol.coordinator_lines.template import Reason, Template
 
 PREFIX = (
     r"^(?:\[(?:GroupCoordinator |GroupMetadataManager brokerId=)(\d+)\]:? )?"
     r"()((?s:.*))$"
 )
 """Broker id where the line has one, nothing, message: a partition stands in messages alone."""
+PRINTED_PREFIX = "[GroupCoordinator {broker}]: "
 
 COORDINATOR = "kafka.coordinator.group.GroupCoordinator"
 MANAGER = "kafka.coordinator.group.GroupMetadataManager"
 GROUP = "kafka.coordinator.group.GroupMetadata"
 LOADED = "kafka.coordinator.group.GroupMetadata$"
 
-PARTITION = r"\(__consumer_offsets-(\d+)\)"
-_MEMBER = r"MemberMetadata\(memberId=(.+?), groupInstanceId=.*\)"
-OFFSETS = r"__consumer_offsets-(\d+)"
 
-
-def coordinator_line(name: str, regex: str, *fields: str) -> Template:
+def coordinator_line(name: str, text: str) -> Template:
     """Make the template of a line of the coordinator's own logger."""
-    return Template(name, (COORDINATOR,), f"^{regex}$", fields)
+    return Template(name, (COORDINATOR,), text)
 
 
-def manager_line(name: str, regex: str, *fields: str) -> Template:
+def manager_line(name: str, text: str) -> Template:
     """Make the template of a line of the logger of its storage."""
-    return Template(name, (MANAGER,), f"^{regex}$", fields)
+    return Template(name, (MANAGER,), text)
 
 
 TEMPLATES: tuple[Template, ...] = (
     # the life of a rebalance
     coordinator_line(
         "preparing",
-        r"Preparing to rebalance group (.+) in state PreparingRebalance "
-        rf"with old generation (-?\d+) {PARTITION} \(reason: (.*)\)",
-        "group",
-        "generation",
-        "partition",
-        "reason",
+        "Preparing to rebalance group {group} in state PreparingRebalance with old "
+        "generation {generation:int} (__consumer_offsets-{partition:count}) (reason: "
+        "{reason:any})",
     ),
     coordinator_line(
         "stabilized",
-        rf"Stabilized group (.+) generation (\d+) {PARTITION} with (\d+) members",
-        "group",
-        "generation",
-        "partition",
-        "members",
+        "Stabilized group {group} generation {generation:count} "
+        "(__consumer_offsets-{partition:count}) with {members:count} members",
     ),
     coordinator_line(
         "assignment",
-        r"Assignment received from leader (.+) for group (.+) for generation (\d+)\. "
-        r"The group has (\d+) members, (\d+) of which are static\.",
-        "member",
-        "group",
-        "generation",
-        "members",
-        "static_members",
+        "Assignment received from leader {member} for group {group} for generation "
+        "{generation:count}. The group has {members:count} members, {static_members:count} "
+        "of which are static.",
     ),
     coordinator_line(
         "empty",
-        rf"Group (.+) with generation (\d+) is now empty {PARTITION}",
-        "group",
-        "generation",
-        "partition",
+        "Group {group} with generation {generation:count} is now empty "
+        "(__consumer_offsets-{partition:count})",
     ),
     # members coming
     coordinator_line(
         "dynamic_given_id",
-        r"Dynamic member with unknown member id joins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) and request the member to rejoin with this id\.",
-        "group",
-        "member",
+        "Dynamic member with unknown member id joins group {group} in {*state:word} state. "
+        "Created a new member id {member} and request the member to rejoin with this id.",
     ),
     coordinator_line(
         "dynamic_added",
-        r"Dynamic Member with unknown member id joins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) for this member and add to the group\.",
-        "group",
-        "member",
+        "Dynamic Member with unknown member id joins group {group} in {*state:word} state. "
+        "Created a new member id {member} for this member and add to the group.",
     ),
     coordinator_line(
         "pending_joins",
-        r"Pending dynamic member with id (.+) joins group (.+) in \w+ state\. "
-        r"Adding to the group now\.",
-        "member",
-        "group",
+        "Pending dynamic member with id {member} joins group {group} in {*state:word} "
+        "state. Adding to the group now.",
     ),
     coordinator_line(
         "static_added",
-        r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
-        r"in \w+ state\. Created a new member id (.+) for this member and add to the group\.",
-        "instance",
-        "group",
-        "member",
+        "Static member with groupInstanceId={instance} and unknown member id joins group "
+        "{group} in {*state:word} state. Created a new member id {member} for this member "
+        "and add to the group.",
     ),
     coordinator_line(
         "static_replaced",
-        r"Static member with groupInstanceId=(.+) and unknown member id joins group (.+) "
-        r"in \w+ state\. Replacing previously mapped member (.+) with this groupInstanceId\.",
-        "instance",
-        "group",
-        "member",
+        "Static member with groupInstanceId={instance} and unknown member id joins group "
+        "{group} in {*state:word} state. Replacing previously mapped member {member} with "
+        "this groupInstanceId.",
     ),
     coordinator_line(
         "static_no_rebalance",
-        r"Static member which joins during Stable stage and doesn't affect selectProtocol "
-        r"will not trigger rebalance\.",
+        "Static member which joins during Stable stage and doesn't affect selectProtocol "
+        "will not trigger rebalance.",
     ),
     # writes that fail: while a replica is down they time out
-    coordinator_line("persist_failed", r"Failed to persist metadata for group (.+): .*", "group"),
-    coordinator_line("empty_failed", r"Failed to write empty metadata for group (.+): .*", "group"),
+    coordinator_line("persist_failed", "Failed to persist metadata for group {group}: {*rest:any}"),
+    coordinator_line(
+        "empty_failed", "Failed to write empty metadata for group {group}: {*rest:any}"
+    ),
     manager_line(
         "commit_failed",
-        r"Offset commit Map\(.*\) from group (.+), consumer (.*) with generation (-?\d+) "
-        r"failed when appending to log due to .*",
-        "group",
-        "member",
-        "generation",
+        "Offset commit Map({*rest:any}) from group {group}, consumer {member:any} with "
+        "generation {generation:int} failed when appending to log due to {*error:any}",
     ),
     manager_line(
         "metadata_failed",
-        r"(?:Metadata from|Appending metadata message for) group (.+?) (?:with )?generation (\d+) "
-        r"failed .*",
-        "group",
-        "generation",
+        "{*how:Metadata from|Appending metadata message for} group {group:shortest} "
+        "{*with:with |}generation {generation:count} failed {*rest:any}",
     ),
     coordinator_line(
         "fenced",
-        r"Request memberId=(.*) for static member with groupInstanceId=(.+) is fenced by current "
-        r"memberId=.+ during operation [\w-]+",
-        "member",
-        "instance",
+        "Request memberId={member:any} for static member with groupInstanceId={instance} is"
+        " fenced by current memberId={*holder} during operation {*operation:dashed}",
     ),
     coordinator_line(
         "unexpected_rejoin",
-        r"Attempt to add rejoining member (.+) of group (.+) in unexpected group state \w+",
-        "member",
-        "group",
+        "Attempt to add rejoining member {member} of group {group} in unexpected group "
+        "state {*state:word}",
     ),
     # members going
     coordinator_line(
-        "session_expired",
-        r"Member (.+) in group (.+) has failed, removing it from the group",
-        "member",
-        "group",
+        "session_expired", "Member {member} in group {group} has failed, removing it from the group"
     ),
     coordinator_line(
         "pending_expired",
-        r"Pending member (.+) in group (.+) has been removed after session timeout expiration\.",
-        "member",
-        "group",
+        "Pending member {member} in group {group} has been removed after session timeout "
+        "expiration.",
     ),
+    # until and from 3.2 on (KIP-800)
     coordinator_line(
         "left",
-        rf"Member {_MEMBER} has left group (.+) through explicit `LeaveGroup`"
-        r"(?: request|; client reason: .*)",  # until and from 3.2 on (KIP-800)
-        "member",
-        "group",
+        "Member MemberMetadata(memberId={member:shortest}, groupInstanceId={*more:any}) has"
+        " left group {group} through explicit `LeaveGroup`"
+        "{*ending: request|; client reason: …}",
     ),
     coordinator_line(
         "pending_left",
-        r"Pending member with memberId=(.+) has left group (.+) "
-        r"through explicit `LeaveGroup` request",
-        "member",
-        "group",
+        "Pending member with memberId={member} has left group {group} through explicit "
+        "`LeaveGroup` request",
     ),
-    coordinator_line(
-        "already_removed", r"Member (.+) has already been removed from the group\.", "member"
-    ),
+    coordinator_line("already_removed", "Member {member} has already been removed from the group."),
     coordinator_line(
         "heartbeat_of_nobody",
-        r"Member id (.+) was not found in (.+) during heartbeat completion check",
-        "member",
-        "group",
+        "Member id {member} was not found in {group} during heartbeat completion check",
     ),
     coordinator_line(
         "expiry_after_delete",
-        r"Received notification of heartbeat expiration for member (.+) after group (.+) "
-        r"had already been unloaded or deleted\.",
-        "member",
-        "group",
+        "Received notification of heartbeat expiration for member {member} after group "
+        "{group} had already been unloaded or deleted.",
     ),
     # the join and sync phases
     coordinator_line(
         "absent_dynamic_removed",
-        r"Group (.+) removed dynamic members who haven't joined: .*",
-        "group",
+        "Group {group} removed dynamic members who haven't joined: {*rest:any}",
     ),
     Template(
         "leader_absent",
         (GROUP,),
-        r"^Group leader \[member\.id: (.+), group\.instance\.id: .+\] failed to join before "
-        r"rebalance timeout, .*$",
-        ("member",),
+        "Group leader [member.id: {member}, group.instance.id: {*instance}] failed to join "
+        "before rebalance timeout, {*rest:any}",
     ),
     coordinator_line(
-        "nobody_rejoined",
-        r"Group (.+) could not complete rebalance because no members rejoined",
-        "group",
+        "nobody_rejoined", "Group {group} could not complete rebalance because no members rejoined"
     ),
-    coordinator_line("dead", r"Group (.+) is dead, skipping rebalance stage", "group"),
+    coordinator_line("dead", "Group {group} is dead, skipping rebalance stage"),
     coordinator_line(
         "unsynced_removed",
-        r"Group (.+) removed members who haven't sent their sync request: .*",
-        "group",
+        "Group {group} removed members who haven't sent their sync request: {*rest:any}",
     ),
     coordinator_line(
         "late_sync_timer",
-        r"Received unexpected notification of sync expiration (?:for|after group) (.+?) "
-        r"(?:with an old generation|already transitioned).*",
-        "group",
+        "Received unexpected notification of sync expiration {*how:for|after group} "
+        "{group:shortest} {*why:with an old generation|already transitioned}{*rest:any}",
     ),
     coordinator_line(
         "empty_assignments",
-        r"Setting empty assignments for members .+ of (.+) for generation (\d+)",
-        "group",
-        "generation",
+        "Setting empty assignments for members {*members} of {group} for generation "
+        "{generation:count}",
     ),
     coordinator_line(
         "empty_assignment_sent",
-        r"Sending empty assignment to member (.+) of (.+) for generation (\d+) with no errors",
-        "member",
-        "group",
-        "generation",
+        "Sending empty assignment to member {member} of {group} for generation "
+        "{generation:count} with no errors",
     ),
-    coordinator_line("simple_group", r"Creating simple consumer group (.+) via manual .*", "group"),
+    coordinator_line(
+        "simple_group", "Creating simple consumer group {group} via manual {*rest:any}"
+    ),
     # the coordinator's own coming and going
     coordinator_line(
-        "group_loaded",
-        r"Loading group metadata for (.+) with generation (-?\d+)",
-        "group",
-        "generation",
+        "group_loaded", "Loading group metadata for {group} with generation {generation:int}"
     ),
     Template(
         "member_loaded",
         (LOADED,),
-        rf"^Loaded member {_MEMBER} in group (.+) with generation (-?\d+)\.$",
-        ("member", "group", "generation"),
+        "Loaded member MemberMetadata(memberId={member:shortest}, "
+        "groupInstanceId={*rest:any}) in group {group} with generation {generation:int}.",
     ),
-    manager_line("record_loaded", r"Loaded group metadata GroupMetadata\(.*"),
+    manager_line("record_loaded", "Loaded group metadata GroupMetadata({*rest:any}"),
     coordinator_line(
-        "group_unloaded",
-        r"Unloading group metadata for (.+) with generation (-?\d+)",
-        "group",
-        "generation",
+        "group_unloaded", "Unloading group metadata for {group} with generation {generation:int}"
     ),
-    coordinator_line("groups_deleted", r"The following groups were deleted: .*"),
-    manager_line("group_expired", r"Group (.+) transitioned to Dead in generation \d+", "group"),
-    manager_line("offsets_expired", r"Removed \d+ expired offsets in \d+ milliseconds\."),
-    coordinator_line(
-        "offsets_removed", r"Removed \d+ offsets associated with deleted partitions: .*\."
+    coordinator_line("groups_deleted", "The following groups were deleted: {*rest:any}"),
+    manager_line(
+        "group_expired", "Group {group} transitioned to Dead in generation {*count:count}"
     ),
-    coordinator_line("elected", r"Elected as the group coordinator for partition \d+ in epoch \d+"),
+    manager_line(
+        "offsets_expired",
+        "Removed {*count:count} expired offsets in {*took_ms:count} milliseconds.",
+    ),
     coordinator_line(
-        "resigned", r"Resigned as the group coordinator for partition \d+ in epoch .*"
+        "offsets_removed",
+        "Removed {*count:count} offsets associated with deleted partitions: {*rest:any}.",
+    ),
+    coordinator_line(
+        "elected",
+        "Elected as the group coordinator for partition {*partition:count} in epoch {*epoch:count}",
+    ),
+    coordinator_line(
+        "resigned",
+        "Resigned as the group coordinator for partition {*partition:count} in epoch {*rest:any}",
     ),
     manager_line(
         "load_scheduled",
-        rf"Scheduling loading of offsets and group metadata from {OFFSETS} for epoch \d+",
-        "partition",
+        "Scheduling loading of offsets and group metadata from "
+        "__consumer_offsets-{partition:count} for epoch {*epoch:count}",
     ),
     manager_line(
         "loading",
-        rf"Started loading offsets and group metadata from {OFFSETS} for epoch \d+",
-        "partition",
+        "Started loading offsets and group metadata from "
+        "__consumer_offsets-{partition:count} for epoch {*epoch:count}",
     ),
     manager_line(
         "loaded",
-        rf"Finished loading offsets and group metadata from {OFFSETS} in .* for epoch (\d+), .*",
-        "partition",
-        "epoch",
+        "Finished loading offsets and group metadata from "
+        "__consumer_offsets-{partition:count} in {*rest:any} for epoch {epoch:count}, "
+        "{*error:any}",
     ),
     manager_line(
         "load_ignored",
-        rf"(?:Not loading|Already loading) offsets and group metadata (?:for|from) {OFFSETS}.*",
-        "partition",
+        "{*how:Not loading|Already loading} offsets and group metadata {*why:for|from} "
+        "__consumer_offsets-{partition:count}{*rest:any}",
     ),
     manager_line(
         "unload_scheduled",
-        rf"Scheduling unloading of offsets and group metadata from {OFFSETS}",
-        "partition",
+        "Scheduling unloading of offsets and group metadata from "
+        "__consumer_offsets-{partition:count}",
     ),
     manager_line(
         "unload_started",
-        rf"Started unloading offsets and group metadata for {OFFSETS} for coordinator epoch .*",
-        "partition",
+        "Started unloading offsets and group metadata for "
+        "__consumer_offsets-{partition:count} for coordinator epoch {*rest:any}",
     ),
     manager_line(
         "unloaded",
-        rf"Finished unloading {OFFSETS} for coordinator epoch .*",
-        "partition",
+        "Finished unloading __consumer_offsets-{partition:count} for coordinator epoch {*rest:any}",
     ),
     manager_line(
         "unload_ignored",
-        rf"Not removing offsets and group metadata for {OFFSETS} in epoch .*",
-        "partition",
+        "Not removing offsets and group metadata for __consumer_offsets-{partition:count} "
+        "in epoch {*rest:any}",
     ),
-    coordinator_line("starting", r"Starting up\."),
-    coordinator_line("started", r"Startup complete\."),
-    coordinator_line("shutting_down", r"Shutting down\."),
-    coordinator_line("shut_down", r"Shutdown complete\."),
+    coordinator_line("starting", "Starting up."),
+    coordinator_line("started", "Startup complete."),
+    coordinator_line("shutting_down", "Shutting down."),
+    coordinator_line("shut_down", "Shutdown complete."),
 )
 
-REASONS: tuple[tuple[str, str], ...] = (
-    ("new_member", r"^Adding new member (.+) with group instance id "),
-    ("static_replaced", r"^Updating metadata for static member (.+) with instance id "),
-    ("member_metadata", r"^Updating metadata for member (.+) during "),
-    ("leader_rejoin", r"^Leader (.+) re-joining group during "),
-    ("protocol_change", r"^Group's selectedProtocol will change because static member (.+) with "),
-    ("session_expired", r"^removing member (.+) on heartbeat expiration"),
-    ("leave", r"^Removing member (.+) on LeaveGroup"),
-    ("pending_sync", r"^Removing (?:Hash)?Set\((.*)\) on pending sync request expiration"),
-    ("over_capacity", r"^Freshly-loaded group is over capacity \((.+)\)"),
-    (
+REASONS: tuple[Reason, ...] = (
+    Reason("new_member", "Adding new member {member} with group instance id {*instance:any}"),
+    Reason(
+        "static_replaced",
+        "Updating metadata for static member {member} with instance id {*instance:any}",
+    ),
+    Reason("member_metadata", "Updating metadata for member {member} during {*state:any}"),
+    Reason("leader_rejoin", "Leader {member} re-joining group during {*state:any}"),
+    Reason(
+        "protocol_change",
+        "Group's selectedProtocol will change because static member {member} "
+        "with instance id {*instance:any} joined with change of protocol",
+    ),
+    Reason("session_expired", "removing member {member} on heartbeat expiration"),
+    Reason("leave", "Removing member {member} on LeaveGroup"),
+    Reason(
+        "pending_sync",
+        "Removing {*hash:|Hash}Set({member:any}) on pending sync request expiration",
+    ),
+    Reason("over_capacity", "Freshly-loaded group is over capacity ({capacity})"),
+    Reason(
         "assignment_error",
-        r"^Error .* when storing group assignment during SyncGroup \(member: (.+)\)",
+        "Error {*rest:any} when storing group assignment during SyncGroup (member: {member})",
     ),
 )
 
 SCALA = Grammar(
     coordinator="scala",
     prefix=PREFIX,
+    printed_prefix=PRINTED_PREFIX,
     loggers="kafka.coordinator.group.",
     loggers_without_prefix=(GROUP, LOADED),
     irrelevant_loggers=(),

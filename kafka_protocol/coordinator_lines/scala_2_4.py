@@ -6,63 +6,56 @@ yet, counts of members neither; a broker says that it begins to load or unload w
 
 from dataclasses import replace
 
-from kafka_protocol.coordinator_lines.grammar import Template
 from kafka_protocol.coordinator_lines.scala import (
     GROUP,
     LOADED,
-    OFFSETS,
-    PARTITION,
     coordinator_line,
     manager_line,
 )
 from kafka_protocol.coordinator_lines.scala_2_8 import SCALA_2, reworded
+from kafka_protocol.coordinator_lines.template import Template
 
 _UNTIL_2_7: tuple[Template, ...] = (
     coordinator_line(
         "stabilized",
-        rf"Stabilized group (.+) generation (\d+) {PARTITION}",
-        "group",
-        "generation",
-        "partition",
+        "Stabilized group {group} generation {generation:count} "
+        "(__consumer_offsets-{partition:count})",
     ),
     coordinator_line(
         "assignment",
-        r"Assignment received from leader for group (.+) for generation (\d+)",
-        "group",
-        "generation",
+        "Assignment received from leader for group {group} for generation {generation:count}",
     ),
     coordinator_line(
         "absent_dynamic_removed",
-        r"Group (.+) remove dynamic members who haven't joined: .*",
-        "group",
+        "Group {group} remove dynamic members who haven't joined: {*rest:any}",
     ),
+    # the whole member stands where its instance id was meant
     Template(
         "member_loaded",
         (LOADED,),
-        # the whole member stands where its instance id was meant
-        r"^Static member .*\.groupInstanceId of group (.+) loaded with member id (.+) "
-        r"at generation (-?\d+)\.$",
-        ("group", "member", "generation"),
+        "Static member {*rest:any}.groupInstanceId of group {group} loaded with member id "
+        "{member} at generation {generation:int}.",
     ),
     manager_line(
         "loading",
-        rf"Scheduling loading of offsets and group metadata from {OFFSETS}",
-        "partition",
+        "Scheduling loading of offsets and group metadata from "
+        "__consumer_offsets-{partition:count}",
     ),
     manager_line(
         "loaded",
-        rf"Finished loading offsets and group metadata from {OFFSETS} in \d+ milliseconds[.,].*",
-        "partition",
+        "Finished loading offsets and group metadata from "
+        "__consumer_offsets-{partition:count} in {*took_ms:count} "
+        "milliseconds{*end:.|,}{*rest:any}",
     ),
     manager_line(
         "unload_started",
-        rf"Scheduling unloading of offsets and group metadata from {OFFSETS}",
-        "partition",
+        "Scheduling unloading of offsets and group metadata from "
+        "__consumer_offsets-{partition:count}",
     ),
     manager_line(
         "unloaded",
-        rf"Finished unloading {OFFSETS}\. Removed \d+ cached offsets and \d+ cached groups\.",
-        "partition",
+        "Finished unloading __consumer_offsets-{partition:count}. Removed {*count:count} "
+        "cached offsets and {*groups:count} cached groups.",
     ),
 )
 
@@ -71,44 +64,37 @@ _SAID_OTHERWISE = ("load_scheduled", "unload_scheduled")
 
 _UNTIL_2_6_0: tuple[Template, ...] = (
     coordinator_line(
-        "static_no_rebalance", r"Static member joins during \w+ stage will not trigger rebalance\."
+        "static_no_rebalance",
+        "Static member joins during {*state:word} stage will not trigger rebalance.",
     ),
 )
 
 _UNTIL_2_4: tuple[Template, ...] = (
     coordinator_line(
         "dynamic_given_id",
-        r"Dynamic member with unknown member id rejoins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) and request the member to rejoin with this id\.",
-        "group",
-        "member",
+        "Dynamic member with unknown member id rejoins group {group} in {*state:word} "
+        "state. Created a new member id {member} and request the member to rejoin with this"
+        " id.",
     ),
     coordinator_line(
         "member_added",
-        r"Dynamic member with unknown member id rejoins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) for this member and add to the group\.",
-        "group",
-        "member",
+        "Dynamic member with unknown member id rejoins group {group} in {*state:word} "
+        "state. Created a new member id {member} for this member and add to the group.",
     ),
     coordinator_line(
         "static_replaced",
-        r"Static member Some\((.+)\) with unknown member id rejoins, assigning new member id .+, "
-        r"while old member (.+) will be removed\.",
-        "instance",
-        "member",
+        "Static member Some({instance}) with unknown member id rejoins, assigning new "
+        "member id {*new_member}, while old member {member} will be removed.",
     ),
     Template(
         "fenced",
         (GROUP,),
-        r"^given member\.id (.*) is identified as a known static member (.+),but not matching the "
-        r"expected member\.id .*$",
-        ("member", "instance"),
+        "given member.id {member:any} is identified as a known static member {instance},but"
+        " not matching the expected member.id {*rest:any}",
     ),
     coordinator_line(
         "heartbeat_of_nobody",
-        r"Member id (.+) was not found in (.+) during heartbeat expiration\.",
-        "member",
-        "group",
+        "Member id {member} was not found in {group} during heartbeat expiration.",
     ),
 )
 
@@ -122,14 +108,16 @@ SCALA_2_7 = replace(
 """The Scala coordinator of Kafka 2.6.1 to 2.7."""
 
 SCALA_2_5 = replace(
-    reworded(SCALA_2_7, _UNTIL_2_6_0, {"member_metadata": r"^Updating metadata for member (.+)$"}),
+    reworded(SCALA_2_7, _UNTIL_2_6_0, {"member_metadata": "Updating metadata for member {member}"}),
     reasons_instead={"leader_rejoin": "member_metadata"},
 )
 """The Scala coordinator of Kafka 2.5.0 to 2.6.0."""
 
 SCALA_2_4 = replace(
     reworded(
-        SCALA_2_5, _UNTIL_2_4, {"new_member": r"^Adding new member (.+) with group instanceid "}
+        SCALA_2_5,
+        _UNTIL_2_4,
+        {"new_member": "Adding new member {member} with group instanceid {*instance:any}"},
     ),
     lines_instead={
         "static_added": "member_added",

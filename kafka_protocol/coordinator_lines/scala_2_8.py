@@ -6,78 +6,59 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kafka_protocol.coordinator_lines.grammar import Grammar, Template
+from kafka_protocol.coordinator_lines.grammar import Grammar
 from kafka_protocol.coordinator_lines.scala import GROUP, SCALA, coordinator_line
+from kafka_protocol.coordinator_lines.template import Reason, Template
 
 _REWORDED: tuple[Template, ...] = (
     coordinator_line(
         "assignment",
-        r"Assignment received from leader for group (.+) for generation (\d+)\. "
-        r"The group has (\d+) members, (\d+) of which are static\.",
-        "group",
-        "generation",
-        "members",
-        "static_members",
+        "Assignment received from leader for group {group} for generation "
+        "{generation:count}. The group has {members:count} members, {static_members:count} "
+        "of which are static.",
     ),
     coordinator_line(
         "pending_joins",
-        r"Dynamic Member with specific member id (.+) joins group (.+) in \w+ state\. "
-        r"Adding to the group now\.",
-        "member",
-        "group",
+        "Dynamic Member with specific member id {member} joins group {group} in "
+        "{*state:word} state. Adding to the group now.",
     ),
     coordinator_line(
         "static_added",
-        r"Static Member with unknown member id joins group (.+) in \w+ state\. "
-        r"Created a new member id (.+) for this member and add to the group\.",
-        "group",
-        "member",
+        "Static Member with unknown member id joins group {group} in {*state:word} state. "
+        "Created a new member id {member} for this member and add to the group.",
     ),
     coordinator_line(
         "static_replaced",
-        r"Static member Some\((.+)\) of group (.+) with unknown member id rejoins, assigning new "
-        r"member id .+, while old member id (.+) will be removed\.",
-        "instance",
-        "group",
-        "member",
+        "Static member Some({instance}) of group {group} with unknown member id rejoins, "
+        "assigning new member id {*new_member}, while old member id {member} will be removed.",
     ),
     coordinator_line(
         "left",
-        r"Member\[group\.instance\.id .+, member\.id (.+)\] in group (.+) has left, "
-        r"removing it from the group",
-        "member",
-        "group",
+        "Member[group.instance.id {*instance}, member.id {member}] in group {group} has left, "
+        "removing it from the group",
     ),
-    coordinator_line(
-        "pending_left",
-        r"Pending member (.+) is leaving group (.+)\.",
-        "member",
-        "group",
-    ),
+    coordinator_line("pending_left", "Pending member {member} is leaving group {group}."),
     Template(
         "fenced",
         (GROUP,),
-        r"^given member\.id (.*) is identified as a known static member (.+), but not matching the "
-        r"expected member\.id .* during [\w-]+, will respond with instance fenced error$",
-        ("member", "instance"),
+        "given member.id {member:any} is identified as a known static member {instance}, "
+        "but not matching the expected member.id {*rest:any} during {*operation:dashed}, "
+        "will respond with instance fenced error",
     ),
 )
 
 _GONE: tuple[Template, ...] = (
     coordinator_line(
         "static_mapped",
-        r"Adding new static member Some\((.+)\) to group (.+) with member id (.+)\.",
-        "instance",
-        "group",
-        "member",
+        "Adding new static member Some({instance}) to group {group} with member id {member}.",
     ),
 )
 """Lines that nobody writes any more."""
 
 _REASONS = {
-    "leader_rejoin": r"^leader (.+) re-joining group during ",
-    "leave": r"^removing member (.*) on LeaveGroup",
-    "assignment_error": r"^error when storing group assignment during SyncGroup \(member: (.+)\)",
+    "leader_rejoin": "leader {member} re-joining group during {*state:any}",
+    "leave": "removing member {member:any} on LeaveGroup",
+    "assignment_error": "error when storing group assignment during SyncGroup (member: {member})",
 }
 
 
@@ -90,7 +71,9 @@ def reworded(
     return replace(
         grammar,
         templates=(*kept, *templates),
-        reasons=tuple((name, reasons.get(name, regex)) for name, regex in grammar.reasons),
+        reasons=tuple(
+            Reason(reason.name, reasons.get(reason.name, reason.text)) for reason in grammar.reasons
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Kafka's request log form of a message to kio's entities, and back.
+"""Convert messages between the form of Kafka's request log and kio's entities.
 
 The form is that of the JSON request log (2.8+, KAFKA-10525): camelCase schema names, only the
 fields of the version, bytes as base64, topic ids as Kafka prints them, error codes as numbers.
@@ -20,11 +20,11 @@ Body = Mapping[str, Any]
 _MS = timedelta(milliseconds=1)
 _ZERO = UUID(int=0)
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""How the id that is all zero is printed: no topic has it."""
+"""How the all-zero id is printed; no topic has it."""
 
 
 class Coding(NamedTuple):
-    """How values of one of Kafka's types stand in a body."""
+    """How values of one Kafka type are written in a body."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
@@ -35,7 +35,7 @@ def _same(value: Any) -> Any:
 
 
 def _uuid_text(value: UUID | None) -> str:
-    """Print a topic id as Kafka does; kio has None for the id that is all zero."""
+    """Print a topic id as Kafka does; kio uses None for the all-zero id."""
     return base64.urlsafe_b64encode((value or _ZERO).bytes).decode().rstrip("=")
 
 
@@ -56,7 +56,7 @@ _CODINGS: Mapping[str | None, Coding] = {
 
 
 class Slot(NamedTuple):
-    """One field: its name in an entity and in a body, and what it holds."""
+    """One field: its names in the entity and in the body, and its type."""
 
     attribute: str
     key: str
@@ -73,7 +73,7 @@ def slots(schema: Any) -> tuple[Slot, ...]:
 
 
 def _slot(field: Field[Any]) -> Slot:
-    """Read a field: kio drops `Ms` from the names of times, which have a type of their own."""
+    """Describe a field. kio drops `Ms` from the names of times, since their type is timedelta."""
     kafka_type = field.metadata.get("kafka_type")
     coding = _CODINGS.get(kafka_type, _PLAIN)
     first, *rest = field.name.split("_")
@@ -90,7 +90,7 @@ def _slot(field: Field[Any]) -> Slot:
 
 
 def _kinds(annotation: Any) -> list[Any]:
-    """List a type and what it is made of: `tuple[X, ...] | None` holds a tuple and X."""
+    """List a type and its parts: of `tuple[X, ...] | None` also the tuple and X."""
     parts = [part for part in get_args(annotation) if part not in (Ellipsis, NoneType)]
     return [annotation, *(kind for part in parts for kind in _kinds(part))]
 
@@ -116,9 +116,9 @@ def _encoded_one(slot: Slot, value: Any) -> Any:
 
 
 def to_entity(schema: type, body: Body) -> Any:
-    """Build an entity; what its version has no field for is left out.
+    """Build an entity; keys that its version does not have are left out.
 
-    Raises KeyError for a field that is missing and has no default.
+    Raises KeyError for a missing field without a default.
     """
     given = {}
     for slot in slots(schema):

@@ -1,4 +1,4 @@
-"""One connection to a broker, on a plain blocking socket: requests out, answers in their order."""
+"""One connection to a broker on a blocking socket; responses come in the order of requests."""
 
 import contextlib
 import io
@@ -21,12 +21,12 @@ _CHUNK = 1 << 16
 
 
 class WireError(LoadtestError):
-    """A request cannot be sent, or its answer does not come; says whose and which."""
+    """A request cannot be sent, or its response does not come; names the connection and the API."""
 
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A request and, once it is there, its response; times in ms of the connection's log."""
+    """A request and, once received, its response; times in ms of the connection's event log."""
 
     connection: str
     client_id: str
@@ -47,8 +47,8 @@ class Exchange:
 class Connection:
     """Sends any version of any request.
 
-    `name` tells connections apart in the log; `log` takes down all that is said. Not to be shared
-    between threads: whoever waits for an answer reads the socket.
+    `name` identifies the connection in `log`, which gets every exchange. One thread at a time uses
+    it: the thread that waits for a response reads the socket.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether neither side has closed it, as far as is known."""
+        """Whether neither side is known to have closed it."""
         return self._socket is not None
 
     @property
     def awaited(self) -> tuple[Exchange, ...]:
-        """The requests that have no answer yet, oldest first."""
+        """The requests without a response so far, oldest first."""
         return tuple(self._awaited)
 
     def fileno(self) -> int:
@@ -84,7 +84,7 @@ class Connection:
         return self._open().fileno()
 
     def send(self, api: str, version: int, body: Body) -> Exchange:
-        """Send a request and return at once; keys that the version has not are left out."""
+        """Send a request without waiting; keys that the version does not have are left out."""
         entity = self._entity(api, version, body)
         wire = self._open()
         self._sent += 1
@@ -108,7 +108,7 @@ class Connection:
             raise WireError(f"{self.name}: {api} v{version} needs {error}") from error
 
     def receive(self, timeout_s: float) -> list[Exchange]:
-        """Wait until something is there to read, then return what is answered now, if anything.
+        """Read once from the socket; return the exchanges that are complete now, if any.
 
         Raises WireError if the broker has closed the connection.
         """
@@ -129,7 +129,7 @@ class Connection:
         return [self._answered(payload, at_ms) for payload in self._frames()]
 
     def _frames(self) -> list[bytes]:
-        """Take whole frames out of what was read."""
+        """Take complete frames out of the buffer."""
         whole, start = [], 0
         while len(self._unread) >= start + 4:
             (length,) = _LENGTH.unpack_from(self._unread, start)
@@ -141,13 +141,13 @@ class Connection:
         return whole
 
     def _answered(self, payload: bytes, at_ms: float) -> Exchange:
-        if not self._awaited:  # brokers of 2.4 may answer a SyncGroup twice
-            raise WireError(f"{self.name}: {self._at} answers what nobody has asked")
+        if not self._awaited:  # brokers of 2.4 may send two responses to a SyncGroup
+            raise WireError(f"{self.name}: {self._at} sent a response without a request")
         exchange = self._awaited.pop(0)
         schema = schemas.response_schema(exchange.api, exchange.api_version)
         header, size = entity_reader(schema.__header_schema__)(payload, 0)
         if header.correlation_id != exchange.correlation_id:
-            raise WireError(f"{self.name}: {self._at} answers another request than the next one")
+            raise WireError(f"{self.name}: {self._at} responded out of order")
         entity, _ = entity_reader(schema)(payload, size)
         exchange.response = to_body(entity)
         exchange.answered_ms = at_ms
@@ -156,21 +156,23 @@ class Connection:
     def ask(
         self, api: str, version: int, body: Body, timeout_s: float = ANSWER_TIMEOUT_S
     ) -> dict[str, Any]:
-        """Send a request and wait for its answer. Raises WireError if none comes in time."""
+        """Send a request and return its response. Raises WireError if none comes in time."""
         return self.wait(self.send(api, version, body), timeout_s)
 
     def wait(self, exchange: Exchange, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[str, Any]:
-        """Wait for the answer to a request that was sent here."""
+        """Wait for the response to a request of this connection."""
         until_ms = self.log.now_ms() + timeout_s * 1000
         while exchange.response is None:
             left_s = (until_ms - self.log.now_ms()) / 1000
             if left_s <= 0:
-                raise WireError(f"{self.name}: no answer to {exchange.api} within {timeout_s:g} s")
+                raise WireError(
+                    f"{self.name}: no response to {exchange.api} within {timeout_s:g} s"
+                )
             self.receive(left_s)
         return exchange.response
 
     def close(self) -> None:
-        """Close it, as a process that dies does; what is awaited will never be answered."""
+        """Close the socket, as the crash of a process does; awaited responses are lost."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits in it
@@ -184,7 +186,7 @@ class Connection:
 
 
 def _frame(entity: Any, api: str, version: int, client_id: str, correlation_id: int) -> bytes:
-    """Write a request with its header, and its length before it."""
+    """Encode a request with its length and header in front."""
     header_schema = type(entity).__header_schema__
     header = header_schema(
         request_api_key=schemas.KEYS[api],

@@ -13,27 +13,27 @@ NONE, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 22, 25
 REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 27, 79, 82
 JOIN_AGAIN = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS})
 
-Told = Sequence[Mapping[str, Any]]
-"""What a leader is told of the members: `memberId`, `groupInstanceId`, `metadata` (base64)."""
-Assign = Callable[[str, Told], Mapping[str, str]]
-"""What a leader does with a protocol's name and the members: an assignment (base64) by id."""
+JoinedMembers = Sequence[Mapping[str, Any]]
+"""Members in a leader's JoinGroup response: `memberId`, `groupInstanceId`, `metadata` (base64)."""
+Assign = Callable[[str, JoinedMembers], Mapping[str, str]]
+"""A leader's assignor: from protocol name and members to assignments (base64) by member id."""
 
 
 class FencedError(WireError):
-    """Another process has taken the instance id over."""
+    """Another process uses the instance id now."""
 
 
-def nothing(_: str, told: Told) -> Mapping[str, str]:
-    """Assign nothing to everybody."""
-    return {str(member["memberId"]): "" for member in told}
+def nothing(_: str, members: JoinedMembers) -> Mapping[str, str]:
+    """Assign nothing to every member."""
+    return {str(member["memberId"]): "" for member in members}
 
 
 @dataclass(kw_only=True)
 class WireMember:
-    """One process in a group; it does one thing at a time and keeps what its answers told it.
+    """One client process in a group, with one request at a time.
 
-    `versions` are the version of each request, newest as a rule; `protocols` are (name, metadata
-    as base64), by preference. With an `instance_id` it is static. Error codes come back as numbers.
+    `versions` are the API versions, by API; `protocols` are (name, metadata as base64) in the
+    order of preference. A member with an `instance_id` is static. Methods return error codes.
     """
 
     connection: Connection
@@ -48,27 +48,27 @@ class WireMember:
     reason: str | None = None
     assign: Assign = nothing
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Needed to commit in versions from 10 on, which do not name topics."""
+    """Topic ids by topic, for OffsetCommit v10 and later."""
     member_id: str = ""
     generation: int = -1
     protocol: str | None = None
     leader: str = ""
     skip_assignment: bool = False
-    told: Told = field(default_factory=tuple)
+    members: JoinedMembers = field(default_factory=tuple)
     assignment: str = ""
 
     @staticmethod
     def newest(versions: Versions) -> dict[str, int]:
-        """Pick the newest of the versions that a broker and kio share."""
+        """Return the newest version of each API that the broker and kio share."""
         return {api: highest for api, (_, highest) in versions.items()}
 
     @property
     def leads(self) -> bool:
-        """Whether the group waits for its assignment."""
+        """Whether the group waits for this member's assignment."""
         return bool(self.leader) and self.leader == self.member_id and not self.skip_assignment
 
     def send(self, api: str, **body: Any) -> Exchange:
-        """Send a request in this member's name; `body` adds to who and where it is, and wins."""
+        """Send a request with this member's identity; `body` adds fields or overrides them."""
         who = {
             "groupId": self.group,
             "generationId": self.generation,
@@ -79,7 +79,7 @@ class WireMember:
         return self.connection.send(api, self.versions[api], who | body)
 
     def send_join(self) -> Exchange:
-        """Send JoinGroup with the id it has, and do not wait."""
+        """Send JoinGroup with the current member id, without waiting."""
         return self.send(
             "JOIN_GROUP",
             sessionTimeoutMs=self.session_timeout_ms,
@@ -90,7 +90,7 @@ class WireMember:
         )
 
     def joined(self, sent: Exchange) -> int:
-        """Wait for a JoinGroup's answer and take it in; return its error."""
+        """Wait for a JoinGroup response and apply it; return its error code."""
         answer = self._wait(sent)
         error = int(answer["errorCode"])
         if error == MEMBER_ID_REQUIRED:
@@ -99,17 +99,17 @@ class WireMember:
             self.member_id, self.generation = answer["memberId"], answer["generationId"]
             self.protocol, self.leader = answer["protocolName"], answer["leader"]
             self.skip_assignment = bool(answer.get("skipAssignment"))
-            self.told = answer["members"]
+            self.members = answer["members"]
         return error
 
     def join(self) -> int:
-        """Join; a dynamic member that is given an id comes again with it (KIP-394)."""
+        """Join; after MEMBER_ID_REQUIRED (KIP-394) join again with the new member id."""
         error = self.joined(self.send_join())
         return self.joined(self.send_join()) if error == MEMBER_ID_REQUIRED else error
 
     def sync(self) -> int:
-        """Fetch the assignment; the leader hands everyone's in."""
-        shares = self.assign(self.protocol or "", self.told) if self.leads else {}
+        """Sync, as the leader with all assignments."""
+        shares = self.assign(self.protocol or "", self.members) if self.leads else {}
         answer = self._wait(
             self.send(
                 "SYNC_GROUP",
@@ -125,11 +125,11 @@ class WireMember:
         return int(answer["errorCode"])
 
     def heartbeat(self) -> int:
-        """Show that it is alive."""
+        """Send a heartbeat."""
         return int(self._wait(self.send("HEARTBEAT"))["errorCode"])
 
     def commit(self, offsets: Mapping[tuple[str, int], int]) -> int:
-        """Commit offsets by (topic, partition); return the highest error."""
+        """Commit offsets by (topic, partition); return the highest error code."""
         by_topic: dict[str, list[dict[str, Any]]] = {}
         for (topic, partition), offset in offsets.items():
             by_topic.setdefault(topic, []).append(
@@ -150,12 +150,12 @@ class WireMember:
             "reason": reason,
         }
         answer = self._wait(self.send("LEAVE_GROUP", members=[me]))
-        told = answer.get("members") or [answer]
+        results = answer.get("members") or [answer]
         self.member_id, self.generation = "", -1
-        return int(answer["errorCode"] or told[0]["errorCode"])
+        return int(answer["errorCode"] or results[0]["errorCode"])
 
-    def take_part(self) -> None:
-        """Join and sync until it has its assignment. Raises FencedError, or WireError."""
+    def rejoin_group(self) -> None:
+        """Join and sync until there is an assignment. Raises FencedError or WireError."""
         while True:
             error = self.join() or self.sync()
             if error == NONE:
@@ -163,27 +163,29 @@ class WireMember:
             self._refused(error)
 
     def live(self, until: Callable[[], bool]) -> None:
-        """Send heartbeats, and join again when told to, until `until` says so."""
+        """Send heartbeats and join rebalances, until `until` returns True."""
         due = time.monotonic()
         while not until():
             if time.monotonic() >= due:
                 error = self.heartbeat()
                 if error != NONE:
                     self._refused(error)
-                    self.take_part()
+                    self.rejoin_group()
                 due = time.monotonic() + self.heartbeat_interval_ms / 1000
             time.sleep(min(0.05, self.heartbeat_interval_ms / 1000))
 
     def _refused(self, error: int) -> None:
-        """Get ready to join again, as a client does, if that can help."""
+        """Prepare to join again if the error allows it, as a client does."""
         if error == FENCED_INSTANCE_ID:
-            raise FencedError(f"{self.group}: {self.instance_id} is used by another process")
+            raise FencedError(
+                f"{self.group}: {self.instance_id} is used by another process; end one of the two"
+            )
         if error not in JOIN_AGAIN:
             raise WireError(f"{self.group}: {self.connection.name} is refused with error {error}")
         if error == UNKNOWN_MEMBER_ID:
             self.member_id, self.generation = "", -1
 
     def _wait(self, sent: Exchange) -> dict[str, Any]:
-        """Wait as long as the coordinator may, and a while."""
+        """Wait for a response for as long as the coordinator may hold it, and 30 s."""
         longest_ms = self.rebalance_timeout_ms + self.session_timeout_ms
         return self.connection.wait(sent, 30 + longest_ms / 1000)

@@ -1,7 +1,7 @@
-"""Which requests there are, and which of their versions kio and a broker both speak.
+"""The group's APIs, and the versions that kio and a broker share.
 
-kio 0.6.5 has every version that Kafka 4 has. Of those that older brokers serve too, it lacks
-OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0), and no other of the group's.
+kio 0.6.5 has every version of Kafka 4. Of the group's APIs on older brokers it lacks only
+OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0).
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
     from loadtest.wire.connection import Connection
 
 Versions = Mapping[str, tuple[int, int]]
-"""The lowest and the highest version, by the name of the request."""
+"""The lowest and the highest version, by API."""
 
 KEYS: Mapping[str, int] = {name.upper(): key for key, name in api_key_map.items()}
 """Kafka's key of a request by the name that the request log gives it, such as JOIN_GROUP."""
 
 
 def known(api: str) -> tuple[int, int]:
-    """Return the lowest and the highest version of a request that kio can write."""
+    """Return the lowest and the highest version of an API that kio supports."""
     versions = schema_name_map[api.lower()]
     return min(versions), max(versions)
 
 
 def request_schema(api: str, version: int) -> type[Any]:
-    """Return kio's class of a request. Raises `UnknownEntity` (kio) where it has none."""
+    """Return kio's class of a request. Raises `UnknownEntity` (kio) if there is none."""
     return load_request_schema(KEYS[api], version)
 
 
 def response_schema(api: str, version: int) -> type[Any]:
-    """Return kio's class of a request's response."""
+    """Return kio's class of a response."""
     return load_response_schema(KEYS[api], version)
 
 
 def negotiate(connection: "Connection", apis: Iterable[str] = COORDINATOR_APIS) -> Versions:
-    """Ask a broker which versions it serves, and return those that kio speaks as well.
+    """Return the versions that a broker and kio share (ApiVersions request).
 
-    A request of which there is none is left out.
+    An API without a shared version is left out.
     """
     served = connection.ask("API_VERSIONS", 0, {})["apiKeys"]
     offered = {entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in served}

@@ -1,6 +1,9 @@
-"""Groups whose members say what real clients hardly ever do, one group after each rule.
+"""Wire scripts: scripted groups whose members send requests that real clients rarely send.
 
-In: brokers and the names of stories. Out: what the brokers log of it; a story that a broker answers
-otherwise than Kafka does ends in an error.
-It is a program of its own (`python -m loadtest.wire_scripts`): asyncio and threads, no gevent.
+In: brokers and the names of scripts. Out: what the brokers log of their groups; a script ends with
+an error if a broker's response is not the one it is written for.
+It is a program (`python -m loadtest.wire_scripts`) of asyncio and threads, without gevent.
 """
+
+FINISHED, READY_FOR_KILL = "finished", "ready for the kill"
+"""What the program prints of a script, as `NAME: STATE`. The runner waits for these lines."""

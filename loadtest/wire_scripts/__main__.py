@@ -1,8 +1,8 @@
-"""Tell stories: `python -m loadtest.wire_scripts --bootstrap HOST:PORT,… --seed N NAME…`.
+"""Run wire scripts: `python -m loadtest.wire_scripts --bootstrap HOST:PORT,… --seed N NAME…`.
 
-They are told at the same time, each in a group that goes by its name. The seed decides how long
-members pause between requests. Exit code 1 if a story did not go as it should; the last line says
-where.
+All scripts run at the same time, each in a group of its own name. The seed decides the pauses
+between requests. Exit code 1 if a broker responded otherwise than a script expects; the last line
+says where.
 """
 
 import argparse
@@ -12,45 +12,49 @@ from collections.abc import Sequence
 from random import Random
 
 from loadtest.wire import WireError
-from loadtest.wire_scripts.defects import DEFECTS
-from loadtest.wire_scripts.duplicates import DUPLICATES
+from loadtest.wire_scripts import FINISHED
+from loadtest.wire_scripts.duplicate_instance_ids import DUPLICATE_INSTANCE_IDS
 from loadtest.wire_scripts.group import Group, make_room
-from loadtest.wire_scripts.leaders import LEADERS
-from loadtest.wire_scripts.members import Unexpected
-from loadtest.wire_scripts.stories import STORIES
+from loadtest.wire_scripts.known_defects import KNOWN_DEFECTS
+from loadtest.wire_scripts.leader_restarts import LEADER_RESTARTS
+from loadtest.wire_scripts.members import UnexpectedResponse
+from loadtest.wire_scripts.protocol_corners import PROTOCOL_CORNERS
 
-TOLD = {story.__name__: story for story in (*STORIES, *DUPLICATES, *DEFECTS, *LEADERS)}
-"""All of them, by their names."""
+SCRIPTS = {
+    script.__name__: script
+    for script in (*PROTOCOL_CORNERS, *DUPLICATE_INSTANCE_IDS, *KNOWN_DEFECTS, *LEADER_RESTARTS)
+}
+"""All scripts by name."""
 
 
-async def tell(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
-    """Tell all stories of those names at the same time, each to its end; return what went wrong."""
+async def run_scripts(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
+    """Run the named scripts at the same time, each to its end; return the errors."""
     make_room()
 
     async def one(name: str) -> None:
         group = Group(name, dict(enumerate(ports, 1)), rng=Random(f"{seed}:{name}"))
         await group.find()
-        await TOLD[name](group)
-        print(f"{name}: told", flush=True)
+        await SCRIPTS[name](group)
+        print(f"{name}: {FINISHED}", flush=True)
 
     ends = await asyncio.gather(*map(one, names), return_exceptions=True)
     for end in ends:
-        if end is not None and not isinstance(end, Unexpected | WireError):
+        if end is not None and not isinstance(end, UnexpectedResponse | WireError):
             raise end
     return [str(end) for end in ends if end is not None]
 
 
 def main() -> None:
-    """Read the command line and tell."""
+    """Parse the command line and run the scripts."""
     parser = argparse.ArgumentParser(prog="python -m loadtest.wire_scripts", description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("names", nargs="+", choices=TOLD)
+    parser.add_argument("names", nargs="+", choices=SCRIPTS)
     given = parser.parse_args()
-    print("telling", *given.names, flush=True)  # from here on, nothing keeps it waiting
+    print("running", *given.names, flush=True)  # the runner waits for this line
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
-    if wrong := asyncio.run(tell(given.names, ports, given.seed)):
-        print("groupquake:", "; ".join(wrong), flush=True)
+    if errors := asyncio.run(run_scripts(given.names, ports, given.seed)):
+        print("groupquake:", "; ".join(errors), flush=True)
         sys.exit(1)
 
 

@@ -1,4 +1,4 @@
-"""The group that a story is about, and how its members found it and follow into a rebalance."""
+"""The group of a wire script: how its members form it and complete its rebalances."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -7,20 +7,20 @@ from random import Random
 from typing import Any
 
 from kafka_protocol.errors import Error
-from loadtest.wire_scripts.members import Member, Wire, begin, hear, share_out
+from loadtest.wire_scripts.members import Member, Wire, await_rebalance, start_request, sync_all
 
-WAITING = 100
-"""So many members of all stories may wait for an answer at the same time."""
+MOST_WAITING = 100
+"""The most members, over all scripts, that may wait for a response at the same time."""
 
 
 def make_room() -> None:
-    """Let as many members wait for an answer, each in a thread, as stories may have."""
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(WAITING))
+    """Give the event loop a thread for each member that may wait for a response."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MOST_WAITING))
 
 
 @dataclass
 class Group:
-    """A group that a story is about; `ports` are those of the brokers, by their ids."""
+    """The group of a wire script; `ports` are the brokers' ports by broker id."""
 
     name: str
     ports: dict[int, int]
@@ -30,18 +30,18 @@ class Group:
     coordinator: int = field(init=False)
 
     async def find(self) -> None:
-        """Find the broker that coordinates it, and wait until it does."""
+        """Find the group's coordinator, and wait until it serves the group."""
         self.coordinator = min(self.ports)
         scout = self.static("scout")
         await scout.find(ready=Error.UNKNOWN_MEMBER_ID)
         self.coordinator = next(id_ for id_, port in self.ports.items() if port == scout.wire.port)
 
     def static(self, name: str, **more: int) -> Member:
-        """Start a process with that instance id."""
+        """Make a static member; its instance id is its name."""
         return self._process(name, name, more)
 
     def dynamic(self, name: str, **more: int) -> Member:
-        """Start a process without an instance id."""
+        """Make a dynamic member."""
         return self._process(name, None, more)
 
     def _process(self, name: str, instance: str | None, more: dict[str, int]) -> Member:
@@ -55,21 +55,21 @@ class Group:
         return Member(group=self.name, name=name, wire=wire, instance=instance, **given)
 
 
-async def form(*members: Member) -> None:
-    """Let members found a group; the first one leads it."""
-    joins = [await begin(member.join()) for member in members]
+async def form_group(*members: Member) -> None:
+    """Join members one after the other into a new group; the first one leads it."""
+    joins = [await start_request(member.join()) for member in members]
     await asyncio.gather(*joins)
-    await share_out(*members)
+    await sync_all(*members)
 
 
-def led(*members: Member) -> list[Member]:
-    """Put the member that leads first: who came first to a slow broker does."""
+def leader_first(*members: Member) -> list[Member]:
+    """Return the members with the leader first: on a slow broker it may be any of them."""
     return sorted(members, key=lambda member: member.leader != member.member_id)
 
 
-async def follow_into(joins: list[asyncio.Task[None]], *members: Member) -> None:
-    """Let members hear of a rebalance that others wait in, and complete its join phase."""
+async def complete_rebalance(joins: list[asyncio.Task[None]], *members: Member) -> None:
+    """Let members join the rebalance that `joins` wait in, and await the end of its join phase."""
     for member in members:
-        await hear(member)
-        joins.append(await begin(member.join()))
+        await await_rebalance(member)
+        joins.append(await start_request(member.join()))
     await asyncio.gather(*joins)

@@ -1,6 +1,6 @@
-"""Group members that say exactly what a story has them say, on a connection of their own each.
+"""Scripted group members: each sends the requests that its wire script says, on its own connection.
 
-A real client would not send most of it: requests of members that are fenced, gone or not there yet.
+Real clients would not send most of them: requests of fenced, removed or unknown members.
 """
 
 import asyncio
@@ -17,32 +17,32 @@ from reference_coordinator.assignors import Subscription
 
 HOST = "127.0.0.1"
 APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA")
-BEAT_S = 0.5
+HEARTBEAT_INTERVAL_S = 0.5
 PAUSE_S = 0.07
-"""What lies between two requests, so that their times tell which was the first."""
-LONGER = 1.4
-"""So many times as long it may be: chance decides."""
-DAWDLE_S = 0.8
-"""How long members that hear of a rebalance go on: longer than a timer of a broker may be late."""
+"""The shortest pause before a request, so that the log times tell the order of requests."""
+LONGEST_PAUSE = 1.4
+"""The longest pause, as a multiple of `PAUSE_S`; drawn at random."""
+REJOIN_DELAY_S = 0.8
+"""How long members wait before they rejoin: longer than a broker's timer may be late."""
 
 
 def subscription(user_data: bytes = b"", topics: tuple[str, ...] = ("orders",)) -> str:
-    """Write a consumer's metadata; the Java coordinator chokes on what is none (seen on 4.3.0)."""
+    """Encode a subscription. The Java coordinator needs a valid one (tried on 4.3.0)."""
     return in_base64(Subscription(topics, user_data).encode(0))
 
 
 def in_base64(data: bytes) -> str:
-    """Write bytes as the request log does."""
+    """Encode bytes as the request log does."""
     return base64.b64encode(data).decode()
 
 
-class Unexpected(Exception):  # noqa: N818 (it is no error of ours)
-    """A broker answered otherwise than the story says, so it would not show what it must."""
+class UnexpectedResponse(Exception):  # noqa: N818 (the broker's response, no error of ours)
+    """A broker's response differs from the script's, so its group does not show the rule."""
 
 
 @dataclass
 class Wire:
-    """A connection; one request at a time. Waiting for an answer is left to a thread."""
+    """A connection with one request at a time; a thread waits for the response."""
 
     port: int
     client_id: str
@@ -51,19 +51,19 @@ class Wire:
     versions: Versions = field(default_factory=dict)
 
     async def ask(self, api: str, version: int, **body: Any) -> dict[str, Any]:
-        """Send a request after a pause, and wait for its answer.
+        """Send a request after a pause, and wait for its response.
 
-        To a broker that does not know its version yet it goes in the highest that this one knows.
+        If the broker does not serve the version, the request has the broker's highest one.
         """
-        await asyncio.sleep(PAUSE_S * self.rng.uniform(1, LONGER))
+        await asyncio.sleep(PAUSE_S * self.rng.uniform(1, LONGEST_PAUSE))
         if self.connection is None:
             self.connection = Connection(HOST, self.port, self.client_id)
             self.versions = await asyncio.to_thread(negotiate, self.connection, APIS)
         version = min(version, self.versions[api][1])
         return await asyncio.to_thread(self.connection.ask, api, version, body)
 
-    def cut(self) -> None:
-        """Close it, as a process that dies does."""
+    def disconnect(self) -> None:
+        """Close the socket, as the crash of a process does."""
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -71,7 +71,7 @@ class Wire:
 
 @dataclass(kw_only=True)
 class Member:
-    """One process in a group; what its answers told it is kept as a client would keep it."""
+    """One client process in a group; it keeps the state that a client keeps."""
 
     group: str
     name: str
@@ -90,16 +90,19 @@ class Member:
 
     @property
     def leads(self) -> bool:
-        """Whether it was told that it leads the group."""
+        """Whether it is the group's leader, by its last JoinGroup response."""
         return bool(self.leader) and self.leader == self.member_id
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """The ids of the members that it was told of."""
+    def joined_member_ids(self) -> tuple[str, ...]:
+        """The member ids in its last JoinGroup response."""
         return tuple(member["memberId"] for member in self.members)
 
     async def join(self, *expect: int) -> None:
-        """Join with the id it has; a member without any is given one, and joins again with it."""
+        """Join; after MEMBER_ID_REQUIRED (KIP-394) join again with the new id.
+
+        With that error in `expect`, join once only.
+        """
         answer = await self.wire.ask(
             "JOIN_GROUP",
             self.join_version,
@@ -126,7 +129,7 @@ class Member:
             self.members = tuple(answer["members"])
 
     async def sync(self, expect: int = Error.NONE, *, generation: int | None = None) -> str:
-        """Fetch the assignment (base64); the leader hands in everyone's before."""
+        """Sync, as the leader with all assignments; return the own assignment (base64)."""
         assigns = self.leads and not self.skip_assignment
         answer = await self.wire.ask(
             "SYNC_GROUP",
@@ -143,8 +146,11 @@ class Member:
         return str(answer["assignment"])
 
     def shares(self) -> dict[str, bytes]:
-        """Make up a share for everyone it was told of."""
-        return {member: f"share {number}".encode() for number, member in enumerate(self.told)}
+        """Return an assignment for every joined member."""
+        return {
+            member: f"share {number}".encode()
+            for number, member in enumerate(self.joined_member_ids)
+        }
 
     def _who(self, generation: int | None) -> dict[str, Any]:
         generation = self.generation if generation is None else generation
@@ -157,7 +163,7 @@ class Member:
         }
 
     async def heartbeat(self, *expect: int, generation: int | None = None) -> int:
-        """Show that it is alive; returns the error."""
+        """Send a heartbeat; return its error code."""
         answer = await self.wire.ask("HEARTBEAT", 4, **self._who(generation))
         self._check("heartbeat", answer["errorCode"], *(expect or (Error.NONE,)))
         return int(answer["errorCode"])
@@ -173,7 +179,7 @@ class Member:
         self._check("commit", error, *(expect or (Error.NONE,)))
 
     async def leave(self, expect: int = Error.NONE) -> None:
-        """Leave under all the names it has."""
+        """Leave, by member id and instance id."""
         await self.remove({(self.member_id, self.instance): expect})
 
     async def remove(
@@ -181,47 +187,49 @@ class Member:
     ) -> None:
         """Send one LeaveGroup for several members, by (member id, instance id)."""
         who = [
-            {"memberId": member_id, "groupInstanceId": instance, "reason": "the story"}
+            {"memberId": member_id, "groupInstanceId": instance, "reason": "wire script"}
             for member_id, instance in members
         ]
         answer = await self.wire.ask("LEAVE_GROUP", 5, groupId=self.group, members=who)
         self._check("leave", answer["errorCode"], expect)
-        for told, wanted in zip(answer["members"], members.values(), strict=True):
-            self._check("leave", told["errorCode"], wanted)
+        for result, wanted in zip(answer["members"], members.values(), strict=True):
+            self._check("leave", result["errorCode"], wanted)
 
     async def find(self, *but: int, ready: int = Error.NONE) -> None:
-        """Connect to the group's coordinator, none of those brokers, once it is `ready`.
+        """Connect to the group's coordinator, which is not one of the brokers `but`.
 
-        It is when a heartbeat is answered so.
+        Returns when a heartbeat gets the error code `ready`.
         """
         while True:
             answer = await self.wire.ask("FIND_COORDINATOR", 3, key=self.group, keyType=0)
             if answer["errorCode"] == Error.NONE and answer["nodeId"] not in but:
                 break
             await asyncio.sleep(0.1)
-        self.wire.cut()
+        self.wire.disconnect()
         self.wire.port = answer["port"]
         for _ in range(100):
             if await self.heartbeat(Error.NONE, Error.NOT_COORDINATOR, ready) == ready:
                 return
             await asyncio.sleep(0.1)
-        raise Unexpected(f"{self.group}: its coordinator does not get ready")
+        raise UnexpectedResponse(f"{self.group}: its coordinator does not serve it")
 
     def _check(self, what: str, error: int, *expect: int) -> None:
         if error not in expect:
             wanted = " or ".join(map(name_of, expect))
-            raise Unexpected(f"{self.group}: {what} of {self.name}: {name_of(error)}, not {wanted}")
+            raise UnexpectedResponse(
+                f"{self.group}: {what} of {self.name}: {name_of(error)}, not {wanted}"
+            )
 
 
-async def beat(seconds: float, *members: Member) -> None:
-    """Let members live for a while, undisturbed."""
-    for _ in range(max(1, round(seconds / BEAT_S))):
+async def keep_alive(seconds: float, *members: Member) -> None:
+    """Send heartbeats of members for some seconds; each must get NONE."""
+    for _ in range(max(1, round(seconds / HEARTBEAT_INTERVAL_S))):
         await asyncio.gather(*(member.heartbeat() for member in members))
-        await asyncio.sleep(BEAT_S)
+        await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
 
-async def hear(*members: Member) -> None:
-    """Let members send heartbeats until they are told of a rebalance."""
+async def await_rebalance(*members: Member) -> None:
+    """Send heartbeats until each member gets REBALANCE_IN_PROGRESS."""
     for member in members:
         for _ in range(20):
             if (
@@ -229,49 +237,49 @@ async def hear(*members: Member) -> None:
                 == Error.REBALANCE_IN_PROGRESS
             ):
                 break
-            await asyncio.sleep(BEAT_S / 5)
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S / 5)
         else:
-            raise Unexpected(f"{member.group}: {member.name} hears of no rebalance")
+            raise UnexpectedResponse(f"{member.group}: {member.name} got no REBALANCE_IN_PROGRESS")
 
 
-async def follow(*members: Member) -> None:
-    """Let members hear of a rebalance, and take part in it."""
-    await hear(*members)
-    await rejoin(*members)
+async def join_rebalance(*members: Member) -> None:
+    """Await a rebalance, then join and sync."""
+    await await_rebalance(*members)
+    await rejoin_all(*members)
 
 
-async def rejoin(*members: Member) -> None:
-    """Let members join at the same time, and fetch their shares."""
+async def rejoin_all(*members: Member) -> None:
+    """Join at the same time, then sync."""
     await asyncio.gather(*(member.join() for member in members))
-    await share_out(*members)
+    await sync_all(*members)
 
 
-async def share_out(*members: Member) -> None:
-    """Let members sync, the leader last."""
+async def sync_all(*members: Member) -> None:
+    """Sync, the leader last."""
     followers = [member for member in members if not member.leads]
-    waiting = [await begin(member.sync()) for member in followers]
+    waiting = [await start_request(member.sync()) for member in followers]
     for member in members:
         if member not in followers:
             await member.sync()
     await asyncio.gather(*waiting)
 
 
-async def begin(request: Awaitable[Any], ahead_s: float = 0.15) -> asyncio.Task[Any]:
-    """Send a request that waits for its answer; it is with the broker when this returns."""
+async def start_request(request: Awaitable[Any], ahead_s: float = 0.15) -> asyncio.Task[Any]:
+    """Start a request that the broker does not answer yet; it has arrived when this returns."""
     task = asyncio.ensure_future(request)
     await asyncio.sleep(ahead_s)
     return task
 
 
-async def outlive(*members: Member) -> None:
-    """Let members live until a rebalance begins, and take part in it after a while."""
+async def await_expiry_rebalance(*members: Member) -> None:
+    """Send heartbeats until a rebalance begins, then rejoin after a delay."""
     for _ in range(20):
-        told = [
+        errors = [
             await member.heartbeat(Error.NONE, Error.REBALANCE_IN_PROGRESS) for member in members
         ]
-        if Error.REBALANCE_IN_PROGRESS in told:
-            await asyncio.sleep(DAWDLE_S)
-            await rejoin(*members)
+        if Error.REBALANCE_IN_PROGRESS in errors:
+            await asyncio.sleep(REJOIN_DELAY_S)
+            await rejoin_all(*members)
             return
-        await asyncio.sleep(BEAT_S)
-    raise Unexpected(f"{members[0].group}: no rebalance came")
+        await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+    raise UnexpectedResponse(f"{members[0].group}: no rebalance began")

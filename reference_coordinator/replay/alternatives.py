@@ -47,7 +47,7 @@ def overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
         Candidate(
             max(due.earliest_ms - early, hypothesis.earliest_ms),
             hypothesis.now_ms,
-            hypothesis.latest(due.latest_ms, slack),
+            hypothesis.lateness.latest(due.latest_ms, slack),
             timer,
             overtaken=True,
             of_pending=due.of_pending,

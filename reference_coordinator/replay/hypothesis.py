@@ -47,10 +47,10 @@ from reference_coordinator.replay.evidence import (
     EpochEvent,
     ObservedRequest,
     Outage,
-    Stall,
     Tolerance,
 )
 from reference_coordinator.replay.expected_lines import expected_lines
+from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.naming import named, renamed
 from reference_coordinator.replay.offered_choices import offered_choices
 from reference_coordinator.replay.outcomes import outcome_of
@@ -62,6 +62,7 @@ from reference_coordinator.replay.stale_timers import drop_stale_timers
 from reference_coordinator.replay.wire import answer_of, event_of
 
 _NEVER = float("inf")
+NEVER_LATE = Lateness()
 
 WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
@@ -84,7 +85,10 @@ class Hypothesis:
     group: Group
     stored_record: GroupRecord | None = None
     incarnation: int = 0
-    stalls: tuple[Stall, ...] = ()
+    lateness: Lateness = NEVER_LATE
+    """What holds up this broker, and so its timers."""
+    answer_lateness: Lateness = NEVER_LATE
+    """What holds up any broker, and so answers: they wait for writes, and these for replicas."""
     outages: tuple[Outage, ...] = ()
     earliest_ms: float = 0.0
     now_ms: float = 0.0
@@ -250,7 +254,7 @@ class Hypothesis:
             self.overtaken = {
                 timer: due
                 for timer, due in self.overtaken.items()
-                if self.latest(due.latest_ms, self.tolerance.timer) >= self.earliest_ms
+                if self.lateness.latest(due.latest_ms, self.tolerance.timer) >= self.earliest_ms
                 and not (candidate.overtaken and candidate.cause == timer)
                 and timer.member_id in self.group.members
             }
@@ -258,7 +262,7 @@ class Hypothesis:
     def _write(self, seen: ObservedRequest) -> tuple[ObservedRequest, Due]:
         """Tell when a write will be done: by the answer that waits for it, if it came."""
         if seen.response is None:
-            latest_ms = self.latest(self.latest_ms, self.tolerance.reply)
+            latest_ms = self.answer_lateness.latest(self.latest_ms, self.tolerance.reply)
             return seen, Due(self.earliest_ms, self.now_ms, latest_ms)
         done_ms = max(seen.answered_ms, self.now_ms)
         return seen, Due(self.earliest_ms, done_ms, done_ms + self.tolerance.early)
@@ -288,7 +292,7 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - self.tolerance.early:
             mismatch = self._wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif seen.answered_ms > self.latest(cause.latest_ms, self.tolerance.reply):
+        elif seen.answered_ms > self.answer_lateness.latest(cause.latest_ms, self.tolerance.reply):
             mismatch = self._wrong_time(seen, "answered_late", cause.latest_ms)
         elif not self.relaxed:
             self.latest_ms = min(self.latest_ms, seen.answered_ms + self.tolerance.early)
@@ -327,16 +331,6 @@ class Hypothesis:
             self.timers.clear()
             return LoadStarted(self.now_ms)
         return Unloaded(self.now_ms)
-
-    def latest(self, due_ms: float, slack_ms: float) -> float:
-        """Return until when something due may happen: later if the broker stands still then."""
-        limit = due_ms + slack_ms
-        if not self.stalls:
-            return limit
-        for stall in sorted(self.stalls, key=lambda stall: stall.from_ms):
-            if stall.from_ms <= limit and stall.until_ms >= due_ms:
-                limit = max(limit, stall.until_ms + slack_ms)
-        return limit
 
     def _follow(self, transition: Transition, cause: Candidate) -> None:
         """Write a transition into the expected timeline."""

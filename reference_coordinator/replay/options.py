@@ -167,7 +167,7 @@ def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
 def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Candidate:
     """Tell when a timer may run out."""
     earliest = due.earliest_ms - hypothesis.tolerance.early
-    latest = hypothesis.latest(due.latest_ms, hypothesis.tolerance.timer)
+    latest = hypothesis.lateness.latest(due.latest_ms, hypothesis.tolerance.timer)
     group, generation = hypothesis.group, hypothesis.group.generation + 1
     delay, left = (
         hypothesis.profile.settings.initial_rebalance_delay_ms,

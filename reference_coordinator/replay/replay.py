@@ -32,6 +32,7 @@ from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Tol
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay, Violation
 from reference_coordinator.replay.search import (
@@ -179,7 +180,8 @@ class Replayer:
             group,
             self.stored_record,
             self.epoch.incarnation,
-            self.epoch.stalls,
+            Lateness.of(self.epoch.stalls),
+            Lateness.of(self.everything.stalls),
             self.everything.outages,
             loads_closed=self.epoch.loads_closed,
             step=self.step,

@@ -26,6 +26,6 @@ def drop_stale_timers(
         if replaced is not None:  # nobody else went, or there were fewer
             ids = (replaced,)
     without_member = filterfalse(after.members.by_id.__contains__, ids)
-    known = {*after.pending_joins, *after.forgotten_joins, ""}
+    known = {*after.pending_joins, *after.removed_pending_joins, ""}
     for member_id in [stranger for stranger in without_member if stranger not in known]:
         timers.pop(Timer(TimerKind.SESSION, member_id), None)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kafka_protocol import request_text
 from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
 from kafka_protocol.body_fields import FORMS, problems
-from kafka_protocol.coordinator_lines import Grammar
+from kafka_protocol.coordinator_lines import Grammar, LineParser
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
 """Thread, level, message, logger: what every line of the observation log ends with. log4j encodes
@@ -130,24 +130,11 @@ class Parser:
     grammar: Grammar
     numbered: bool
     _line: re.Pattern[str] = field(init=False)
-    _prefix: re.Pattern[str] = field(init=False)
-    _of_logger: dict[str, re.Pattern[str]] = field(init=False)
-    _fields: dict[str, tuple[str, ...]] = field(init=False)
+    _coordinator: LineParser = field(init=False)
 
     def __post_init__(self) -> None:
-        templates = self.grammar.templates
         self._line = re.compile(NUMBERED if self.numbered else DATED, re.ASCII)
-        self._prefix = re.compile(self.grammar.prefix, re.ASCII)
-        self._fields = {template.name: template.fields for template in templates}
-        loggers = {logger for template in templates for logger in template.loggers}
-        # one pattern of all a logger's templates: the choice is made outside of Python
-        self._of_logger = {
-            logger: re.compile(
-                "|".join(f"(?P<{t.name}>{t.regex})" for t in templates if logger in t.loggers),
-                re.ASCII,
-            )
-            for logger in loggers
-        }
+        self._coordinator = LineParser(self.grammar)
 
     def split(self, text: str) -> Parts:
         """Split a line into its parts."""
@@ -167,21 +154,9 @@ class Parser:
 
     def told(self, broker: str, logger: str, body: str) -> Told:
         """Match a coordinator's line against the table of templates."""
-        head = self._prefix.match(body)
-        whose, shard, message = head.groups(default="") if head else ("", "", "")
-        partition = number(shard or None, INT)
-        if whose != broker and (whose or logger not in self.grammar.loggers_without_prefix):
-            return Told("", partition, None, {})
-        pattern = self._of_logger.get(logger)
-        match = pattern.match(message) if pattern else None
-        if match is None or match.lastgroup is None or match.lastindex is None:
-            return Told(message, partition, None, {})
-        name = match.lastgroup
-        groups = match.groups(default="")[match.lastindex :]
-        fields = dict(zip(self._fields[name], groups, strict=False))
-        if partition is None:
-            partition = number(fields.get("partition"), INT)
-        return Told(message, partition, name, fields)
+        line = self._coordinator.parsed(broker, logger, body)
+        partition = number(line.partition or line.fields.get("partition"), INT)
+        return Told(line.message, partition, line.template, line.fields)
 
 
 def asked(body: str) -> Asked:

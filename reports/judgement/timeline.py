@@ -4,7 +4,6 @@ A partition is handled by one thread, so a group's lines stand in the order of i
 rebalance starts with its "Preparing" line and has all lines up to the next one.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -70,10 +69,7 @@ def reason(line: Line, grammar: Grammar) -> tuple[str | None, str]:
     Text that matches no class is returned as it is, with an empty member id.
     """
     text = line["reason"]
-    for name, regex in grammar.reasons if text else ():
-        if match := re.search(regex, text, re.ASCII):
-            return name, match[1]
-    return text, ""
+    return (grammar.classed(text) if text else None) or (text, "")
 
 
 def client_reason(line: Line) -> str | None:

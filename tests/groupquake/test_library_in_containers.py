@@ -48,6 +48,7 @@ def judged(gathered: dict[str, tuple[Done, Path]], tmp_path_factory: pytest.Temp
     return done.out
 
 
+@pytest.mark.long
 @pytest.mark.docker
 class Half:
     names: tuple[str, ...]

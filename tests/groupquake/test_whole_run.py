@@ -12,6 +12,8 @@ import pytest
 
 from tests.groupquake.conftest import Command, arguments, running
 from tests.other_thread import signal_other_thread
+from tests.recorded.logs import RECORDINGS
+from tests.reports.conftest import unpacked
 
 pytestmark = pytest.mark.cluster
 
@@ -20,10 +22,12 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_run_passes_and_its_evidence_gives_the_same_verdict_again(
-    groupquake: Command, small: Path, tmp_path: Path
+    process: Command, groupquake: Command, small: Path, tmp_path: Path
 ) -> None:
-    done = groupquake("run", small, "--seed", 5)
+    done = process("run", small, "--seed", 5)
     assert done.code == 0, done.err
     assert "verdict: pass" in done.out
     assert f"repeat: groupquake run {small} --seed 5" in done.out
@@ -77,18 +81,20 @@ def test_a_signal_during_a_fault_heals_and_ends(
     assert running(str(tmp_path)) == []
 
 
-def test_a_signal_during_the_analysis(small: Path, tmp_path: Path) -> None:
+def test_a_signal_during_the_analysis(tmp_path: Path) -> None:
+    """A run and `report` analyse alike; here it is evidence that was recorded."""
+    folder = unpacked(RECORDINGS["kafka-4.3.0"], tmp_path / "run")
     with subprocess.Popen(
-        arguments("run", small), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        arguments("report", folder), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stderr is not None
         while b"reading the lines" not in (line := process.stderr.readline()):
-            assert line, "the run ended without an analysis"
+            assert line, "it ended without an analysis"
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 4, err.decode()
     assert b"Traceback" not in err
-    assert not (tmp_path / "runs" / "latest" / "verdict.json").exists()
+    assert not (folder / "verdict.json").exists()
     assert running(str(tmp_path)) == []
 
 

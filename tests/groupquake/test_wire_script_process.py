@@ -1,4 +1,4 @@
-"""Stories beside a run: it waits for what they come to, and not for them once it is stopped."""
+"""Wire scripts beside a run: the runner awaits their states, and not their end once stopped."""
 
 import json
 import socket
@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from chaos.journal import Journal
-from groupquake.wire_script_process import Stories, telling
+from groupquake.wire_script_process import WireScripts, running
 from scenarios import Experiment, named
 
 
 @pytest.fixture
 def deaf() -> Iterator[str]:
-    """The address of somebody who takes connections and never answers."""
+    """The address of a server that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
@@ -26,8 +26,8 @@ def journal(tmp_path: Path) -> Journal:
 
 
 @pytest.fixture
-def told() -> Experiment:
-    """It tells a story that nobody has to be killed for."""
+def stale_sync() -> Experiment:
+    """An experiment with one wire script, which needs no kill."""
     return named("stale-pending-sync")
 
 
@@ -36,82 +36,86 @@ def failures(journal: Path) -> list[str]:
     return [entry["error"] for entry in entries if entry["event"] == "failed"]
 
 
-def finished(stories: Stories | None) -> None:
-    assert stories is not None
-    stories.finish()
+def finished(wire_scripts: WireScripts | None) -> None:
+    assert wire_scripts is not None
+    wire_scripts.finish()
 
 
-def test_an_experiment_without_stories_tells_none(tmp_path: Path, journal: Journal) -> None:
-    with telling(tmp_path, "127.0.0.1:1", named("demo"), 0, journal, print) as stories:
-        assert stories is None
+def test_an_experiment_without_wire_scripts_runs_none(tmp_path: Path, journal: Journal) -> None:
+    with running(tmp_path, "127.0.0.1:1", named("demo"), 0, journal, print) as wire_scripts:
+        assert wire_scripts is None
 
 
-def test_whoever_stops_it_does_not_wait_for_them(
-    tmp_path: Path, journal: Journal, deaf: str, told: Experiment
+def test_finish_returns_once_they_are_stopped(
+    tmp_path: Path, journal: Journal, deaf: str, stale_sync: Experiment
 ) -> None:
     said: list[str] = []
-    with telling(tmp_path, deaf, told, 0, journal, said.append) as stories:
-        assert stories is not None
-        waits = threading.Thread(target=stories.finish)
+    with running(tmp_path, deaf, stale_sync, 0, journal, said.append) as wire_scripts:
+        assert wire_scripts is not None
+        waits = threading.Thread(target=wire_scripts.finish)
         waits.start()
-        stories.stop()
+        wire_scripts.stop()
         waits.join(timeout=30)
         assert not waits.is_alive()
-        assert stories.process.poll() is None, "it was still being told"
-    assert stories.process.poll() is not None
-    after_their_begin = [line for line in said if "their begin" not in line]
-    assert after_their_begin == ["stories: stale_sync cut short"]
+        assert wire_scripts.process.poll() is None, "the script still ran"
+    assert wire_scripts.process.poll() is not None
+    after_their_start = [line for line in said if "their start" not in line]
+    assert after_their_start == ["wire scripts: stale_sync stopped early"]
     assert failures(tmp_path / "journal.jsonl") == [
-        "the stories: stale_sync cut short; see stories.log"
+        "wire scripts: stale_sync stopped early; see wire_scripts.log"
     ]
 
 
-def test_a_story_that_fails_says_why(tmp_path: Path, journal: Journal, told: Experiment) -> None:
-    with telling(tmp_path, "127.0.0.1:1", told, 0, journal, print) as stories:
-        finished(stories)
+def test_the_journal_says_why_a_script_failed(
+    tmp_path: Path, journal: Journal, stale_sync: Experiment
+) -> None:
+    with running(tmp_path, "127.0.0.1:1", stale_sync, 0, journal, print) as wire_scripts:
+        finished(wire_scripts)
     [failure] = failures(tmp_path / "journal.jsonl")
-    assert failure.startswith("the stories: groupquake: stale_sync-scout: no broker answers")
+    assert failure.startswith("wire scripts: groupquake: stale_sync-scout: no broker answers")
 
 
-def test_nobody_waits_for_a_story_to_hold_that_has_failed(tmp_path: Path, journal: Journal) -> None:
+def test_a_failed_script_is_not_awaited_for_its_kill(tmp_path: Path, journal: Journal) -> None:
     experiment = named("crash-before-sync")
-    with telling(tmp_path, "127.0.0.1:1", experiment, 0, journal, print) as stories:
-        assert stories is not None
-        assert stories.process.poll() == 1
+    with running(tmp_path, "127.0.0.1:1", experiment, 0, journal, print) as wire_scripts:
+        assert wire_scripts is not None
+        assert wire_scripts.process.poll() == 1
 
 
 class Program:
-    """What tells the stories, as far as it goes."""
+    """A process that prints the given lines, one for each poll."""
 
-    def __init__(self, log: Path, *says: str) -> None:
-        self.log, self.says, self.returncode = log, list(says), None
+    def __init__(self, log: Path, *lines: str) -> None:
+        self.log, self.lines, self.returncode = log, list(lines), None
         log.touch()
 
     def poll(self) -> int | None:
-        """Say the next thing whenever somebody looks; end with the last."""
-        if self.says:
+        """Print the next line; end after the last one."""
+        if self.lines:
             with self.log.open("a") as log:
-                log.write(f"{self.says.pop(0)}\n")
+                log.write(f"{self.lines.pop(0)}\n")
         else:
             self.returncode = 0
         return self.returncode
 
 
 @pytest.fixture
-def telling_of(tmp_path: Path, journal: Journal) -> Callable[..., Stories]:
-    def telling_of(*says: str) -> Stories:
-        log = tmp_path / "stories.log"
-        program = Program(log, *says)
-        return Stories(("unstored", "missed"), program, log, journal, print)  # type: ignore[arg-type]
+def scripts_that_print(tmp_path: Path, journal: Journal) -> Callable[..., WireScripts]:
+    def scripts_that_print(*lines: str) -> WireScripts:
+        log = tmp_path / "wire_scripts.log"
+        program = Program(log, *lines)
+        return WireScripts(("unstored", "missed"), program, log, journal, print)  # type: ignore[arg-type]
 
-    return telling_of
+    return scripts_that_print
 
 
-def test_it_waits_until_those_hold_whose_coordinator_is_to_be_killed(
-    telling_of: Callable[..., Stories],
+def test_it_waits_until_scripts_that_need_a_kill_are_ready_for_it(
+    scripts_that_print: Callable[..., WireScripts],
 ) -> None:
-    stories = telling_of("missed: told", "unstored: holds", "unstored: told")
-    stories.await_held()
-    assert stories.process.says == ["unstored: told"]  # type: ignore[attr-defined]
-    stories.finish()
-    assert failures(stories.log.with_name("journal.jsonl")) == []
+    wire_scripts = scripts_that_print(
+        "missed: finished", "unstored: ready for the kill", "unstored: finished"
+    )
+    wire_scripts.await_ready()
+    assert wire_scripts.process.lines == ["unstored: finished"]  # type: ignore[attr-defined]
+    wire_scripts.finish()
+    assert failures(wire_scripts.log.with_name("journal.jsonl")) == []

@@ -2,7 +2,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("arguments", "token", "complaint"),
+    ("arguments", "token", "error_line"),
     [
         ((), "", "--control-file needs a token in GROUPQUAKE_CONTROL_TOKEN"),
         (("--static-members", "0", "--dynamic-members", "0"), "t", "nobody to run"),
@@ -17,8 +17,8 @@ import pytest
         (("--master",), "t", "--experiment and --control-file need one Locust"),
     ],
 )
-def test_what_cannot_be_ends_at_once_with_one_line(locust, arguments, token, complaint):
+def test_what_cannot_be_ends_at_once_with_one_line(locust, arguments, token, error_line):
     child = locust("--headless", *arguments, token=token)
     assert child.process.wait(timeout=20) == 64
-    assert f"groupquake: {complaint}" in child.output
+    assert f"groupquake: {error_line}" in child.output
     assert "Traceback" not in child.output

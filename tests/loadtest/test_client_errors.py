@@ -1,6 +1,6 @@
 from confluent_kafka import KafkaError
 
-from loadtest.client_errors import QUIET_MS, Complaints
+from loadtest.client_errors import QUIET_MS, ClientErrors
 
 LOST, DOWN = KafkaError(KafkaError._TRANSPORT), KafkaError(KafkaError._ALL_BROKERS_DOWN)
 
@@ -8,9 +8,9 @@ LOST, DOWN = KafkaError(KafkaError._TRANSPORT), KafkaError(KafkaError._ALL_BROKE
 def told(*errors):
     """Return what is written of errors, which are pairs of an error and its time."""
     lines = []
-    complaints = Complaints(lambda event, **fields: lines.append((event, fields)))
+    client_errors = ClientErrors(lambda event, **fields: lines.append((event, fields)))
     for error, at_ms in errors:
-        complaints.add(error, at_ms)
+        client_errors.add(error, at_ms)
     assert {event for event, _ in lines} <= {"error"}
     return [fields for _, fields in lines]
 
@@ -34,7 +34,7 @@ def test_the_like_is_counted_until_a_second_has_passed():
 
 def test_the_same_error_about_something_else_is_another_kind():
     lines = []
-    complaints = Complaints(lambda _, **fields: lines.append(fields["error"]))
-    complaints.add(LOST, 0.0)
-    complaints.add(LOST, 0.0, about="commit: ")
+    client_errors = ClientErrors(lambda _, **fields: lines.append(fields["error"]))
+    client_errors.add(LOST, 0.0)
+    client_errors.add(LOST, 0.0, about="commit: ")
     assert lines == [LOST.str(), f"commit: {LOST.str()}"]

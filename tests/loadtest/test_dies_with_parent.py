@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 
 PARENT = """
 import signal, subprocess, sys, time
-from loadtest.dies_with_parent import tethered
+from loadtest.dies_with_parent import dying_with_parent
 program = "import time; print('up', flush=True); time.sleep(60)"
-subprocess.Popen([*tethered(signal.Signals(int(sys.argv[1]))), "-c", program])
+subprocess.Popen([*dying_with_parent(signal.Signals(int(sys.argv[1]))), "-c", program])
 time.sleep(600)
 """
 
@@ -37,7 +37,7 @@ def test_a_child_ends_with_a_parent_that_is_killed(number: signal.Signals) -> No
 
 def test_a_child_whose_parent_ended_before_the_kernel_was_told_does_nothing() -> None:
     """As here, where the shell that starts it is not the one that it was to end with."""
-    command = [*tethered(signal.SIGKILL), "-c", "print('up')"]
+    command = [*dying_with_parent(signal.SIGKILL), "-c", "print('up')"]
     done = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command], capture_output=True, check=False
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.roster import MemberConfig
+from loadtest.client_configs import MemberConfig
 
 def config(assignor="range"):
     return MemberConfig("m", "g", "static", "app-1", ("t",), assignor, 6000, 500, 60000, 1000)
@@ -74,16 +74,18 @@ def run(tmp_path):
 
 def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
     printed, told = run(REFUSED)
-    complaint, client_id = printed
-    assert complaint.startswith("'m.duplicate' did not come up; the history and the load's own log")
+    error_line, client_id = printed
+    assert error_line.startswith(
+        "'m.duplicate' did not come up; the history and the load's own log"
+    )
     assert client_id == "m.duplicate"
     assert [event for event, _ in told] == ["created", "error", "killed", "created", "killed"]
 
 
 def test_a_process_that_had_ended_by_itself_is_told_of(run):
     _, told = run(ENDED_BY_ITSELF)
-    complaint = "its process had ended by itself before, exit code -15"
-    assert told == [("created", None), ("error", complaint), ("killed", None)]
+    error_line = "its process had ended by itself before, exit code -15"
+    assert told == [("created", None), ("error", error_line), ("killed", None)]
 
 
 def test_an_end_that_was_interrupted_is_made_up_for_once(run):

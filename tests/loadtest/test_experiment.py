@@ -1,8 +1,8 @@
 import pytest
 
+from loadtest.client_configs import MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
-from loadtest.experiment import roster_of
-from loadtest.roster import MemberConfig, ProducerConfig
+from loadtest.experiment import configs_of
 
 STATIC = MemberConfig(
     name="static-0",
@@ -31,16 +31,16 @@ DYNAMIC = MemberConfig(
 
 
 def test_an_experiment_becomes_a_roster(experiment_file):
-    roster = roster_of(str(experiment_file))
-    assert len(roster) == 4
-    assert roster.members[0] == STATIC
-    assert roster.members[1].instance_id == "static-1"
-    assert roster.members[2] == DYNAMIC
-    assert roster.producers == (ProducerConfig("producer-0", "orders", 25.0),)
+    configs = configs_of(str(experiment_file))
+    assert len(configs) == 4
+    assert configs.members[0] == STATIC
+    assert configs.members[1].instance_id == "static-1"
+    assert configs.members[2] == DYNAMIC
+    assert configs.producers == (ProducerConfig("producer-0", "orders", 25.0),)
 
 
 def test_what_is_wrong_with_a_file_is_passed_on(tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text("name: x\nworklod: {}\n")
     with pytest.raises(LoadtestError, match=r"broken\.yaml:2: worklod: unknown key"):
-        roster_of(str(broken))
+        configs_of(str(broken))

@@ -41,8 +41,8 @@ import gevent
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.java_member import JavaMember
-from loadtest.reporting import to_nobody
-from loadtest.roster import MemberConfig
+from loadtest.locust_statistics import no_statistics
+from loadtest.client_configs import MemberConfig
 
 folder = Path(sys.argv[1])
 history = History(folder / "history.jsonl")
@@ -52,12 +52,12 @@ def member(name, instance_id="app-1"):
     config = MemberConfig(
         name, "g", kind, instance_id, ("t",), "range", 6000, 500, 60000, 1000, 2000, "java"
     )
-    return JavaMember(config, "127.0.0.1:1", history, lambda _: to_nobody)
+    return JavaMember(config, "127.0.0.1:1", history, lambda _: no_statistics)
 
 def until(state, one):
     with gevent.Timeout(30):
         while one.state != state:
-            one.turn()
+            one.poll_once()
             gevent.sleep(0.01)
 
 """
@@ -76,7 +76,7 @@ one = member("m")
 one.open()
 until("joined", one)
 try:
-    one.become(None)
+    one.change_identity(None)
 except LoadtestError as error:
     print(error)
 one.kill()
@@ -84,7 +84,7 @@ try:
     one.kill()
 except LoadtestError as error:
     print(error)
-one.become(None)
+one.change_identity(None)
 one.open()
 until("joined", one)
 one.kill()

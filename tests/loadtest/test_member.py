@@ -12,11 +12,11 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from chaos.removal import Removal, remove_members
+from loadtest.client_configs import MemberConfig
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.member import TURN_S, Member
-from loadtest.reporting import to_nobody
-from loadtest.roster import MemberConfig
+from loadtest.locust_statistics import no_statistics
+from loadtest.member import POLL_INTERVAL_S, Member
 
 pytestmark = pytest.mark.cluster
 
@@ -28,7 +28,7 @@ def wait_for(condition, within_s=20):
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, condition
-        time.sleep(TURN_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 class Group:
@@ -55,14 +55,14 @@ class Group:
             max_poll_interval_ms=60_000,
             commit_interval_ms=1_000,
         )
-        member = Member(config, self._broker.bootstrap, self._history, lambda _: to_nobody)
+        member = Member(config, self._broker.bootstrap, self._history, lambda _: no_statistics)
         self._members.append(member)
         return member
 
     def turns_until(self, condition):
         def met():
             for member in self._members:
-                member.turn()
+                member.poll_once()
             return condition()
 
         wait_for(met)
@@ -168,13 +168,13 @@ def test_a_member_comes_back_as_what_it_is_told_to_be(group):
     name = member.config.name
     member.open()
     group.turns_until_shared(member)
-    member.become(member.config.instance_id)  # it is that already
+    member.change_identity(member.config.instance_id)  # it is that already
     with pytest.raises(LoadtestError, match="stop or kill it before it comes back"):
-        member.become(None)
+        member.change_identity(None)
     kinds = []
     for instance_id in (None, "another"):
         member.close()
-        member.become(instance_id)
+        member.change_identity(instance_id)
         member.open()
         joins = member.joins
         group.turns_until(lambda joins=joins: member.joins > joins)
@@ -246,7 +246,7 @@ def test_a_fenced_member_says_what_it_thought_it_had(group):
     older.open()
     group.turns_until_shared(older)
     newer = group.member("static")
-    newer.become(older.config.instance_id)
+    newer.change_identity(older.config.instance_id)
     newer.open()
     group.turns_until(lambda: older.state == "fenced")
     assert older.describe()["partitions"] == []
@@ -271,7 +271,7 @@ def test_a_close_that_no_coordinator_answers_comes_to_an_end(group, broker):
     broker.pause(node)
     try:
         member._commit_due_ms = 0.0
-        member.turn()
+        member.poll_once()
         began_s = time.monotonic()
         member.close()
         took_s = time.monotonic() - began_s

@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
+from loadtest.client_configs import MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
-from loadtest.options import add_arguments, roster_of
-from loadtest.roster import MemberConfig, ProducerConfig
+from loadtest.options import add_arguments, configs_of
 
 
 def given(*arguments):
@@ -15,7 +15,7 @@ def given(*arguments):
 
 
 def test_options_describe_one_group():
-    roster = roster_of(
+    configs = configs_of(
         given(
             *("--group", "g", "--topic", "t", "--session-timeout", "6s"),
             *("--static-members", "1", "--dynamic-members", "2", "--produce-rate", "5"),
@@ -36,33 +36,33 @@ def test_options_describe_one_group():
     dynamic = [
         replace(static, name=f"g-dynamic-{n}", kind="dynamic", instance_id=None) for n in (0, 1)
     ]
-    assert roster.members == (static, *dynamic)
-    assert roster.producers == (ProducerConfig("producer-0", "t", 5.0),)
-    assert len(roster) == 4
+    assert configs.members == (static, *dynamic)
+    assert configs.producers == (ProducerConfig("producer-0", "t", 5.0),)
+    assert len(configs) == 4
 
 
 def test_without_a_rate_nothing_is_written_to_anybodys_topic():
-    assert roster_of(given()).producers == ()
+    assert configs_of(given()).producers == ()
 
 
 def test_a_session_longer_than_the_usual_poll_interval_stretches_it():
-    member = roster_of(given("--session-timeout", "10m")).members[0]
+    member = configs_of(given("--session-timeout", "10m")).members[0]
     assert member.max_poll_interval_ms == 600_000
     assert member.heartbeat_interval_ms == 3_000
 
 
 def test_an_empty_roster_is_an_error():
     with pytest.raises(LoadtestError, match="nobody to run"):
-        roster_of(given("--static-members", "0", "--dynamic-members", "0"))
+        configs_of(given("--static-members", "0", "--dynamic-members", "0"))
 
 
 @pytest.mark.parametrize("timeout", ["10", "0s", "soon"])
 def test_a_timeout_has_a_unit(timeout, capsys):
     with pytest.raises(SystemExit):
         given("--session-timeout", timeout)
-    complaint = capsys.readouterr().err
-    assert "argument --session-timeout: " in complaint
-    assert timeout in complaint
+    error_line = capsys.readouterr().err
+    assert "argument --session-timeout: " in error_line
+    assert timeout in error_line
 
 
 @pytest.mark.parametrize("count", ["-1", "many"])
@@ -76,17 +76,17 @@ def test_a_count_is_a_number(count, capsys):
 def test_a_rate_is_a_number_that_records_can_have(rate, capsys):
     with pytest.raises(SystemExit):
         given("--produce-rate", rate)
-    complaint = capsys.readouterr().err
-    assert f"argument --produce-rate: '{rate}' is no number of records a second" in complaint
+    error_line = capsys.readouterr().err
+    assert f"argument --produce-rate: '{rate}' is no number of records a second" in error_line
 
 
 def test_no_two_workers_share_an_identity():
-    roster = roster_of(given("--produce-rate", "1"))
-    workers = [roster.on_worker(index) for index in range(3)]
+    configs = configs_of(given("--produce-rate", "1"))
+    workers = [configs.on_worker(index) for index in range(3)]
     members = [member for worker in workers for member in worker.members]
     producers = [producer for worker in workers for producer in worker.producers]
     statics = [member for member in members if member.kind == "static"]
-    assert len({member.name for member in members}) == len(members) == 3 * len(roster.members)
+    assert len({member.name for member in members}) == len(members) == 3 * len(configs.members)
     assert len({member.instance_id for member in statics}) == len(statics)
     assert {member.instance_id for member in members if member.kind == "dynamic"} == {None}
     assert len({producer.name for producer in producers}) == 3

@@ -67,7 +67,7 @@ def test_a_steady_state_follows_the_number_of_members(experiment_file):
 
 
 @pytest.mark.parametrize(
-    ("values", "complaint"),
+    ("values", "error_line"),
     [
         ({"experiment": "demmo"}, "the library has no experiment 'demmo'; did you mean 'demo'?"),
         ({"experiment": "leader-restart", "dynamic_members": "2"}, "leader-restart has none"),
@@ -86,8 +86,8 @@ def test_a_steady_state_follows_the_number_of_members(experiment_file):
         ({"seed": "-1"}, "seed: '-1' is no whole number from 0 to 2147483648"),
     ],
 )
-def test_what_cannot_be_is_said_in_the_words_of_the_form(values, complaint):
+def test_what_cannot_be_is_said_in_the_words_of_the_form(values, error_line):
     with pytest.raises(LoadtestError) as told:
         chosen(**values)
-    assert str(told.value).startswith(complaint) or complaint in str(told.value)
+    assert str(told.value).startswith(error_line) or error_line in str(told.value)
     assert "--set" not in str(told.value)

@@ -103,7 +103,7 @@ def test_the_start_form_has_our_options_in_a_useful_order(web):
 
 @pytest.mark.usefixtures("child")
 def test_what_cannot_be_started_is_refused_in_the_form(web):
-    for fields, complaint in (
+    for fields, error_line in (
         ({"experiment": "demo", "seed": "x"}, "seed: 'x' is no whole number"),
         ({"experiment": "demo", "session_timeout": "1s"}, "is below what the brokers accept"),
         ({"experiment": "demo", "run_time": "1m"}, "leave the run time empty"),
@@ -113,7 +113,7 @@ def test_what_cannot_be_started_is_refused_in_the_form(web):
     ):
         reply = web.start(**fields)
         assert not reply["success"]
-        assert complaint in reply["message"]
+        assert error_line in reply["message"]
     foreign = web.start({"Origin": "http://elsewhere.example"}, experiment="demo")
     assert "another site" in foreign["message"]
     assert web.json("/groupquake/state") == {"runs": []}

@@ -1,7 +1,7 @@
 """Records a run folder for the tests: `python record.py FOLDER [--kafka X] [--coordinator Y]`.
 
-Three real brokers. Two groups of real clients, `static` and `dynamic`, and those of `stories`, one
-after each rule of the coordinator that an experiment can reach; in the end a coordinator is killed.
+Three real brokers. Two groups of real clients, `static` and `dynamic`, and one group for each wire
+script of the protocol corners; in the end a coordinator is killed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from fleet import PARTITIONS, Fleet
 
 from chaos.clusters.process import ProcessCluster
 from loadtest.wire_scripts.group import Group, make_room
-from loadtest.wire_scripts.stories import MAX_SIZE, STORIES, failover
+from loadtest.wire_scripts.protocol_corners import MAX_SIZE, PROTOCOL_CORNERS, failover
 
 CONFIG: dict[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 500,
@@ -127,24 +127,29 @@ def clients(fleet: Fleet, journal: Journal) -> None:
     journal.fault("member.kill", lost, "static", lambda: fleet.crash(lost, "static"))
 
 
-async def tell(cluster: ProcessCluster, told: threading.Event, kill: Callable[[int], None]) -> None:
-    """Tell all stories at the same time, and that of the failover when `told` says so."""
+async def run_scripts(
+    cluster: ProcessCluster, clients_done: threading.Event, kill: Callable[[int], None]
+) -> None:
+    """Run all wire scripts at the same time, and that of the failover at last.
+
+    It may kill its coordinator once `clients_done` is set.
+    """
     make_room()
     ports = {broker.id: broker.port for broker in cluster.brokers}
     last = Group("failover", ports)
 
-    async def one(story: Callable) -> None:  # type: ignore[type-arg]
-        group = Group(story.__name__, ports)
+    async def one(script: Callable) -> None:  # type: ignore[type-arg]
+        group = Group(script.__name__, ports)
         await group.find()
         began = time.monotonic()
-        await story(group)
+        await script(group)
         print(f"{group.name}: {time.monotonic() - began:.1f} s")
 
     async def kill_coordinator() -> None:
-        await asyncio.to_thread(told.wait)
+        await asyncio.to_thread(clients_done.wait)
         await asyncio.to_thread(kill, last.coordinator)
 
-    await asyncio.gather(*(one(story) for story in STORIES))
+    await asyncio.gather(*(one(script) for script in PROTOCOL_CORNERS))
     await last.find()
     async with asyncio.timeout(60):
         await failover(last, kill_coordinator)
@@ -153,7 +158,7 @@ async def tell(cluster: ProcessCluster, told: threading.Event, kill: Callable[[i
 def play(cluster: ProcessCluster, journal: Journal) -> None:
     """Do everything that is worth recording."""
     fleet = Fleet(cluster.bootstrap)
-    told = threading.Event()
+    clients_done = threading.Event()
     failures: list[BaseException] = []
 
     def kill(broker: int) -> None:
@@ -161,22 +166,22 @@ def play(cluster: ProcessCluster, journal: Journal) -> None:
             "broker.kill", f"broker-{broker}", None, lambda: cluster.kill(broker), broker=broker
         )
 
-    def stories() -> None:
+    def wire_scripts() -> None:
         try:
-            asyncio.run(tell(cluster, told, kill))
-        except BaseException as error:  # noqa: BLE001 (told by the main thread)
+            asyncio.run(run_scripts(cluster, clients_done, kill))
+        except BaseException as error:  # noqa: BLE001 (the main thread raises it)
             failures.append(error)
 
-    teller = threading.Thread(target=stories)
-    teller.start()
+    scripts = threading.Thread(target=wire_scripts)
+    scripts.start()
     try:
         clients(fleet, journal)
         fleet.commits = False  # they wait for the replica that goes, and heartbeats behind them
-        told.set()
-        fleet.poll(lambda: not teller.is_alive(), limit_s=60)
+        clients_done.set()
+        fleet.poll(lambda: not scripts.is_alive(), limit_s=60)
     finally:
-        told.set()
-        teller.join()
+        clients_done.set()
+        scripts.join()
     if failures:
         raise failures[0]
     cluster.start_broker(3)

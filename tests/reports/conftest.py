@@ -1,8 +1,8 @@
-"""One Spark session for all tests, and the recorded evidence they start from."""
+"""The recorded evidence that the tests start from."""
 
 import lzma
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reports.analysis import analyse
-from reports.ingest import spark as spark_module
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 
 Judge = Callable[[Path], dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Return a session that `analyse` finds open and leaves open."""
-    log = tmp_path_factory.mktemp("spark") / "spark.log"
-    with spark_module.session("local[2]", 0, log) as session:
-        yield session
 
 
 def unpacked(recording: Recording, folder: Path) -> Path:

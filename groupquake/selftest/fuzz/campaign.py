@@ -12,7 +12,7 @@ from typing import Any
 
 from groupquake.selftest.fuzz.script import Step
 from groupquake.selftest.fuzz.sequence import Played, play, play_again
-from groupquake.selftest.fuzz.stall_detector import Pulse
+from groupquake.selftest.fuzz.stall_detector import StallDetector
 from groupquake.selftest.fuzz.target import Target
 
 PROGRESS_EVERY_S = 5.0
@@ -48,7 +48,7 @@ class Campaign:
     """Plays sequences of a seed on a broker, up to `in_flight` at once, and feels its pulse."""
 
     target: Target
-    pulse: Pulse
+    stall_detector: StallDetector
     seed: int
     in_flight: int
     progress: Callable[[str], None]
@@ -58,7 +58,7 @@ class Campaign:
         writing = threading.Lock()
 
         def one(number: int) -> Played:
-            played = self._felt(lambda: play(self.target, self.seed, number))
+            played = self._with_stalls(lambda: play(self.target, self.seed, number))
             text = event_file(self.target, played)
             with writing, file.open("a") as out:
                 out.write(text)
@@ -81,19 +81,21 @@ class Campaign:
         def one(place: int) -> Played:
             group = f"fuzz-{self.seed}-{name}-{place}"
             script = scripts[place]
-            return self._felt(lambda: play_again(self.target, script, group, place, bulky=bulky))
+            return self._with_stalls(
+                lambda: play_again(self.target, script, group, place, bulky=bulky)
+            )
 
         with ThreadPoolExecutor(self.in_flight) as threads:
             return list(threads.map(one, range(len(scripts))))
 
-    def _felt(self, play_one: Callable[[], Played]) -> Played:
+    def _with_stalls(self, play_one: Callable[[], Played]) -> Played:
         """Play, and note when the broker stood still meanwhile."""
         played = play_one()
         ended_s = time.monotonic()
         origin_s = ended_s - played.log.now_ms() / 1000
         stalls = tuple(
             (round((begun_s - origin_s) * 1000, 3), round((until_s - origin_s) * 1000, 3))
-            for begun_s, until_s in self.pulse.stalls(origin_s, ended_s)
+            for begun_s, until_s in self.stall_detector.stalls(origin_s, ended_s)
         )
         return replace(played, stalls=stalls)
 

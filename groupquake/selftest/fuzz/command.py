@@ -11,11 +11,11 @@ from groupquake.commands.options import coordinator_option
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.fuzz.campaign import Campaign
+from groupquake.selftest.fuzz.fuzz_run import play_and_judge
 from groupquake.selftest.fuzz.judge import Verdict, judges
-from groupquake.selftest.fuzz.stall_detector import Pulse
+from groupquake.selftest.fuzz.stall_detector import StallDetector
 from groupquake.selftest.fuzz.summary import coverage, summary
 from groupquake.selftest.fuzz.target import Target, own_broker, ready
-from groupquake.selftest.fuzz.trial import examine
 from loadtest.wire import WireError
 from reference_coordinator.classic.releases import default_coordinator, profile_for
 from scenarios.fields import BIG_SEED
@@ -99,11 +99,11 @@ def fuzz(
         try:
             with (
                 _broker(at, kafka, coordinator, folder, console) as target,
-                Pulse(target.host, target.port) as pulse,
+                StallDetector(target.host, target.port) as stall_detector,
             ):
-                campaign = Campaign(target, pulse, seed, in_flight, console.progress)
+                campaign = Campaign(target, stall_detector, seed, in_flight, console.progress)
                 campaign.warm_up()
-                outcome = examine(campaign, sequences, profile, pool, folder)
+                outcome = play_and_judge(campaign, sequences, profile, pool, folder)
         except WireError as error:
             raise UnreachableError(str(error)) from error
         covered = coverage(outcome, profile, target, pool, console.progress)

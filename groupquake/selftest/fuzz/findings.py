@@ -45,11 +45,11 @@ def describe(played: Played, violations: Sequence[Violation], events: Path) -> s
 
 def _line(said: Exchange) -> str:
     answered = "-" if said.response is None else f"{said.answered_ms:.1f}"
-    request = f"{said.connection:<7} {said.api} v{said.api_version} {_asked(said.request)}"
+    request = f"{said.connection:<7} {said.api} v{said.api_version} {_senders(said.request)}"
     return f"{said.sent_ms:8.1f} {answered:>8}  {request} -> {_told(said)}"
 
 
-def _asked(body: Mapping[str, Any]) -> str:
+def _senders(body: Mapping[str, Any]) -> str:
     protocols = [f"{p['name']}:{p['metadata'][-6:]}" for p in body.get("protocols", ())]
     leaving = [f"({m['memberId']}, {m['groupInstanceId']})" for m in body.get("members", ())]
     shares = [f"{a['memberId']}={a['assignment'][-8:]}" for a in body.get("assignments", ())]

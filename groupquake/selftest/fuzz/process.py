@@ -35,7 +35,7 @@ class Process:
     member_id: Ref | str = ""
     generation: Ref | int = -1
     protocol: Ref | None = None
-    told: int = 0
+    leader_step: int = 0
     """The step that made it the leader, 0 if it does not lead."""
     joined: bool = False
     stale: list[Ref] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Process:
         if isinstance(self.member_id, Ref):
             self.stale.append(self.member_id)
         self.member_id, self.generation, self.protocol = "", -1, None
-        self.phase, self.told, self.joined = Phase.OUT, 0, False
+        self.phase, self.leader_step, self.joined = Phase.OUT, 0, False
 
     def hear(self, step: int, exchange: Exchange, at_ms: float) -> None:
         """Take in the answer to a request that it sent in its own name."""
@@ -91,7 +91,7 @@ class Process:
             self.generation = Ref(step, "generationId")
             self.protocol = Ref(step, "protocolName")
             leads = answer["leader"] == answer["memberId"] and not answer.get("skipAssignment")
-            self.told = step if leads else 0
+            self.leader_step = step if leads else 0
             self.phase, self.joined, self.joined_ms = Phase.JOINED, True, at_ms
         elif error == Error.MEMBER_ID_REQUIRED:
             self.member_id, self.pending_ms = Ref(step, "memberId"), at_ms

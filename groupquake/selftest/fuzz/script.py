@@ -21,7 +21,7 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class Assignments:
     """An assignment for the members that a leader was told of by the answer to a step.
 
     `spare` are left out, from the end; `size` is that of each share in base64.
@@ -56,7 +56,7 @@ class Step:
 
 def _refs(template: Any) -> list[int]:
     match template:
-        case Ref(step=step) | Shares(step=step):
+        case Ref(step=step) | Assignments(step=step):
             return [step]
         case dict():
             return [step for value in template.values() for step in _refs(value)]
@@ -72,7 +72,7 @@ def resolve(template: Any, answers: Answers) -> Any:
             answer = answers.get(step, UNKNOWN)
             value = answer[key] if key in answer else UNKNOWN[key]
             return value + plus if plus else value
-        case Shares():
+        case Assignments():
             return _shares(template, answers)
         case dict():
             return {key: resolve(value, answers) for key, value in template.items()}
@@ -81,7 +81,7 @@ def resolve(template: Any, answers: Answers) -> Any:
     return template
 
 
-def _shares(shares: Shares, answers: Answers) -> list[dict[str, str]]:
+def _shares(shares: Assignments, answers: Answers) -> list[dict[str, str]]:
     told = answers.get(shares.step, {}).get("members") or []
     kept = told[: max(0, len(told) - shares.spare)]
     return [

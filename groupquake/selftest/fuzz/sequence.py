@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from groupquake.selftest.fuzz.actions import STRANGERS, TABLE
-from groupquake.selftest.fuzz.player import Player
+from groupquake.selftest.fuzz.actions import BEFORE_GROUP_EXISTS, TABLE
+from groupquake.selftest.fuzz.broker_connections import BrokerConnections
 from groupquake.selftest.fuzz.script import Step
-from groupquake.selftest.fuzz.stage import Stage
+from groupquake.selftest.fuzz.sequence_driver import SequenceDriver
 from groupquake.selftest.fuzz.target import Target
 from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import EventLog
@@ -45,29 +45,31 @@ def play(target: Target, seed: int, number: int) -> Played:
     """Play the random sequence of a seed and a number, in a group of its own."""
     rng = Random(f"{seed}:{number}")
     bulky = rng.random() < BULKY and may_be_bulky(target)
-    with target.places.group(f"fuzz-{seed}-{number}", alone=bulky) as group:
-        stage = Stage(target.host, target.port, group)
-        player = _player(target, stage, rng, bulky=bulky)
+    with target.offsets_partitions.group(f"fuzz-{seed}-{number}", alone=bulky) as group:
+        connections = BrokerConnections(target.host, target.port, group)
+        driver = _driver(target, connections, rng, bulky=bulky)
         if rng.random() < EARLY:
-            player.newcomer()
-            rng.choice(STRANGERS)(player)
+            driver.start_process()
+            rng.choice(BEFORE_GROUP_EXISTS)(driver)
         for _ in range(rng.randint(1, 4)):
-            player.join(player.newcomer())
+            driver.join(driver.start_process())
         weights = [weight for weight, _ in TABLE]
         for _ in range(rng.randint(15, 45)):
-            if stage.now_ms > LONGEST_MS:
+            if connections.now_ms > LONGEST_MS:
                 break
-            while not rng.choices(TABLE, weights)[0][1](player):
+            while not rng.choices(TABLE, weights)[0][1](driver):
                 pass
-        return _finish(stage, number, bulky=bulky)
+        return _finish(connections, number, bulky=bulky)
 
 
-def _player(target: Target, stage: Stage, rng: Random, *, bulky: bool) -> Player:
+def _driver(
+    target: Target, connections: BrokerConnections, rng: Random, *, bulky: bool
+) -> SequenceDriver:
     """Draw what the processes of a sequence are like."""
     apart = target.old_joins_know_no_statics
     dynamic_alone = apart and rng.random() < OLD_JOINS
-    return Player(
-        stage,
+    return SequenceDriver(
+        connections,
         rng,
         target.versions,
         target.topic_id,
@@ -81,37 +83,44 @@ def _player(target: Target, stage: Stage, rng: Random, *, bulky: bool) -> Player
 
 def may_be_bulky(target: Target) -> bool:
     """Tell whether sequences may have records that are too large: where that needs little."""
-    return target.largest_record <= SMALL and target.places.have_lone
+    return target.largest_record <= SMALL and target.offsets_partitions.has_exclusive
 
 
 def play_again(
     target: Target, steps: Sequence[Step], group: str, number: int, *, bulky: bool
 ) -> Played:
     """Play steps again, at the same distances in time."""
-    with target.places.group(group, alone=bulky) as name:
-        stage = Stage(target.host, target.port, name)
-        _repeat(stage, steps)
-        return _finish(stage, number, bulky=bulky)
+    with target.offsets_partitions.group(group, alone=bulky) as name:
+        connections = BrokerConnections(target.host, target.port, name)
+        _repeat(connections, steps)
+        return _finish(connections, number, bulky=bulky)
 
 
-def _repeat(stage: Stage, steps: Sequence[Step]) -> None:
+def _repeat(connections: BrokerConnections, steps: Sequence[Step]) -> None:
     before: Step | None = None
     done_ms = 0.0
     kept = {step.number for step in steps}
     for step in steps:
         gap_ms = step.at_ms - (before.at_ms if before else 0)
-        stage.pump(done_ms + gap_ms)
+        connections.receive_until(done_ms + gap_ms)
         needed = step.needs() & kept
-        stage.pump(
-            stage.now_ms + ANSWER_NEEDED_MS,
-            lambda needed=needed: needed <= stage.answers.keys(),  # type: ignore[misc]
+        connections.receive_until(
+            connections.now_ms + ANSWER_NEEDED_MS,
+            lambda needed=needed: needed <= connections.answers.keys(),  # type: ignore[misc]
         )
-        done_ms = stage.now_ms
-        stage.do(step)
+        done_ms = connections.now_ms
+        connections.send_step(step)
         before = step
 
 
-def _finish(stage: Stage, number: int, *, bulky: bool) -> Played:
-    stage.pump(stage.now_ms + LAST_WORDS_MS, lambda: not stage.awaited)
-    stage.finish()
-    return Played(number, stage.group, stage.log, tuple(stage.steps), stage.lost, bulky)
+def _finish(connections: BrokerConnections, number: int, *, bulky: bool) -> Played:
+    connections.receive_until(connections.now_ms + LAST_WORDS_MS, lambda: not connections.awaited)
+    connections.finish()
+    return Played(
+        number,
+        connections.group,
+        connections.log,
+        tuple(connections.steps),
+        connections.lost,
+        bulky,
+    )

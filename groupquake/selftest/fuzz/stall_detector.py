@@ -20,7 +20,7 @@ BEAT = {"groupId": "fuzz-pulse", "generationId": -1, "memberId": ""}
 
 
 @dataclass
-class Pulse:
+class StallDetector:
     """Asks a broker again and again, as long as the context lasts; one thread.
 
     Times are those of `time.monotonic`, in s.
@@ -29,13 +29,13 @@ class Pulse:
     host: str
     port: int
     _stalls: list[tuple[float, float]] = field(default_factory=list)
-    _felt_s: float = field(default_factory=time.monotonic)
+    _last_response_s: float = field(default_factory=time.monotonic)
     _over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
 
     def __enter__(self) -> Self:
         """Begin."""
-        self._felt_s = time.monotonic()
+        self._last_response_s = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
         self._thread.start()
         return self
@@ -52,7 +52,7 @@ class Pulse:
 
     def stalls(self, from_s: float, until_s: float) -> list[tuple[float, float]]:
         """List when something stood still, as far as that lies between two times."""
-        known = [*self._stalls, (self._felt_s, time.monotonic())]
+        known = [*self._stalls, (self._last_response_s, time.monotonic())]
         cut = ((max(begun, from_s), min(ended, until_s)) for begun, ended in known)
         return [(begun, ended) for begun, ended in cut if ended - begun > STILL_S]
 
@@ -61,14 +61,14 @@ class Pulse:
         try:
             while not self._over.wait(EVERY_S):
                 connection.ask("HEARTBEAT", 0, BEAT, ANSWER_WITHIN_S)
-                self._feel()
+                self._note_response()
         except WireError:
             return  # the broker is gone, as everybody finds out
         finally:
             connection.close()
 
-    def _feel(self) -> None:
+    def _note_response(self) -> None:
         now_s = time.monotonic()
-        if now_s - self._felt_s > STILL_S:
-            self._stalls.append((self._felt_s, now_s))
-        self._felt_s = now_s
+        if now_s - self._last_response_s > STILL_S:
+            self._stalls.append((self._last_response_s, now_s))
+        self._last_response_s = now_s

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.pool import Pool
 from pathlib import Path
 
-from groupquake.selftest.fuzz import reach
+from groupquake.selftest.fuzz import expected_coverage
 from groupquake.selftest.fuzz.coverage import ALLOWS_MORE, OUT_OF_REACH, flips, moot
+from groupquake.selftest.fuzz.fuzz_run import Outcome, verdict_counts
 from groupquake.selftest.fuzz.judge import Verdict, contradiction
 from groupquake.selftest.fuzz.sequence import may_be_bulky
 from groupquake.selftest.fuzz.target import Target
-from groupquake.selftest.fuzz.trial import Outcome, told_of
 from reference_coordinator.classic.profiles import Profile
 
 SAMPLE = 20
@@ -47,8 +47,8 @@ def coverage(
     ]
     for start in range(0, len(texts), SAMPLE):
         part = texts[start : start + SAMPLE]
-        places = pool.starmap(contradiction, [(part, flip) for flip in open_], chunksize=1)
-        for flip, place in zip(open_, places, strict=True):
+        first_places = pool.starmap(contradiction, [(part, flip) for flip in open_], chunksize=1)
+        for flip, place in zip(open_, first_places, strict=True):
             if place is not None:
                 found[flip.name] = json.loads(part[place].partition("\n")[0])["group"]
         open_ = [flip for flip in open_ if flip.name not in found]
@@ -65,8 +65,10 @@ def summary(
     moves = sum((judged.moves for judged in outcome.judged), Counter[str]())
     errors = sum((judged.errors for judged in outcome.judged), Counter[str]())
     bulky = may_be_bulky(target)
-    moves.update(dict.fromkeys(reach.moves(profile, bulky=bulky), 0))
-    errors.update(dict.fromkeys(reach.answers(profile, target.versions, bulky=bulky), 0))
+    moves.update(dict.fromkeys(expected_coverage.moves(profile, bulky=bulky), 0))
+    errors.update(
+        dict.fromkeys(expected_coverage.answers(profile, target.versions, bulky=bulky), 0)
+    )
     seen = [*moves.values(), *errors.values(), *map(bool, covered.values())]
     untold = {**OUT_OF_REACH, **ALLOWS_MORE, **moot(profile, target.versions, target.kafka)}
     lines = [
@@ -78,7 +80,7 @@ def summary(
         f"never seen: {seen.count(0)} of {len(seen)} rules, transitions and answers",
         f"{len(outcome.judged):,} sequences, {outcome.requests:,} requests",
         f"{outcome.unanswered:,} without an answer, {outcome.lost} connections lost",
-        told_of(outcome),
+        verdict_counts(outcome),
         *(f"see {page}" for page in outcome.pages),
         f"event file: {folder / 'events.jsonl'}",
     ]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from chaos.clusters.process import ProcessCluster
-from groupquake.selftest.fuzz.places import Places
-from groupquake.selftest.fuzz.player import MAX_SIZE, TOPIC
+from groupquake.selftest.fuzz.offsets_partitions import OffsetsPartitions
+from groupquake.selftest.fuzz.sequence_driver import MAX_SIZE, TOPIC
 from kafka_protocol.errors import Error
 from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
 from reference_coordinator.classic.releases import number
@@ -49,7 +49,7 @@ class Target:
     versions: Versions
     topic_id: str
     largest_record: int
-    places: Places
+    offsets_partitions: OffsetsPartitions
 
     @property
     def old_joins_know_no_statics(self) -> bool:
@@ -87,21 +87,23 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
     connection = Connection(host, port, "scout")
     try:
         served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
-        asked = _Asked(connection, {api: highest for api, (_, highest) in served.items()})
+        asked = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
         topic_id = asked.topic()
         asked.wait_for_coordinator()
         told = asked.config()
         config = {name: value for name, value in told.items() if name.startswith("group.")}
         versions = negotiate(connection)
         largest = told["message.max.bytes"]
-        places = Places(asked.group_partitions())
-        return Target(host, port, kafka, coordinator, config, versions, topic_id, largest, places)
+        offsets_partitions = OffsetsPartitions(asked.group_partitions())
+        return Target(
+            host, port, kafka, coordinator, config, versions, topic_id, largest, offsets_partitions
+        )
     finally:
         connection.close()
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _BrokerQueries:
     """What is asked of the broker beforehand, in the newest versions it shares with us."""
 
     connection: Connection

@@ -1,6 +1,6 @@
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,9 @@ def run_id() -> str:
     return f"test-{os.getpid()}-{next(_numbers)}"
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
-    """Three brokers for all tests; each test leaves them running."""
-    folder = tmp_path_factory.mktemp("cluster")
-    config = {"group.initial.rebalance.delay.ms": 100}
-    with ProcessCluster(f"test-{os.getpid()}", folder, config=config) as started:
-        yield started
+@pytest.fixture
+def cluster(brokers: ProcessCluster) -> ProcessCluster:
+    return brokers
 
 
 @pytest.fixture

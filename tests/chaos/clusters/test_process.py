@@ -23,9 +23,8 @@ LINE = re.compile(r"(\d+) \d{13} \d+ \S+ (?:INFO|DEBUG|WARN|ERROR) (.+) \([\w.$]
 GOODBYE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
 
 
-@pytest.fixture(scope="module")
-def topic(cluster: ProcessCluster) -> str:
-    create_topic(cluster, "orders")
+@pytest.fixture
+def topic() -> str:
     return "orders"
 
 

@@ -1,9 +1,7 @@
 """Broker faults, roles and removals on real brokers; every test leaves the cluster sound."""
 
-import os
 import re
 import threading
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -15,7 +13,7 @@ from chaos.faults.member_kill import is_open
 from chaos.removal import remove_members, static_members
 from chaos.witness import Witness
 from groupquake.kafka_admin import KafkaAdmin
-from tests.chaos.clusters.clients import create_topic, eventually, member
+from tests.chaos.clusters.clients import eventually, member
 
 pytestmark = pytest.mark.cluster
 
@@ -23,13 +21,8 @@ ELECTED = re.compile(r"Completed transition to Leader\(.*?, epoch=(\d+),")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessCluster]:
-    folder = tmp_path_factory.mktemp("cluster")
-    config = {"group.initial.rebalance.delay.ms": 100}
-    run_id = f"test-faults-{os.getpid()}"
-    with ProcessCluster(run_id, folder, config=config) as started:
-        create_topic(started, "orders")
-        yield started
+def cluster(brokers: ProcessCluster) -> ProcessCluster:
+    return brokers
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from loadtest.wire import (
     Connection,
     EventLog,
     FencedError,
-    Holder,
+    RebalanceHolder,
     WireError,
     WireMember,
     negotiate,
@@ -171,7 +171,7 @@ def test_members_live_through_rebalances_and_end_fenced(group):
         thread.join()
     assert Counter(member.leads for member in members) == {True: 1, False: 2}
     twin = group.member("twin", instance="i0")
-    twin.take_part()
+    twin.rejoin_group()
     assert twin.member_id != members[0].member_id
     with pytest.raises(FencedError, match="i0 is used by another process"):
         members[0].live(lambda: False)
@@ -179,20 +179,20 @@ def test_members_live_through_rebalances_and_end_fenced(group):
 
 
 def live(member, stop):
-    member.take_part()
+    member.rejoin_group()
     member.live(stop.is_set)
 
 
-@pytest.mark.parametrize("name", ["hold_joining", "hold_assigning"])
+@pytest.mark.parametrize("name", ["hold_join_phase", "hold_assignment"])
 def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
-    holder = Holder(group.member("holder"), lambda: group.connect("guard"))
+    holder = RebalanceHolder(group.member("holder"), lambda: group.connect("guard"))
     other = group.member("other", instance="other")
-    holder.member.take_part()
-    joining = threading.Thread(target=other.take_part)
+    holder.member.rejoin_group()
+    joining = threading.Thread(target=other.rejoin_group)
     joining.start()
     while holder.member.heartbeat() != 27:
         threading.Event().wait(0.02)
-    holder.member.take_part()
+    holder.member.rejoin_group()
     joining.join()
     assert holder.member.leads
     assert group.state == "Stable"
@@ -200,12 +200,12 @@ def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
     living = threading.Thread(target=other.live, args=(stop.is_set,))
     living.start()
     generation = holder.member.generation
-    if name == "hold_joining":
-        holder.hold_joining()
+    if name == "hold_join_phase":
+        holder.hold_join_phase()
         group.until("PreparingRebalance")
         assert not [group.state for _ in range(30) if group.state != "PreparingRebalance"]
     else:
-        holder.hold_assigning()
+        holder.hold_assignment()
         assert not [group.state for _ in range(30) if group.state != "CompletingRebalance"]
     holder.release()
     group.until("Stable")
@@ -218,14 +218,14 @@ def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
 
 def test_a_follower_cannot_withhold_the_assignment(group):
     leader = group.member("leader")
-    leader.take_part()
-    holder = Holder(group.member("holder"), lambda: group.connect("guard"))
+    leader.rejoin_group()
+    holder = RebalanceHolder(group.member("holder"), lambda: group.connect("guard"))
     stop = threading.Event()
     living = threading.Thread(target=leader.live, args=(stop.is_set,))
     living.start()
-    holder.member.take_part()
+    holder.member.rejoin_group()
     with pytest.raises(WireError, match="does not lead"):
-        holder.hold_assigning()
+        holder.hold_assignment()
     stop.set()
     living.join()
 
@@ -236,7 +236,7 @@ def test_what_is_missing_in_a_request_is_named(group):
 
 
 def test_no_answer_in_time_is_an_error(group):
-    group.member("m").take_part()
+    group.member("m").rejoin_group()
     second = group.member("second", JOIN_GROUP=3)
     with pytest.raises(WireError, match=r"no answer to JOIN_GROUP within 0\.2 s"):
         second.connection.wait(second.send_join(), 0.2)

@@ -6,7 +6,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
 from reference_coordinator.classic.events import Choices, Timer, TimerFired, TimerKind
 from reference_coordinator.classic.state import State
-from reference_coordinator.replay.expected_lines import said
+from reference_coordinator.replay.expected_lines import expected_lines
 from tests.reference_coordinator.classic.playbook import SESSION_MS, Playbook, statics
 from tests.reference_coordinator.classic.releases import EVERY_RELEASE, by_coordinator
 
@@ -38,9 +38,9 @@ def test_forgotten_pending_timer_runs_on_after_a_leave(runs_on):
     before = play.group
     play.after(SESSION_MS)
     fired = TimerFired(play.now_ms, Timer(TimerKind.SESSION, pending))
-    lines = list(said(before, play.group, fired))
+    lines = list(expected_lines(before, play.group, fired))
     assert lines == ([("pending_expired", pending)] if runs_on else [])
-    assert play.group.forgotten_joins == frozenset()
+    assert play.group.removed_pending_joins == frozenset()
     assert play.timers == {}
 
 

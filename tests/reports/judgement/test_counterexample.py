@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.oracle import replay as oracle_replay
+from groupquake.commands.oracle import replay as oracle_replay
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay

@@ -30,7 +30,7 @@ def hear(process: Process, api: str, answer: dict[str, object], step: int = 1) -
 def test_a_member_that_joined_speaks_with_what_it_was_told(process: Process) -> None:
     hear(process, "JOIN_GROUP", JOINED, step=4)
     assert (process.member_id, process.generation) == (Ref(4, "memberId"), Ref(4, "generationId"))
-    assert (process.phase, process.told) == (Phase.JOINED, 4)
+    assert (process.phase, process.leader_step) == (Phase.JOINED, 4)
     hear(process, "SYNC_GROUP", {"errorCode": 0}, step=5)
     assert process.phase is Phase.IN
 
@@ -38,7 +38,7 @@ def test_a_member_that_joined_speaks_with_what_it_was_told(process: Process) -> 
 @pytest.mark.parametrize("answer", [{"leader": "other"}, {"skipAssignment": True}])
 def test_a_follower_hands_nothing_out(process: Process, answer: dict[str, object]) -> None:
     hear(process, "JOIN_GROUP", JOINED | answer)
-    assert process.told == 0
+    assert process.leader_step == 0
 
 
 def test_a_pending_member_keeps_its_id_and_is_still_out(process: Process) -> None:

@@ -1,6 +1,6 @@
 """Steps name what answers told; played again they speak of the new answers."""
 
-from groupquake.selftest.fuzz.script import GROUP, Ref, Shares, Step, resolve
+from groupquake.selftest.fuzz.script import GROUP, Assignments, Ref, Step, resolve
 
 ANSWERS = {
     0: {"groupId": "g"},
@@ -23,7 +23,7 @@ def test_the_group_is_the_one_that_is_played_in() -> None:
 
 
 def test_a_leader_hands_out_what_it_was_told_of() -> None:
-    shares = resolve(Shares(3, spare=1, size=4), ANSWERS)
+    shares = resolve(Assignments(3, spare=1, size=4), ANSWERS)
     assert shares == [
         {"memberId": "m-1", "assignment": "0001"},
         {"memberId": "m-2", "assignment": "0002"},
@@ -31,10 +31,10 @@ def test_a_leader_hands_out_what_it_was_told_of() -> None:
 
 
 def test_an_answer_that_never_came_leaves_ids_that_nobody_has() -> None:
-    told = resolve([Ref(9, "memberId"), Ref(9, "generationId", 1), Shares(9)], ANSWERS)
+    told = resolve([Ref(9, "memberId"), Ref(9, "generationId", 1), Assignments(9)], ANSWERS)
     assert told == ["nobody", 0, []]
 
 
 def test_a_step_knows_whose_answers_it_speaks_of() -> None:
-    body = {"groups": [GROUP], "memberId": Ref(3, "memberId"), "a": [{"b": Shares(4)}]}
+    body = {"groups": [GROUP], "memberId": Ref(3, "memberId"), "a": [{"b": Assignments(4)}]}
     assert Step(5, 0.0, "c", "c.1", "SYNC_GROUP", 5, body).needs() == {3, 4}

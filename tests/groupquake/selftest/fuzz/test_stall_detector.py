@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from groupquake.selftest.fuzz.stall_detector import STILL_S, Pulse
+from groupquake.selftest.fuzz.stall_detector import STILL_S, StallDetector
 
 UNKNOWN_MEMBER_ID = 25
 PATIENCE_S = 30.0
@@ -57,22 +57,22 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def test_a_stall_is_known_while_it_lasts_and_afterwards() -> None:
-    with broker() as it, Pulse("127.0.0.1", it.port) as pulse:
+    with broker() as it, StallDetector("127.0.0.1", it.port) as stall_detector:
         until(lambda: it.answered > 0)
         it.moves.clear()
         still_s = time.monotonic()
-        until(lambda: bool(pulse.stalls(still_s, time.monotonic())))
+        until(lambda: bool(stall_detector.stalls(still_s, time.monotonic())))
         it.moves.set()
         answered = it.answered
         until(lambda: it.answered > answered + 1)
         moved_s = time.monotonic()
-        begun_s, ended_s = pulse.stalls(still_s, moved_s)[0]
+        begun_s, ended_s = stall_detector.stalls(still_s, moved_s)[0]
         assert still_s <= begun_s
         assert begun_s + STILL_S < ended_s <= moved_s
 
 
 def test_a_stall_is_told_as_far_as_it_lies_between_two_times() -> None:
-    pulse = Pulse("127.0.0.1", 0, _stalls=[(10.0, 20.0)])
-    assert pulse.stalls(15.0, 17.0) == [(15.0, 17.0)]
-    assert pulse.stalls(0.0, 12.0) == [(10.0, 12.0)]
-    assert pulse.stalls(19.9, 25.0) == []
+    stall_detector = StallDetector("127.0.0.1", 0, _stalls=[(10.0, 20.0)])
+    assert stall_detector.stalls(15.0, 17.0) == [(15.0, 17.0)]
+    assert stall_detector.stalls(0.0, 12.0) == [(10.0, 12.0)]
+    assert stall_detector.stalls(19.9, 25.0) == []

@@ -1,0 +1,135 @@
+"""A line that a coordinator writes, as one text that is both printed and parsed.
+
+The text is the line's, with its fields in braces:
+
+    Group {group} with generation {generation:count} is now empty.
+    Member {member} has left group {group}{*end: request|; client reason: …}
+
+`{group}` is a field; what follows a colon is its kind (`KINDS`), or a choice of texts between bars,
+in which `…` stands for anything. `{*end}` is matched, and no field: nobody needs it.
+The pattern and the list of fields are derived from the text, and `printed` fills it in.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+KINDS: Mapping[str, str] = {
+    "text": ".+",
+    "shortest": ".+?",
+    "any": ".*",
+    "count": r"\d+",
+    "int": r"-?\d+",
+    "word": r"\w+",
+    "dashed": r"[\w-]+",
+    "cause": "(?!EventProcessor is).*",
+}
+"""The kinds of fields, as patterns: without one a field is a text of one character or more."""
+
+_FIELD = re.compile(r"\{(\*?)(\w+)(?::([^}]*))?\}")
+_SPECIAL = re.compile(r"([.^$*+?{}\[\]()|\\])")
+
+Fields = dict[str, str]
+
+
+class Part(NamedTuple):
+    """A field of a template's text with the words before it; `choice` is the first of a choice."""
+
+    before: str
+    name: str
+    pattern: str
+    reported: bool
+    choice: str | None
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _chosen(choices: Sequence[str]) -> str:
+    return "|".join(_escaped(choice).replace("…", ".*") for choice in choices)
+
+
+@cache
+def parts_of(text: str) -> tuple[tuple[Part, ...], str]:
+    """Split a template's text at its fields; what follows the last one comes second."""
+    before, *fields = _FIELD.split(text)
+    parts = []
+    for star, name, kind, after in zip(*[iter(fields)] * 4, strict=True):
+        choices = kind.split("|") if kind and "|" in kind else None
+        pattern = f"(?:{_chosen(choices)})" if choices else KINDS[kind or "text"]
+        parts.append(Part(before, name, pattern, not star, choices[0] if choices else None))
+        before = after
+    return tuple(parts), before
+
+
+def pattern_of(text: str) -> str:
+    """Return the regular expression of a template's text; its groups are the fields in order."""
+    parts, end = parts_of(text)
+    return "".join(
+        _escaped(part.before) + (f"({part.pattern})" if part.reported else part.pattern)
+        for part in parts
+    ) + _escaped(end)
+
+
+def fields_of(text: str) -> tuple[str, ...]:
+    """List the fields of a template's text."""
+    return tuple(part.name for part in parts_of(text)[0] if part.reported)
+
+
+def printed(text: str, values: Mapping[str, object]) -> str:
+    """Fill in a template's text; a choice that is not given is printed as its first.
+
+    Raises KeyError for a field that is not given, ValueError for a value that is not of its kind.
+    """
+    parts, end = parts_of(text)
+    return "".join(part.before + _value(part, values) for part in parts) + end
+
+
+def _value(part: Part, values: Mapping[str, object]) -> str:
+    if part.name not in values and part.choice is not None and "…" not in part.choice:
+        return part.choice
+    value = str(values[part.name])
+    if re.fullmatch(part.pattern, value, re.ASCII) is None:
+        raise ValueError(f"{part.name} cannot be {value!r}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One line; messages are matched whole. `regex` has a group for each of `fields`."""
+
+    name: str
+    loggers: tuple[str, ...]
+    text: str
+    regex: str = field(init=False)
+    fields: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "regex", f"^{pattern_of(self.text)}$")
+        object.__setattr__(self, "fields", fields_of(self.text))
+
+    def printed(self, values: Mapping[str, object]) -> str:
+        """Return the line with these values. Raises as `printed` does."""
+        return printed(self.text, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a coordinator prepares a rebalance, as the line says it; its field is the member.
+
+    What follows the text does not matter: from 3.2 on a client's own reason may (KIP-800).
+    """
+
+    name: str
+    text: str
+    regex: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "regex", f"^{pattern_of(self.text)}")
+
+    def printed(self, values: Mapping[str, object]) -> str:
+        """Return the reason with these values. Raises as `printed` does."""
+        return printed(self.text, values)

@@ -1,0 +1,69 @@
+"""The control channel's lines: JSON objects, requests in, replies out. No sockets here."""
+
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loadtest.errors import LoadtestError
+
+Commands = Mapping[str, Callable[[dict[str, Any]], Any]]
+"""What can be asked for. A verb gets the whole request and returns what JSON can hold."""
+
+
+def has_token(line: bytes, token: str) -> bool:
+    """Tell whether a client's first line brings the right token."""
+    try:
+        offered = json.loads(line)["token"]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return isinstance(offered, str) and hmac.compare_digest(offered.encode(), token.encode())
+
+
+def answer(line: bytes, commands: Commands) -> bytes:
+    """Do what a request line asks for and return the reply line; a refusal is a reply too."""
+    request: dict[str, Any] = {}
+    try:
+        request = _parsed(line)
+        reply = {"ok": True, "result": _command_named(request["do"], commands)(request)}
+    except LoadtestError as error:
+        reply = {"ok": False, "error": str(error)}
+    return json.dumps({"id": request.get("id"), **reply}).encode() + b"\n"
+
+
+def member_of(request: dict[str, Any]) -> str:
+    """Return the member that a request names. Raises LoadtestError if it names none."""
+    name = request.get("member")
+    if not isinstance(name, str):
+        raise LoadtestError(f'{request.get("do")} needs the name of a member: "member"')
+    return name
+
+
+def instance_id_of(request: dict[str, Any]) -> str | None:
+    """Return the identity that a request brings: an instance id, or None for a dynamic member.
+
+    Raises LoadtestError if it is neither.
+    """
+    given = request["instance_id"]
+    if given is None or (isinstance(given, str) and given):
+        return given
+    raise LoadtestError(
+        f'{request.get("do")} takes "instance_id" as a name, or as null for a dynamic member'
+    )
+
+
+def _command_named(name: str, commands: Commands) -> Callable[[dict[str, Any]], Any]:
+    try:
+        return commands[name]
+    except KeyError:
+        raise LoadtestError(f"cannot do {name!r}; known: {', '.join(sorted(commands))}") from None
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+    except ValueError as error:
+        raise LoadtestError(f"not a line of JSON ({error})") from error
+    if not isinstance(request, dict) or not isinstance(request.get("do"), str):
+        raise LoadtestError('a request is an object with "id" and "do"')
+    return request

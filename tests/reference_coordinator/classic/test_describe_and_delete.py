@@ -1,0 +1,267 @@
+"""DescribeGroups and DeleteGroups, and what becomes of a group that nobody needs."""
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.describe_groups import COMMITTED_WITHIN_MS
+from reference_coordinator.classic.effects import DescribedMember, DescribeResponse
+from reference_coordinator.classic.events import TimerKind
+from reference_coordinator.classic.state import State
+from tests.reference_coordinator.classic.conformance.checklist import case
+from tests.reference_coordinator.classic.playbook import (
+    INITIAL_DELAY_MS,
+    SESSION_MS,
+    Playbook,
+    statics,
+)
+from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_ALL, by_rule
+
+pytestmark = EVERY_RELEASE
+
+
+def described(member_id: str, instance: str | None, **told: str) -> DescribedMember:
+    """Build what is told of a member of these plays."""
+    known = {"client_id": "client", "client_host": "/127.0.0.1", "metadata": "", "assignment": ""}
+    return DescribedMember(member_id, instance, **{**known, **told})
+
+
+@case("testDescribeGroupStableForStaticMember")
+def test_describe_group_stable_for_static_member():
+    """Protocol, metadata and assignments of everyone."""
+    play = Playbook()
+    statics(play, "L", "F")
+    assert play.describe() == DescribeResponse(
+        Error.NONE,
+        "Stable",
+        "consumer",
+        "range",
+        frozenset(
+            {
+                described("L-1", "L", metadata="range:orders", assignment="work of L-1"),
+                described("F-1", "F", metadata="range:orders", assignment="work of F-1"),
+            }
+        ),
+    )
+
+
+@by_rule(
+    "describes_assignments_in_every_state",
+    "assignment",
+    {True: "work of L-1", False: ""},
+)
+def test_describes_assignment_at_all_times(assignment):
+    """While a group rebalances its protocol is not told, and in Scala no assignment either."""
+    play = Playbook()
+    statics(play, "L")
+    newcomer = play.join_dynamic("c")
+    (added,) = play.member_ids - {"L-1"}
+    everyone = frozenset(
+        {described("L-1", "L", assignment=assignment), described(added, None, client_id="c")}
+    )
+    told = DescribeResponse(Error.NONE, "PreparingRebalance", "consumer", "", everyone)
+    assert play.describe() == told
+    play.join("L-1", instance="L")
+    assert newcomer.answer.generation == 2
+    told = DescribeResponse(Error.NONE, "CompletingRebalance", "consumer", "", everyone)
+    assert play.describe() == told
+
+
+@UNDER_ALL
+def test_describe_an_empty_group():
+    """It keeps its type, but no protocol; before its first member it has no type either."""
+    play = Playbook()
+    play.join(client="c")
+    assert play.describe() == DescribeResponse(Error.NONE, "Empty")
+    (member,) = statics(play, "I1")
+    play.after(2 * SESSION_MS)
+    assert member not in play.member_ids
+    assert play.describe() == DescribeResponse(Error.NONE, "Empty", "consumer")
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(0, Error.NONE), (5, Error.NONE), (6, Error.GROUP_ID_NOT_FOUND)]
+)
+def test_describe_a_group_that_does_not_exist(version, error):
+    """KIP-1043: v6 says so; before, it is a Dead group like any other."""
+    play = Playbook()
+    assert play.describe(version=version) == DescribeResponse(error, "Dead")
+
+
+@UNDER_ALL
+def test_describe_elsewhere():
+    """A broker that does not have the group, or not yet, has nothing to tell; no name is a name."""
+    play = Playbook()
+    statics(play, "I1")
+    play.unload()
+    assert play.describe() == DescribeResponse(Error.NOT_COORDINATOR)
+    assert play.delete() is Error.NOT_COORDINATOR
+    play.start_loading()
+    assert play.describe() == DescribeResponse(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    assert play.delete() is Error.COORDINATOR_LOAD_IN_PROGRESS
+    nameless = Playbook(group_id="")
+    assert nameless.describe().error == Error.NONE
+    assert nameless.delete() is Error.GROUP_ID_NOT_FOUND
+
+
+@by_rule(
+    "describes_static_to_old_clients",
+    "error",
+    {True: Error.NONE, False: Error.UNSUPPORTED_VERSION},
+)
+def test_describes_static_to_old_clients(error):
+    """KAFKA-10239: in 2.5.0 versions below 4 failed with the first instance id in the group."""
+    play = Playbook()
+    dynamic = play.join_dynamic("c")
+    play.after(2 * INITIAL_DELAY_MS)
+    assert play.describe(version=3).error == Error.NONE
+    play.join(instance="I1")
+    play.join(dynamic.answer.member_id, client="c")
+    assert play.describe(version=3) == (
+        play.describe(version=4) if error is Error.NONE else DescribeResponse(error)
+    )
+
+
+@by_rule(
+    "return_may_change_protocol",
+    "error, state",
+    {True: (Error.NONE, "PreparingRebalance"), False: (Error.UNKNOWN_SERVER_ERROR, "")},
+)
+def test_describe_after_a_return_without_the_protocol(error, state):
+    """Until 2.6.0 the group stays Stable with a member that does not speak its protocol."""
+    play = Playbook()
+    statics(play, "L", "F")
+    play.join(instance="F", protocols=("roundrobin",), version=6)
+    told = play.describe()
+    assert (told.error, told.state) == (error, state)
+
+
+@by_rule(
+    "describes_latest_client",
+    "client, host",
+    {True: ("second", "/10.0.0.2"), False: ("first", "/10.0.0.1")},
+)
+def test_describes_latest_client(client, host):
+    """KAFKA-15704: whose place it was is told for as long as somebody returns to it."""
+    play = Playbook()
+    play.join(instance="I1", client="first", host="/10.0.0.1")
+    play.after(INITIAL_DELAY_MS)
+    play.sync_everyone()
+    play.join(instance="I1", client="second", host="/10.0.0.2")
+    (member,) = play.describe().members
+    assert (member.member_id, member.client_id, member.client_host) == ("I1-2", client, host)
+    if play.profile.return_is_stored:
+        play.crash()
+        assert play.describe().members == {member}
+
+
+@UNDER_ALL
+def test_delete_a_group():
+    """Only an Empty one goes, and then it never was."""
+    play = Playbook()
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
+    (member,) = statics(play, "I1")
+    assert play.delete() is Error.NON_EMPTY_GROUP
+    play.join(member, instance="I1")
+    assert play.state is State.COMPLETING_REBALANCE
+    assert play.delete() is Error.NON_EMPTY_GROUP
+    play.join(instance="I2")
+    assert play.state is State.PREPARING_REBALANCE
+    assert play.delete() is Error.NON_EMPTY_GROUP
+    play.leave(("", "I1"), ("", "I2"))
+    assert play.state is State.EMPTY
+    assert play.delete() is Error.NONE
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    play.crash()
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    anew = play.join(instance="I1")
+    play.after(INITIAL_DELAY_MS)
+    assert anew.answer.generation == 1
+
+
+@by_rule("describes_committed_records", "state", {True: "Dead", False: "Empty"})
+def test_describe_a_group_whose_first_record_is_on_its_way(state):
+    """In Java it is not there yet, in Scala it is; after a second it is there anyway."""
+    play = Playbook()
+    play.join(client="c")
+    assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, state)
+    assert play.describe() == DescribeResponse(Error.NONE, "Empty")
+    play.after(COMMITTED_WITHIN_MS + 1)
+    assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, "Empty")
+
+
+@by_rule("describes_committed_records", "shown", {True: True, False: False})
+def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
+    """In Java the group of before is still there, with its protocol type, and nothing of the new.
+
+    Seen on 4.3.0: DeleteGroups, a JoinGroup that founds the group anew, DescribeGroups within 6 ms.
+    """
+    play = Playbook()
+    statics(play, "I1")
+    play.leave(("", "I1"))
+    assert play.delete() is Error.NONE
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
+    before = DescribeResponse(Error.NONE, "Empty", "consumer")
+    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    play.join(client="c")
+    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    play.join(instance="I1")
+    assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
+    play.after(COMMITTED_WITHIN_MS + 1)
+    assert play.describe(confirmed=("Empty", "consumer")).state == "CompletingRebalance"
+
+
+@by_rule(
+    "deleted_group_is_dead_first",
+    "meanwhile",
+    {True: Error.COORDINATOR_NOT_AVAILABLE, False: Error.UNKNOWN_MEMBER_ID},
+)
+def test_what_comes_while_a_group_is_deleted(meanwhile):
+    """In Scala it is Dead until its tombstone is written; in Java it is gone at once."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    play.leave(("", "I1"))
+    play.hold_writes = True
+    deleted = play.ask_to_delete()
+    assert deleted.parked is (meanwhile is Error.COORDINATOR_NOT_AVAILABLE)
+    assert play.heartbeat(member) is meanwhile
+    assert play.sync(member).error is meanwhile
+    assert play.join(member, instance="I1").error is meanwhile
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
+    if deleted.parked:
+        play.written(deleted)
+    assert deleted.error is Error.NONE
+    assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
+
+
+@UNDER_ALL
+def test_delete_a_dead_group():
+    """It is as good as gone."""
+    play = Playbook()
+    statics(play, "I1")
+    play.force(State.DEAD)
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
+
+
+@UNDER_ALL
+def test_ids_given_out_by_a_deleted_group():
+    """They are unknown to the next, and no timer is left of them."""
+    play = Playbook()
+    pending = play.join(client="c").answer.member_id
+    assert play.delete() is Error.NONE
+    assert play.armed(TimerKind.SESSION, pending) is None
+    assert play.join(pending, client="c").error is Error.UNKNOWN_MEMBER_ID
+    assert play.delete() is Error.GROUP_ID_NOT_FOUND
+
+
+@UNDER_ALL
+def test_a_group_that_expires():
+    """Without members and offsets it is removed as if an operator had asked for it."""
+    play = Playbook()
+    (member,) = statics(play, "I1")
+    play.leave((member, "I1"))
+    play.expire()
+    assert play.records[-1] is None
+    assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID
+    assert play.describe() == DescribeResponse(Error.NONE, "Dead")
