@@ -5,12 +5,11 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from scenarios.durations import format_ms
-from scenarios.fault_checks import fault_checks
 from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
 from scenarios.releases import number, require_coordinator
-from scenarios.wire_scripts import groups_of, wire_script_checks
+from scenarios.wire_scripts import wire_script_checks
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
@@ -30,7 +29,8 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _groups(experiment)
     yield from _members(experiment)
     yield from _probes(experiment)
-    yield from fault_checks(experiment)
+    for i, fault in enumerate(experiment.faults):
+        yield from fault.checks(experiment, ("faults", i))
     yield from wire_script_checks(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
@@ -57,7 +57,9 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
             yield Problem((*path, "group"), "missing; name the group in which it is broken")
         else:
             if expected.group is not None:
-                yield from unknown("group", expected.group, groups_of(experiment), (*path, "group"))
+                yield from unknown(
+                    "group", expected.group, experiment.group_names, (*path, "group")
+                )
             if expected.because != "unowned" and experiment.judge != "kip-345":
                 yield Problem(
                     (*path, "because"),
@@ -191,7 +193,7 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:
-    groups, version = groups_of(experiment), number(experiment.cluster.version)
+    groups, version = experiment.group_names, number(experiment.cluster.version)
     for i, expected in enumerate(experiment.expect):
         yield from unknown("group", expected.group, groups, ("expect", i, "group"))
         match expected:

@@ -104,14 +104,6 @@ NEEDS: Mapping[WireScript, Needs] = {
 }
 
 
-def groups_of(experiment: "Experiment") -> list[str]:
-    """Return the names of all groups: those of real clients, and those of wire scripts."""
-    return [
-        *(group.name for group in experiment.workload.groups),
-        *experiment.workload.wire_scripts,
-    ]
-
-
 def wire_script_checks(experiment: "Experiment") -> Iterator[Problem]:
     """Yield what an experiment lacks that its wire scripts need."""
     cluster = experiment.cluster

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from reference_coordinator.assignors.claims import Settled
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
-from reference_coordinator.assignors.java import units
+from reference_coordinator.assignors.jvm_order import units
 from reference_coordinator.assignors.members import partitions_of
 
 Shares = dict[str, list[TopicPartition]]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 
 from reference_coordinator.assignors.consumer_protocol import Subscription, TopicPartition
-from reference_coordinator.assignors.java import in_hash_order, string_hash, units
+from reference_coordinator.assignors.jvm_order import in_hash_order, string_hash, units
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ have lost one without need.
 from dataclasses import dataclass, field
 
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
-from reference_coordinator.assignors.java import bucket, partition_hash
+from reference_coordinator.assignors.jvm_order import bucket, partition_hash
 
 
 @dataclass(slots=True)

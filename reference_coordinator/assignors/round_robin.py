@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
-from reference_coordinator.assignors.java import units
+from reference_coordinator.assignors.jvm_order import units
 from reference_coordinator.assignors.members import Member, in_order, partitions_of
 
 

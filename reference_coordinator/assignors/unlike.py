@@ -10,7 +10,7 @@ from itertools import combinations
 
 from reference_coordinator.assignors.claims import Settled
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
-from reference_coordinator.assignors.java import units
+from reference_coordinator.assignors.jvm_order import units
 from reference_coordinator.assignors.members import Member, partitions_of
 from reference_coordinator.assignors.movements import Movements
 

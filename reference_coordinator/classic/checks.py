@@ -5,7 +5,7 @@ from reference_coordinator.classic.state import ABSENT, ACTIVE, Group
 
 
 def unavailable(group: Group) -> Error | None:
-    """Tell why this broker cannot act for the group, if it cannot."""
+    """Return why this broker cannot act for the group; None if it can."""
     if group.service is ACTIVE:
         return None
     if group.service is ABSENT:
@@ -14,17 +14,18 @@ def unavailable(group: Group) -> Error | None:
 
 
 def validate_member(
-    group: Group, member_id: str, instance_id: str | None, *, known_instances_alone: bool = False
+    group: Group, member_id: str, instance_id: str | None, *, ignore_unknown_instance: bool = False
 ) -> Error:
     """Check a member's two ids (KIP-345): the instance first, then the member.
 
-    A request that names no instance passes with a static member's id: older versions of the
-    requests have no field for it. With `known_instances_alone` so does an instance nobody has.
+    A request without an instance id passes with a static member's id: older versions of the
+    requests have no field for it. `ignore_unknown_instance`: an instance id that no member has
+    counts as none.
     """
     if instance_id is not None:
         owner = group.static_ids.get(instance_id)
         if owner is None:
-            if not known_instances_alone:
+            if not ignore_unknown_instance:
                 return Error.UNKNOWN_MEMBER_ID
         elif owner != member_id:
             return Error.FENCED_INSTANCE_ID

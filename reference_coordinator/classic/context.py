@@ -1,15 +1,14 @@
-"""One step in the making: the group as it changes, and the effects in the order they happen.
+"""The context of one `step`: the group as it changes, and the effects in their order.
 
-`step` is pure; inside it, rules share this short-lived scratch pad instead of handing tuples round.
+`step` is pure; inside it, rules share this short-lived object instead of passing tuples around.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Unpack
 
 from kafka_protocol.errors import Error
 from kafka_protocol.versions import FIRST_UNANSWERED_FAILURE
-from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.checks import validate_member
 from reference_coordinator.classic.effects import (
     Answer,
@@ -24,7 +23,7 @@ from reference_coordinator.classic.effects import (
     Transition,
 )
 from reference_coordinator.classic.events import (
-    SESSION,
+    SESSION_TIMER,
     Choices,
     JoinReceived,
     SyncReceived,
@@ -33,7 +32,8 @@ from reference_coordinator.classic.events import (
 )
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord, StoredMembers
-from reference_coordinator.classic.state import Group, Member, State
+from reference_coordinator.classic.state import Group, GroupFields, Member, State
+from reference_coordinator.frozen import replace_fields
 
 FIRST_UNANSWERED = {
     JoinReceived: FIRST_UNANSWERED_FAILURE["JOIN_GROUP"],
@@ -43,7 +43,7 @@ FIRST_UNANSWERED = {
 
 @dataclass(slots=True)
 class Context:
-    """The scratch pad of one step."""
+    """What the rules of one `step` read and change."""
 
     group: Group
     profile: Profile
@@ -51,9 +51,9 @@ class Context:
     choices: Choices = field(default_factory=Choices)
     effects: list[Effect] = field(default_factory=list)
 
-    def change(self, **fields: Any) -> None:
+    def change(self, **fields: Unpack[GroupFields]) -> None:
         """Replace fields of the group."""
-        self.group = changed(self.group, **fields)
+        self.group = replace_fields(self.group, **fields)
 
     def put(self, member: Member) -> None:
         """Add a member or replace the one of the same id."""
@@ -64,16 +64,16 @@ class Context:
         self.effects.append(Answer(request, response))
 
     def fail(self, event: JoinReceived | SyncReceived, response: Response) -> None:
-        """Answer a request that Kafka fails over, where it has an answer for that."""
+        """Answer a request over which the coordinator fails, where the version has a response."""
         newest = FIRST_UNANSWERED[type(event)]
-        if self.profile.failures_are_told_in_every_version or event.api_version < newest:
+        if self.profile.failures_are_answered_in_every_version or event.api_version < newest:
             self.answer(event.request, response)
 
     def answer_join(self, member: Member, response: JoinResponse) -> None:
-        """Answer the JoinGroup a member waits in, if it waits in one."""
+        """Answer a member's pending JoinGroup, if it has one."""
         if member.join is not None:
             self.answer(member.join, response)
-            self.put(changed(member, join=None))
+            self.put(replace_fields(member, join=None))
 
     def arm(self, kind: TimerKind, delay_ms: float, member_id: str = "") -> None:
         """Start a timer, from now on."""
@@ -84,24 +84,31 @@ class Context:
         self.effects.append(Disarm(Timer(kind, member_id)))
 
     def validate(self, member_id: str, instance_id: str | None) -> Error:
-        """Check the two ids of a request of somebody who is a member already."""
+        """Check the two ids of a request that only members may send."""
         strict = self.profile.unknown_instance_is_refused
-        return validate_member(self.group, member_id, instance_id, known_instances_alone=not strict)
+        return validate_member(
+            self.group, member_id, instance_id, ignore_unknown_instance=not strict
+        )
 
     def keep_alive(self, member: Member, timeout_ms: int | None = None) -> None:
         """Restart a member's session, with its own timeout or another."""
-        if member.is_new and not self.profile.newcomers_have_sessions:
-            self.disarm(SESSION, member.member_id)
+        if member.is_new and not self.profile.new_members_have_sessions:
+            self.disarm(SESSION_TIMER, member.member_id)
         else:
             timeout_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
-            self.arm(SESSION, timeout_ms, member.member_id)
+            self.arm(SESSION_TIMER, timeout_ms, member.member_id)
 
     def transition(
-        self, after: State, reason: Reason | None = None, member_id: str = "", **fields: Any
+        self,
+        after: State,
+        reason: Reason | None = None,
+        member_id: str = "",
+        **fields: Unpack[GroupFields],
     ) -> None:
-        """Move the group into another state; `fields` change with it."""
+        """Move the group into another state, and change `fields` of it."""
         before = self.group.state
-        self.change(state=after, previous_state=before, **fields)
+        fields["state"], fields["previous_state"] = after, before
+        self.change(**fields)
         self.effects.append(
             Transition(
                 before=before,
@@ -115,11 +122,14 @@ class Context:
         )
 
     def persist(
-        self, request: str | None, assignment: Mapping[str, str] | None = None, **fields: Any
+        self,
+        request: str | None,
+        assignment: Mapping[str, str] | None = None,
+        **fields: Unpack[GroupFields],
     ) -> None:
         """Write the group's record, with the leader's new assignment if there is one.
 
-        `fields` change with it.
+        The group's other `fields` change at the same time.
         """
         group = self.group
         members = StoredMembers(group.members, group.protocol, assignment)
@@ -128,24 +138,27 @@ class Context:
         )
         self.store(request, record, **fields)
 
-    def store(self, request: str | None, record: GroupRecord, **fields: Any) -> None:
-        """Write a record as it is; `fields` change with it."""
-        self.change(stored=record, **fields)
+    def store(
+        self, request: str | None, record: GroupRecord, **fields: Unpack[GroupFields]
+    ) -> None:
+        """Write a record as it is; the group's other `fields` change at the same time."""
+        fields["stored"] = record
+        self.change(**fields)
         self.effects.append(Persist(request, record))
 
-    def bind(self, kind: str, offered: str, allowed: frozenset[str]) -> str:
-        """Choose among what Kafka leaves open: the offer if allowed, else the first by name.
+    def bind(self, kind: str, choice: str, allowed: frozenset[str]) -> str:
+        """Pick a value that Kafka leaves open: the choice if allowed, else the first by name.
 
-        One allowed value is no choice and is not counted as a binding.
+        Where one value alone is allowed nothing is open, and nothing is counted as bound.
         """
         if len(allowed) > 1:
-            refused = "" if offered in allowed else offered
-            value = min(allowed) if refused or not offered else offered
+            refused = "" if choice in allowed else choice
+            value = min(allowed) if refused or not choice else choice
             self.effects.append(Bound(kind, value, refused))
             return value
         return next(iter(allowed))
 
 
 def refuse(member_id: str, error: Error) -> JoinResponse:
-    """Build the answer to a join that goes no further."""
+    """Build the response to a JoinGroup that is refused."""
     return JoinResponse(error, member_id)

@@ -9,7 +9,7 @@ from reference_coordinator.classic.state import State
 
 
 class Reason(StrEnum):
-    """Why a group went into PreparingRebalance: the class of Kafka's reason text."""
+    """Why a group enters PreparingRebalance: the class of Kafka's reason text."""
 
     NEW_MEMBER = "new_member"
     LEADER_REJOIN = "leader_rejoin"
@@ -59,7 +59,7 @@ class HeartbeatResponse:
 class LeaveResponse:
     """LeaveGroup's response; `members` are (member id, instance id, error), in request order.
 
-    Versions 0 to 2 know no members: their one member's error stands at the top.
+    Versions 0 to 2 have no members: `error` is that of their one member.
     """
 
     error: int
@@ -68,7 +68,7 @@ class LeaveResponse:
 
 @dataclass(frozen=True, slots=True)
 class CommitResponse:
-    """OffsetCommit's response: one error for all partitions that were asked for."""
+    """OffsetCommit's response: one error for all partitions of the request."""
 
     error: int
     every_partition_alike: bool = True
@@ -76,7 +76,7 @@ class CommitResponse:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """A member as DescribeGroups tells of it; metadata and assignment as base64."""
+    """A member in the response of DescribeGroups; metadata and assignment as base64."""
 
     member_id: str
     group_instance_id: str | None
@@ -117,7 +117,7 @@ Response = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The coordinator answers a request, received just now or parked before."""
+    """The coordinator answers a request, received just now or pending until now."""
 
     request: str
     response: Response
@@ -140,7 +140,7 @@ class Disarm:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The group changed its state. A transition into PreparingRebalance is a *rebalance*."""
+    """The group changes its state. A transition into PreparingRebalance is a *rebalance*."""
 
     before: State
     after: State
@@ -148,14 +148,14 @@ class Transition:
     """The generation after the transition."""
     reason: Reason | None = None
     member_id: str = ""
-    """The member that gave the reason, if one did."""
+    """The member that caused the transition, if one did."""
     members: int = 0
     static_members: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentReceived:
-    """The leader's SyncGroup was accepted; `members`, `static_members` as Kafka's line says."""
+    """The coordinator accepts the leader's SyncGroup; the counts are those of Kafka's line."""
 
     leader: str
     generation: int
@@ -165,9 +165,9 @@ class AssignmentReceived:
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """The coordinator writes the group's record; `request` waits for the outcome, if any does.
+    """The coordinator writes the group's record, or its tombstone (None).
 
-    None is a tombstone: the group is gone.
+    `request` is the request whose response waits for the outcome, None if none does.
     """
 
     request: str | None
@@ -176,7 +176,7 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Something Kafka leaves open was bound; `offered` was allowed unless `refused`."""
+    """Something that Kafka leaves open got a `value`; `refused`: a choice that is not allowed."""
 
     kind: str
     value: str

@@ -1,4 +1,4 @@
-"""What goes into `step`: requests as received, timers that ran out, outcomes of record writes.
+"""What goes into `step`: requests received, timers that expired, outcomes of record writes.
 
 Every event carries its time, UTC epoch ms. What Kafka leaves open is an argument of the event
 (`Choices`): a replay binds it from what was observed, a simulation draws it.
@@ -14,13 +14,13 @@ from reference_coordinator.classic.records import GroupRecord
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is offered for the things Kafka leaves open; taken only where it is allowed."""
+    """A value for each thing that Kafka leaves open; `step` takes it only where it is allowed."""
 
     new_member_id: str = ""
     leader: str = ""
     protocol: str = ""
     described: tuple[str, str] = ("", "")
-    """The state and protocol type that the group has by what of it is on disk."""
+    """The state and protocol type that the group has according to its committed records."""
 
 
 NO_CHOICES = Choices()
@@ -98,7 +98,7 @@ class CommitReceived:
 
 @dataclass(frozen=True, slots=True)
 class DescribeReceived:
-    """DescribeGroups, as far as it asks for the group."""
+    """DescribeGroups, as far as it concerns the group."""
 
     at_ms: float
     request: str
@@ -122,7 +122,7 @@ class TimerKind(StrEnum):
     SYNC = "sync"
 
 
-SESSION = TimerKind.SESSION  # for what is asked most often; see `errors.NO_ERROR`
+SESSION_TIMER, JOIN_TIMER, SYNC_TIMER = TimerKind
 
 
 class Timer(NamedTuple):
@@ -134,9 +134,9 @@ class Timer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """An armed timer ran out.
+    """An armed timer expired.
 
-    `of_pending` says that its member was pending when it was armed, though it need not be now; see
+    `of_pending`: its member was pending when the timer was armed, though it need not be now; see
     `overtaken_expiry_counts`.
     """
 
@@ -158,7 +158,7 @@ class RecordWritten:
 
 @dataclass(frozen=True, slots=True)
 class LoadStarted:
-    """The broker began to load the group's partition."""
+    """The broker begins to load the group's partition."""
 
     at_ms: float
 
@@ -167,7 +167,7 @@ class LoadStarted:
 class Loaded:
     """The broker finished loading; `record` is the group as last stored, None if it never was.
 
-    `requests_disabled` says that the broker, which has just started, takes no requests yet.
+    `requests_disabled`: the broker has just started and takes no requests yet.
     """
 
     at_ms: float
@@ -177,21 +177,21 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class RequestsEnabled:
-    """The broker, which loaded the group as it started, takes requests from now on."""
+    """The broker, which loaded the group while it started, takes requests from now on."""
 
     at_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """The broker gave the group's partition up."""
+    """The broker resigns as the coordinator of the group's partition."""
 
     at_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The broker found the group Empty and without offsets, and removed it (offsets.retention)."""
+    """The broker removes the group, which is Empty and whose offsets have expired."""
 
     at_ms: float
 

@@ -1,14 +1,20 @@
-"""LeaveGroup: members go in one step (Java) or one by one (Scala), each with its own result."""
+"""LeaveGroup: members are removed in one step (Java) or one by one (Scala), each with a result.
 
-from kafka_protocol.errors import Error
+Precedence of a member's errors (`leaving_member`): a known instance id alone, or with its member
+id, names the member; else an empty member id is UNKNOWN_MEMBER_ID; else a pending member may leave;
+else the checks of `Context.validate`: an unknown instance id is UNKNOWN_MEMBER_ID, another member's
+instance id FENCED_INSTANCE_ID, an unknown member id UNKNOWN_MEMBER_ID.
+"""
+
+from kafka_protocol.errors import NO_ERROR, Error
 from kafka_protocol.versions import FIRST_BATCH_LEAVE
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, LeaveResponse, Reason
-from reference_coordinator.classic.events import LeaveReceived, TimerKind
+from reference_coordinator.classic.events import SESSION_TIMER, LeaveReceived
 from reference_coordinator.classic.membership import remove_member, remove_pending
 from reference_coordinator.classic.rebalance import complete_if_all_joined, prepare
-from reference_coordinator.classic.state import State
+from reference_coordinator.classic.state import COMPLETING_REBALANCE, DEAD, STABLE
 
 
 def leave(context: Context, event: LeaveReceived) -> None:
@@ -17,7 +23,7 @@ def leave(context: Context, event: LeaveReceived) -> None:
     error = unavailable(group)
     if not group.group_id:
         error = Error.INVALID_GROUP_ID
-    elif error is None and group.state is State.DEAD:
+    elif error is None and group.state is DEAD:
         error = Error.COORDINATOR_NOT_AVAILABLE
     if error is not None:
         context.answer(event.request, LeaveResponse(error))
@@ -29,19 +35,19 @@ def leave(context: Context, event: LeaveReceived) -> None:
             context.answer(event.request, LeaveResponse(result))
             return
         results += ((member_id, instance, result),)
-    left = [member_id for member_id, _, result in results if result is Error.NONE]
+    left = [member_id for member_id, _, result in results if result is NO_ERROR]
     if left and context.profile.leave_is_one_step:
-        go_on_without(context, left[0])
+        rebalance_after_leave(context, left[0])
     if event.api_version >= FIRST_BATCH_LEAVE:
-        context.answer(event.request, LeaveResponse(Error.NONE, results))
+        context.answer(event.request, LeaveResponse(NO_ERROR, results))
     else:
         context.answer(event.request, LeaveResponse(results[0][2]))
 
 
 def leave_one(context: Context, member_id: str, instance_id: str | None) -> Error:
-    """Take one member of a LeaveGroup out, unless it cannot be."""
-    error, member_id = leaving(context, member_id, instance_id)
-    if error is not Error.NONE:
+    """Remove one member that a LeaveGroup names, and return its result."""
+    error, member_id = leaving_member(context, member_id, instance_id)
+    if error is not NO_ERROR:
         return error
     one_by_one = not context.profile.leave_is_one_step
     if member_id in context.group.pending_joins:
@@ -49,36 +55,36 @@ def leave_one(context: Context, member_id: str, instance_id: str | None) -> Erro
         if one_by_one:
             complete_if_all_joined(context)
     else:
-        context.disarm(TimerKind.SESSION, member_id)
+        context.disarm(SESSION_TIMER, member_id)
         context.answer_join(context.group.members[member_id], JoinResponse(Error.UNKNOWN_MEMBER_ID))
         remove_member(context, member_id)
         if one_by_one:
-            go_on_without(context, member_id)
-    return Error.NONE
+            rebalance_after_leave(context, member_id)
+    return NO_ERROR
 
 
-def leaving(context: Context, member_id: str, instance_id: str | None) -> tuple[Error, str]:
-    """Tell which member is meant; an instance id alone names its current member.
+def leaving_member(context: Context, member_id: str, instance_id: str | None) -> tuple[Error, str]:
+    """Return the error for one entry of the request, and the id of the member that it names.
 
-    UNKNOWN_SERVER_ERROR is an exception in Kafka, with which the whole request fails.
+    UNKNOWN_SERVER_ERROR stands for an exception in Kafka, with which the whole request fails.
     """
     group = context.group
     owner = group.static_ids.get(instance_id) if instance_id is not None else None
     if owner is not None and member_id in ("", owner):
-        # an instance may outlast its member, see `refused_instance_is_forgotten`
-        return (Error.NONE if owner in group.members else Error.UNKNOWN_SERVER_ERROR), owner
+        # a mapping may outlive its member, see `refused_instance_is_forgotten`
+        return (NO_ERROR if owner in group.members else Error.UNKNOWN_SERVER_ERROR), owner
     if not member_id:
         return Error.UNKNOWN_MEMBER_ID, ""
     if member_id not in group.pending_joins:
         return context.validate(member_id, instance_id), member_id
     if instance_id is None or context.profile.pending_may_name_an_instance:
-        return Error.NONE, member_id
+        return NO_ERROR, member_id
     return Error.FENCED_INSTANCE_ID if owner else Error.UNKNOWN_SERVER_ERROR, member_id
 
 
-def go_on_without(context: Context, member_id: str) -> None:
-    """Rebalance, or end the join phase under way, for want of those who left."""
-    if context.group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+def rebalance_after_leave(context: Context, member_id: str) -> None:
+    """Start a rebalance after members left, or complete the join phase that waited for them."""
+    if context.group.state in (STABLE, COMPLETING_REBALANCE):
         prepare(context, Reason.LEAVE, member_id)
     else:
         complete_if_all_joined(context)

@@ -1,22 +1,31 @@
-"""The coming and going of the coordinator: load, unload. Only what was stored survives."""
+"""Failover: a broker loads the group from its last record, or gives it up.
+
+Only what was stored survives. The sessions of all members begin anew when the group is loaded.
+"""
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import JoinResponse, Reason, SyncResponse
-from reference_coordinator.classic.events import Loaded, RecordWritten, TimerKind
+from reference_coordinator.classic.events import (
+    JOIN_TIMER,
+    SESSION_TIMER,
+    SYNC_TIMER,
+    Loaded,
+    RecordWritten,
+)
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.rebalance import prepare
 from reference_coordinator.classic.record_writes import record_written
-from reference_coordinator.classic.state import Group, Service, State
+from reference_coordinator.classic.state import ABSENT, EMPTY, LOADING, STABLE, Group
 
 
 def load_started(context: Context) -> None:
-    """Start loading: nothing is known of the group yet."""
-    context.group = Group(context.group.group_id, service=Service.LOADING)
+    """Begin to load: the coordinator does not know the group yet."""
+    context.group = Group(context.group.group_id, service=LOADING)
 
 
 def load(context: Context, event: Loaded) -> None:
-    """Take the group over as last stored: Stable or Empty, every session begins anew."""
+    """Load the group as last stored, Stable or Empty; every session begins anew."""
     group_id, record = context.group.group_id, event.record
     if record is None:
         context.group = Group(group_id)
@@ -25,7 +34,7 @@ def load(context: Context, event: Loaded) -> None:
         group_id,
         sessions_deferred=event.requests_disabled and context.profile.sessions_wait_for_clients,
         exists=True,
-        state=State.STABLE if record.members else State.EMPTY,
+        state=STABLE if record.members else EMPTY,
         generation=record.generation,
         protocol_type=record.protocol_type,
         protocol=record.protocol,
@@ -45,7 +54,7 @@ def load(context: Context, event: Loaded) -> None:
 
 
 def requests_enabled(context: Context) -> None:
-    """Let sessions begin that waited for the broker to take requests."""
+    """Start the sessions that waited for the broker to take requests."""
     if context.group.sessions_deferred:
         context.change(sessions_deferred=False)
         _start_sessions(context)
@@ -57,7 +66,7 @@ def _start_sessions(context: Context) -> None:
 
 
 def unload(context: Context) -> None:
-    """Give the group up: whoever waits is sent to the new coordinator."""
+    """Give the group up; pending requests are answered NOT_COORDINATOR."""
     for request in tuple(context.group.writes):
         record_written(context, RecordWritten(context.at_ms, request, Error.NOT_COORDINATOR))
     for member in context.group.members.values():
@@ -65,9 +74,9 @@ def unload(context: Context) -> None:
             context.answer(member.join, JoinResponse(Error.NOT_COORDINATOR, member.member_id))
         if member.sync is not None and context.profile.unload_answers_waiting:
             context.answer(member.sync, SyncResponse(Error.NOT_COORDINATOR))
-        context.disarm(TimerKind.SESSION, member.member_id)
+        context.disarm(SESSION_TIMER, member.member_id)
     for pending in context.group.pending_joins:
-        context.disarm(TimerKind.SESSION, pending)
-    context.disarm(TimerKind.JOIN)
-    context.disarm(TimerKind.SYNC)
-    context.group = Group(context.group.group_id, service=Service.ABSENT)
+        context.disarm(SESSION_TIMER, pending)
+    context.disarm(JOIN_TIMER)
+    context.disarm(SYNC_TIMER)
+    context.group = Group(context.group.group_id, service=ABSENT)

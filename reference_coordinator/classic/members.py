@@ -1,7 +1,8 @@
-"""A group's members by id, with what is asked of all of them at every join.
+"""A group's members by id, with counts over all of them that rules need at every join.
 
-How many wait in JoinGroup, who supports which protocol, how long the longest rebalance timeout is:
-counted along as members come, change and go, so that no rule has to look at each of them.
+The number of pending JoinGroups, the supported protocols and the longest rebalance timeout are
+kept up to date with each change, so no rule has to visit every member: this module alone is built
+for speed.
 """
 
 from collections import Counter
@@ -19,10 +20,10 @@ NONE_YET: Final[Mapping[Any, int]] = MappingProxyType({})
 
 
 class Members(Mapping[str, "Member"]):
-    """Members by id, in the order in which they came; a value, like all of a group's state.
+    """Members by id, in the order of joining; an immutable value, like all of a group's state.
 
-    What changes it returns another. That takes a copy of the map, which is done in one go and so is
-    cheap next to a look at each member.
+    A change returns another value. It copies the map as a whole, which costs little compared with
+    a visit to each member.
     """
 
     __slots__ = ("_by_id", "_preferences", "_timeouts", "awaiting")
@@ -34,38 +35,38 @@ class Members(Mapping[str, "Member"]):
         timeouts: Mapping[int, int] = NONE_YET,
         awaiting: int = 0,
     ) -> None:
-        """Take over what is known of them; `of` finds it out."""
+        """Take members with their counts; `of` counts members that come without."""
         self._by_id = by_id or {}
         self._preferences = preferences
         self._timeouts = timeouts
         self.awaiting = awaiting
-        """How many wait in JoinGroup."""
+        """How many members have a pending JoinGroup."""
 
     @classmethod
     def of(cls, members: Iterable["Member"]) -> "Members":
-        """Count members that were not counted before."""
+        """Build the value from members alone."""
         by_id = {member.member_id: member for member in members}
         preferences = Counter(map(_preference, by_id.values()))
         timeouts = Counter(member.rebalance_timeout_ms for member in by_id.values())
         return cls(by_id, preferences, timeouts, sum(map(_waits, by_id.values())))
 
     def put(self, member: "Member") -> "Members":
-        """Add a member, or replace the one of the same id in its place."""
+        """Add a member, or replace the one of the same id, which keeps its position."""
         return self._changed(member.member_id, member)
 
     def without(self, member_id: str) -> "Members":
-        """Take a member out, if it is there."""
+        """Remove a member, if it is there."""
         return self._changed(member_id, None)
 
-    def swapped(self, old_id: str, member: "Member") -> "Members":
-        """Take a member out that is there, and add one of another id."""
+    def with_new_id(self, old_id: str, member: "Member") -> "Members":
+        """Replace a member by one of another id, at the end of the order."""
         by_id = self._by_id.copy()
         before = by_id.pop(old_id)
         by_id[member.member_id] = member
         return self._counted(by_id, before, member)
 
     def each(self, change: Callable[["Member"], "Member"]) -> "Members":
-        """Change every member, by the same id."""
+        """Change every member; ids stay."""
         return Members.of(map(change, self._by_id.values()))
 
     def _changed(self, member_id: str, after: "Member | None") -> "Members":
@@ -90,7 +91,7 @@ class Members(Mapping[str, "Member"]):
 
     @property
     def by_id(self) -> Mapping[str, "Member"]:
-        """The same as a plain map, for who looks many up."""
+        """The members as a plain map, which is faster for many look-ups."""
         return self._by_id
 
     @property
@@ -107,8 +108,8 @@ class Members(Mapping[str, "Member"]):
 
     @property
     def votes(self) -> Mapping[str, int]:
-        """How many members like each common protocol best."""
-        if len(self._preferences) == 1:  # all like the same best
+        """How many members prefer each of the common protocols."""
+        if len(self._preferences) == 1:  # all have the same preferences
             ((names, count),) = self._preferences.items()
             return {names[0]: count}
         common = self.common_protocols
@@ -187,16 +188,16 @@ def _recounted(
     after: "Member | None",
     of: Callable[["Member"], Key],
 ) -> Mapping[Key, int]:
-    """Count a member as it is after a change, if it is, and no longer as it was before."""
-    gone = None if before is None else of(before)
-    come = None if after is None else of(after)
-    if gone == come:
+    """Update counts for one member that was added, changed or removed (None: not there)."""
+    old = None if before is None else of(before)
+    new = None if after is None else of(after)
+    if old == new:
         return counts
     recounted = dict(counts)
-    if come is not None:
-        recounted[come] = recounted.get(come, 0) + 1
-    if gone is not None:
-        recounted[gone] -= 1
-        if not recounted[gone]:
-            del recounted[gone]
+    if new is not None:
+        recounted[new] = recounted.get(new, 0) + 1
+    if old is not None:
+        recounted[old] -= 1
+        if not recounted[old]:
+            del recounted[old]
     return recounted

@@ -1,22 +1,22 @@
-"""A group's members and their ids: who is taken out, who takes whose place, with what."""
+"""Members of a group: removed, updated by their JoinGroup, or given a new member id."""
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.context import Context, refuse
 from reference_coordinator.classic.effects import SyncResponse
-from reference_coordinator.classic.events import JoinReceived, TimerKind
-from reference_coordinator.classic.state import Member
+from reference_coordinator.classic.events import SESSION_TIMER, SYNC_TIMER, JoinReceived
+from reference_coordinator.classic.state import GroupFields, Member, MemberFields
+from reference_coordinator.frozen import replace_fields
 
 
 def remove_member(context: Context, member_id: str) -> None:
-    """Take a member out; if it led the group, its successor stays open until the join phase ends.
+    """Remove a member; if it led the group, the next leader stays open until the join phase ends.
 
-    Its timers run on; a session timer of an unknown member does nothing.
+    Its timers are not stopped: the session timer of an unknown member does nothing.
     """
     group = context.group
     removed = group.members.get(member_id)
     members = group.members.without(member_id)
-    changes: dict[str, object] = {
+    changes: GroupFields = {
         "members": members,
         "pending_joins": group.pending_joins - {member_id},
         "pending_syncs": group.pending_syncs - {member_id},
@@ -24,7 +24,7 @@ def remove_member(context: Context, member_id: str) -> None:
     if group.leader == member_id:
         changes |= {"leader": None, "open_leaders": frozenset(members)}
     elif member_id in group.open_leaders:
-        # It may have been the one picked, and then somebody was picked anew.
+        # Kafka may have picked it, and has then picked another.
         changes["open_leaders"] = frozenset(members)
     context.change(**changes)
     if removed is not None and removed.is_static:
@@ -32,19 +32,19 @@ def remove_member(context: Context, member_id: str) -> None:
 
 
 def forget_instance(context: Context, instance_id: str | None) -> None:
-    """Take an instance's mapping away and leave its member."""
+    """Remove the mapping of an instance id, and leave its member."""
     known = context.group.static_ids.items()
     context.change(static_ids={key: owner for key, owner in known if key != instance_id})
 
 
 def update_member(context: Context, event: JoinReceived, member: Member) -> None:
-    """Adopt what a member's new join says, and park the join."""
-    context.put(changed(member, **said_by(context, event)))
+    """Update a member from its new JoinGroup, which waits for its response."""
+    context.put(replace_fields(member, **fields_of_join(context, event)))
 
 
-def said_by(context: Context, event: JoinReceived) -> dict[str, object]:
-    """Return what a member's new join says of it, the join itself included, by its fields."""
-    fields: dict[str, object] = {"protocols": event.protocols, "join": event.request}
+def fields_of_join(context: Context, event: JoinReceived) -> MemberFields:
+    """Return the fields of a member that its new JoinGroup sets, the pending request included."""
+    fields: MemberFields = {"protocols": event.protocols, "join": event.request}
     if context.profile.joins_update_timeouts:
         fields["rebalance_timeout_ms"] = event.rebalance_timeout_ms
         fields["session_timeout_ms"] = event.session_timeout_ms
@@ -54,44 +54,49 @@ def said_by(context: Context, event: JoinReceived) -> dict[str, object]:
 
 
 def received_sync(context: Context, member_id: str) -> None:
-    """Note that nobody waits for a member's SyncGroup any longer; the last one stops the timer."""
+    """Note a member's SyncGroup; the last one that was awaited stops the pending-sync timer."""
     if member_id in context.group.pending_syncs:
         context.change(pending_syncs=context.group.pending_syncs - {member_id})
     if not context.group.pending_syncs:
-        context.disarm(TimerKind.SYNC)
+        context.disarm(SYNC_TIMER)
 
 
 def remove_pending(context: Context, member_id: str) -> None:
-    """Take a pending member out that left or was refused, and see to its timer."""
+    """Remove a pending member that left or was refused; its timer stops, except in Scala."""
     remove_member(context, member_id)
-    if context.profile.forgotten_pending_timer_runs_on:
-        context.change(forgotten_joins=context.group.forgotten_joins | {member_id})
+    if context.profile.removed_pending_timer_runs_on:
+        context.change(removed_pending_joins=context.group.removed_pending_joins | {member_id})
     else:
-        context.disarm(TimerKind.SESSION, member_id)
+        context.disarm(SESSION_TIMER, member_id)
 
 
-def swap_member(context: Context, old: Member, new_id: str, **fields: object) -> Member:
-    """Put a static member's other id in the place of its old one; fence requests of the old.
+NO_FIELDS: MemberFields = {}
 
-    `fields` are what else is new of it.
+
+def replace_member_id(
+    context: Context, old: Member, new_id: str, fields: MemberFields = NO_FIELDS
+) -> Member:
+    """Replace the member id of a static member; fence pending requests that use the old id.
+
+    `fields` are other fields of the member that change.
     """
     group = context.group
     if old.join is not None:
         context.answer(old.join, refuse(old.member_id, Error.FENCED_INSTANCE_ID))
     if old.sync is not None:
         context.answer(old.sync, SyncResponse(Error.FENCED_INSTANCE_ID))
-    is_new = old.is_new and context.profile.replaced_newcomer_stays_new
-    alone = {"member_id": new_id, "join": None, "sync": None, "is_new": is_new}
-    newcomer = changed(old, **(alone | fields))
+    is_new = old.is_new and context.profile.replaced_new_member_stays_new
+    own: MemberFields = {"member_id": new_id, "join": None, "sync": None, "is_new": is_new}
+    member = replace_fields(old, **(own | fields))
     leaders = group.open_leaders
     if old.member_id in leaders:
         leaders = leaders - {old.member_id} | {new_id}
     context.change(
-        members=group.members.swapped(old.member_id, newcomer),
+        members=group.members.with_new_id(old.member_id, member),
         static_ids={**group.static_ids, old.group_instance_id or "": new_id},
         leader=new_id if group.leader == old.member_id else group.leader,
         open_leaders=leaders,
     )
     if not context.profile.replaced_id_stays_pending_sync and old.member_id in group.pending_syncs:
         received_sync(context, old.member_id)
-    return newcomer
+    return member

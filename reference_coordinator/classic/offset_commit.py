@@ -1,4 +1,4 @@
-"""OffsetCommit and TxnOffsetCommit, as far as the group has a say in them."""
+"""OffsetCommit and TxnOffsetCommit: the checks of the group. Offsets are not modelled."""
 
 from kafka_protocol.errors import NO_ERROR, Error
 from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS
@@ -18,15 +18,15 @@ from reference_coordinator.classic.state import (
 def commit(context: Context, event: CommitReceived) -> None:
     """Handle OffsetCommit; an accepted one restarts the session in Stable and PreparingRebalance.
 
-    Without generation and ids it is accepted only while the group is empty (simple consumers). In a
-    transaction, ids and generation count if they are given, and the group's state does not.
+    Without generation and ids it is accepted only while the group is Empty (simple consumers). In a
+    transaction, ids and generation are checked if given, and the group's state is not.
     """
-    error = not_for_this_group(context, event)
+    error = check_coordinator(context, event)
     if error is NO_ERROR:
         if not context.group.exists:
             context.change(exists=True, created_ms=context.at_ms)
-        piecemeal = event.transactional and not context.profile.transaction_is_checked_as_a_whole
-        error = piecemeal_error(context, event) if piecemeal else commit_error(context, event)
+        separately = event.transactional and not context.profile.transaction_is_checked_as_a_whole
+        error = separate_error(context, event) if separately else commit_error(context, event)
     group = context.group
     if (
         error is NO_ERROR
@@ -38,8 +38,8 @@ def commit(context: Context, event: CommitReceived) -> None:
     context.answer(event.request, CommitResponse(error))
 
 
-def not_for_this_group(context: Context, event: CommitReceived) -> Error:
-    """Make the checks that come before the group is looked at, in Kafka's order."""
+def check_coordinator(context: Context, event: CommitReceived) -> Error:
+    """Make the checks before those of the group: coordinator, existence."""
     group, profile = context.group, context.profile
     if event.transactional and not group.group_id:
         return Error.INVALID_GROUP_ID
@@ -58,11 +58,11 @@ def commit_error(context: Context, event: CommitReceived) -> Error:
     group = context.group
     if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE
-    nameless = event.generation < 0 and not event.member_id and event.group_instance_id is None
+    anonymous = event.generation < 0 and not event.member_id and event.group_instance_id is None
     if event.generation < 0 and group.state is EMPTY:
-        if nameless or context.profile.empty_group_takes_any_commit:
+        if anonymous or context.profile.empty_group_takes_any_commit:
             return NO_ERROR
-    elif nameless:
+    elif anonymous:
         return NO_ERROR if event.transactional else Error.UNKNOWN_MEMBER_ID
     error = context.validate(event.member_id, event.group_instance_id)
     if error is not NO_ERROR:
@@ -74,8 +74,8 @@ def commit_error(context: Context, event: CommitReceived) -> Error:
     return NO_ERROR
 
 
-def piecemeal_error(context: Context, event: CommitReceived) -> Error:
-    """Check of a transaction's commit each thing that it names, on its own."""
+def separate_error(context: Context, event: CommitReceived) -> Error:
+    """Check instance id, member id and generation of a transaction each on its own."""
     group = context.group
     if group.state is DEAD:
         return Error.COORDINATOR_NOT_AVAILABLE

@@ -21,12 +21,15 @@ class Settings:
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
     max_size: int = 2_147_483_647
+    commit_timeout_ms: int = 5_000
+    """How long a write waits for its replicas, one of group records no less than a commit."""
 
     _NAMES: ClassVar[dict[str, str]] = {
         "group.initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
         "group.min.session.timeout.ms": "min_session_timeout_ms",
         "group.max.session.timeout.ms": "max_session_timeout_ms",
         "group.max.size": "max_size",
+        "offsets.commit.timeout.ms": "commit_timeout_ms",
     }
 
     @classmethod
@@ -73,12 +76,12 @@ class Profile:
     """In CompletingRebalance a Heartbeat keeps its member alive. Before 2.6.1 (KAFKA-10134) it did
     not, and was answered REBALANCE_IN_PROGRESS."""
 
-    failures_are_told_in_every_version: bool = True
+    failures_are_answered_in_every_version: bool = True
     """A request over which the coordinator fails is answered UNKNOWN_SERVER_ERROR. Before 2.5.0
     (which tidied up, without an issue of its own) the newest versions of then, JoinGroup v6 and
     SyncGroup v4 among them, had no such answer, and so had none at all."""
 
-    describes_assignment_at_all_times: bool = True
+    describes_assignments_in_every_state: bool = True
     """DescribeGroups tells the members' assignments in every state; Scala only in Stable."""
 
     describes_static_to_old_clients: bool = True
@@ -90,7 +93,7 @@ class Profile:
     """A group that DeleteGroups removes is Dead until its tombstone is written, and answers
     COORDINATOR_NOT_AVAILABLE as long; in Java it is gone at once."""
 
-    describes_what_is_confirmed: bool = True
+    describes_committed_records: bool = True
     """DescribeGroups knows a group once its first record is confirmed, until then it is Dead; and
     one that was deleted until that is confirmed. Scala knows both at once."""
 
@@ -139,7 +142,7 @@ class Profile:
 
     # `group.max.size`.
 
-    last_to_rejoin_are_shed: bool = True
+    last_to_rejoin_are_refused: bool = True
     """Of a group that is too large, the first to join again stay. Before 2.6.0 (KAFKA-9885) the
     first were refused, until it was no longer too large; pending members always got in."""
 
@@ -154,7 +157,7 @@ class Profile:
     """A pending member refused for want of room stays pending, and is waited for, until its timer
     removes it. So it was before 3.0 (without an issue of its own)."""
 
-    forgotten_pending_timer_runs_on: bool = False
+    removed_pending_timer_runs_on: bool = False
     """The timer of a pending member that left or was refused runs on in Scala, and when it runs out
     the coordinator says once more that it removed the member."""
 
@@ -169,7 +172,7 @@ class Profile:
 
     # The initial delay.
 
-    newcomers_extend_every_initial_delay: bool = True
+    new_members_extend_every_initial_delay: bool = True
     """Who joins during the initial delay extends it, whenever the group was Empty; in Scala only
     before the first generation."""
 
@@ -182,7 +185,7 @@ class Profile:
     sync_in_stable_restarts_session: bool = False
     """A SyncGroup answered in Stable is a sign of life in Scala, not in Java."""
 
-    replaced_newcomer_stays_new: bool = False
+    replaced_new_member_stays_new: bool = False
     """Whether a static member that returns before its first join phase has ended still counts as
     new. In Scala it does, so its session, started by its return, may end while it waits; in Java it
     lives as long as it waits, and so it did in Scala 2.4.0 (KAFKA-9232, 2.4.1)."""
@@ -193,7 +196,7 @@ class Profile:
     an answer, no more, or whether its member was pending when it was started; in Java one that was
     started anew meanwhile does nothing."""
 
-    newcomers_have_sessions: bool = True
+    new_members_have_sessions: bool = True
     """The session of a new member begins when its first join phase ends. In 2.4.1 (KAFKA-9232) only
     its first sign of life after that starts one, so that who falls silent at once stays for good;
     KAFKA-9752 (2.5.0) mended it."""
@@ -257,7 +260,7 @@ class Profile:
     answers the second JoinGroup, with the first one's member id, by then replaced. Scala keeps one
     member object for all returns; Java makes a new one for each (since returns are stored)."""
 
-    failed_return_restores_protocols: bool = True
+    failed_replacement_restores_protocols: bool = True
     """If the write fails, the member gets its old protocols back with its old id. Scala means to,
     but notes them after they were overwritten (since 2.6.1)."""
 
@@ -278,6 +281,17 @@ class Profile:
     starts no rebalance even if it leads, `TOPIC_METADATA_CHANGE` of the leader and `UPGRADE` do
     start one. What makes the group rebalance or not by other rules goes before, and dynamic members
     are as ever."""
+
+    def timed_out_write(self, api: str) -> Error:
+        """Return what a request of an API is answered with when its write times out.
+
+        Scala maps the time-out of group records alone, and hands that of a commit on
+        (`GroupMetadataManager.storeGroup`, `storeOffsets`); Java maps both
+        (`CoordinatorOperationExceptionHelper`, 3.7 on).
+        """
+        if api == "OFFSET_COMMIT" and self.write_timeout is not Error.COORDINATOR_NOT_AVAILABLE:
+            return Error.REQUEST_TIMED_OUT
+        return self.write_timeout
 
     @property
     def failed_writes(self) -> frozenset[Error]:

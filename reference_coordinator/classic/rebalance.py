@@ -1,22 +1,29 @@
-"""The rebalance itself: prepare, wait for the members, start the next generation.
+"""The rebalance: enter PreparingRebalance, await the members, start the next generation.
 
-Source: Kafka's classic protocol as its coordinators have it; where they differ a rule of the
-`Profile` decides.
+Source: `GroupCoordinator` (Scala) and `GroupMetadataManager` (Java); where they differ a rule of
+the `Profile` decides. `transitions` lists every change of state.
 """
 
-from kafka_protocol.errors import Error
-from reference_coordinator.classic.changed import changed
+from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import Bound, JoinResponse, Reason, SyncResponse
-from reference_coordinator.classic.events import TimerKind
+from reference_coordinator.classic.events import JOIN_TIMER, SESSION_TIMER, SYNC_TIMER
 from reference_coordinator.classic.membership import remove_member
-from reference_coordinator.classic.state import Group, Member, State
+from reference_coordinator.classic.state import (
+    COMPLETING_REBALANCE,
+    EMPTY,
+    PREPARING_REBALANCE,
+    STABLE,
+    Group,
+    Member,
+)
+from reference_coordinator.frozen import replace_fields
 
-CAN_REBALANCE = frozenset({State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE})
+CAN_REBALANCE = frozenset({EMPTY, STABLE, COMPLETING_REBALANCE})
 
 
 def rebalance_or_complete(context: Context, reason: Reason, member_id: str = "") -> None:
-    """Start a rebalance; where one is under way already, see whether this ends its join phase."""
+    """Start a rebalance; if one is under way, complete its join phase once all have joined."""
     if context.group.state in CAN_REBALANCE:
         prepare(context, reason, member_id)
     else:
@@ -24,62 +31,62 @@ def rebalance_or_complete(context: Context, reason: Reason, member_id: str = "")
 
 
 def prepare(context: Context, reason: Reason, member_id: str = "") -> None:
-    """Enter PreparingRebalance. Members that wait in SyncGroup are told to join again."""
-    if context.group.state is State.COMPLETING_REBALANCE:
+    """Enter PreparingRebalance; pending SyncGroups are answered REBALANCE_IN_PROGRESS."""
+    if context.group.state is COMPLETING_REBALANCE:
         context.change(
-            members=context.group.members.each(lambda member: changed(member, assignment=""))
+            members=context.group.members.each(lambda member: replace_fields(member, assignment=""))
         )
         answer_syncs(context, Error.REBALANCE_IN_PROGRESS)
     context.change(pending_syncs=frozenset())
-    context.disarm(TimerKind.SYNC)
-    initial = context.group.state is State.EMPTY
+    context.disarm(SYNC_TIMER)
+    initial = context.group.state is EMPTY
     if initial:
         delay = context.profile.settings.initial_rebalance_delay_ms
         context.change(initial_delay_left_ms=max(context.group.rebalance_timeout_ms - delay, 0))
-        context.arm(TimerKind.JOIN, delay)
-    context.transition(State.PREPARING_REBALANCE, reason, member_id)
+        context.arm(JOIN_TIMER, delay)
+    context.transition(PREPARING_REBALANCE, reason, member_id)
     if initial:
         return
     if context.group.all_joined:
         complete_join_phase(context)
     else:
-        context.arm(TimerKind.JOIN, context.group.rebalance_timeout_ms)
+        context.arm(JOIN_TIMER, context.group.rebalance_timeout_ms)
 
 
 def complete_if_all_joined(context: Context) -> None:
-    """End the join phase if nobody is missing; the initial delay always runs out."""
+    """Complete the join phase if all members have joined, except during the initial delay."""
     group = context.group
     if (
-        group.state is State.PREPARING_REBALANCE
-        and group.previous_state is not State.EMPTY
+        group.state is PREPARING_REBALANCE
+        and group.previous_state is not EMPTY
         and group.all_joined
     ):
         complete_join_phase(context)
 
 
 def initial_delay_over(context: Context) -> None:
-    """Extend the initial delay while members keep coming, up to the rebalance timeout."""
+    """Extend the initial delay while new members join, up to the rebalance timeout."""
     left = context.group.initial_delay_left_ms
     if context.group.extends_delay:
         delay = min(context.profile.settings.initial_rebalance_delay_ms, left)
         context.change(new_member_added=False, initial_delay_left_ms=max(left - delay, 0))
-        context.arm(TimerKind.JOIN, delay)
+        context.arm(JOIN_TIMER, delay)
     else:
         complete_join_phase(context)
 
 
 def complete_join_phase(context: Context) -> None:
-    """End the join phase: absent dynamic members go, absent static ones stay (KIP-345)."""
-    context.disarm(TimerKind.JOIN)
+    """Complete the join phase: absent dynamic members are removed, static ones stay (KIP-345)."""
+    context.disarm(JOIN_TIMER)
     for member in tuple(context.group.members.values()):
         if member.join is None and not member.is_static:
             remove_member(context, member.member_id)
-            context.disarm(TimerKind.SESSION, member.member_id)
+            context.disarm(SESSION_TIMER, member.member_id)
     if not context.group.members:
         become_empty(context)
     elif context.group.awaiting == 0:
-        # Nobody is there to lead: wait for another rebalance timeout (or for sessions to end).
-        context.arm(TimerKind.JOIN, context.group.rebalance_timeout_ms)
+        # No member can lead: wait another rebalance timeout, or until the sessions expire.
+        context.arm(JOIN_TIMER, context.group.rebalance_timeout_ms)
     else:
         start_generation(context)
 
@@ -87,7 +94,7 @@ def complete_join_phase(context: Context) -> None:
 def become_empty(context: Context) -> None:
     """Enter Empty, with a generation of its own."""
     context.transition(
-        State.EMPTY,
+        EMPTY,
         generation=context.group.generation + 1,
         protocol=None,
         leader=None,
@@ -98,35 +105,39 @@ def become_empty(context: Context) -> None:
 
 
 def start_generation(context: Context) -> None:
-    """Enter CompletingRebalance: settle leader and protocol, answer every waiting member."""
+    """Enter CompletingRebalance: pick leader and protocol, answer every pending JoinGroup."""
     leader = context.bind("leader", context.choices.leader, allowed_leaders(context.group))
     protocol = context.bind("protocol", context.choices.protocol, allowed_protocols(context.group))
     awaited = context.group.members if context.profile.pending_sync_timer else ()
     context.transition(
-        State.COMPLETING_REBALANCE,
+        COMPLETING_REBALANCE,
         generation=context.group.generation + 1,
         leader=leader,
         open_leaders=frozenset(),
         protocol=protocol,
         pending_syncs=frozenset(awaited),
     )
-    everyone = member_list(context.group)
+    all_members = member_list(context.group)
     members = context.group.members
     for member in members.values():
         if member.join is not None:
-            told = everyone if member.member_id == leader else frozenset()
-            context.answer(member.join, generation_answer(context.group, member.member_id, told))
+            listed = all_members if member.member_id == leader else frozenset()
+            context.answer(
+                member.join, generation_response(context.group, member.member_id, listed)
+            )
         context.keep_alive(member)
-    context.change(members=members.each(lambda member: changed(member, join=None, is_new=False)))
+    context.change(
+        members=members.each(lambda member: replace_fields(member, join=None, is_new=False))
+    )
     if context.profile.pending_sync_timer:
-        context.arm(TimerKind.SYNC, context.group.rebalance_timeout_ms)
+        context.arm(SYNC_TIMER, context.group.rebalance_timeout_ms)
 
 
 def allowed_leaders(group: Group) -> frozenset[str]:
-    """Return who may lead the next generation.
+    """Return the members that may lead the next generation.
 
-    The leader stays if it rejoined. An open leader may be any that was left when the old one went;
-    whoever is picked must wait in JoinGroup, otherwise any waiting member may take over.
+    A leader that rejoined stays. If the leader was removed, Kafka picked one of the members left at
+    that time; if that one has not rejoined, any member with a pending JoinGroup may lead.
     """
     waiting = frozenset(key for key, member in group.members.items() if member.join is not None)
     if group.leader in waiting:
@@ -138,16 +149,16 @@ def allowed_leaders(group: Group) -> frozenset[str]:
 
 
 def settle_leader(context: Context) -> None:
-    """Take over who leads a group whose leader went and nobody joined again, once that is told.
+    """Bind the leader of a group whose leader was removed without a rebalance.
 
-    Only before 2.6.0, which takes a member out that it refuses for want of room and leaves it at
-    that. Kafka picks another at once, whom it does not tell.
+    Only releases before 2.6.0 do so: they remove a member that `group.max.size` refuses, and pick
+    another leader at once. A later response shows which.
     """
-    group, told = context.group, context.choices.leader
-    settled = group.leader is not None or group.state is State.PREPARING_REBALANCE
-    if not settled and told in group.open_leaders:
-        context.effects.append(Bound("leader", told))
-        context.change(leader=told, open_leaders=frozenset())
+    group, leader = context.group, context.choices.leader
+    settled = group.leader is not None or group.state is PREPARING_REBALANCE
+    if not settled and leader in group.open_leaders:
+        context.effects.append(Bound("leader", leader))
+        context.change(leader=leader, open_leaders=frozenset())
 
 
 def allowed_protocols(group: Group) -> frozenset[str]:
@@ -158,14 +169,14 @@ def allowed_protocols(group: Group) -> frozenset[str]:
 
 
 def member_list(group: Group) -> frozenset[tuple[str, str | None, str]]:
-    """Return what a leader is told of the members."""
+    """Return the members as a leader's JoinGroup response lists them."""
     return frozenset(
         (m.member_id, m.group_instance_id, m.metadata(group.protocol))
         for m in group.members.values()
     )
 
 
-def generation_answer(
+def generation_response(
     group: Group,
     member_id: str,
     members: frozenset[tuple[str, str | None, str]] = frozenset(),
@@ -173,9 +184,9 @@ def generation_answer(
     leader: str | None = None,
     skip_assignment: bool = False,
 ) -> JoinResponse:
-    """Build the answer that takes a member into the current generation."""
+    """Build the JoinGroup response that gives a member the current generation."""
     return JoinResponse(
-        error=Error.NONE,
+        error=NO_ERROR,
         member_id=member_id,
         generation=group.generation,
         protocol_type=group.protocol_type,
@@ -187,17 +198,17 @@ def generation_answer(
 
 
 def answer_syncs(context: Context, error: Error) -> None:
-    """Answer everyone who waits in SyncGroup, and restart their sessions."""
+    """Answer every pending SyncGroup, and restart the sessions of these members."""
     members = context.group.members
     for member in members.values():
         if member.sync is not None:
-            context.answer(member.sync, sync_answer(context.group, member, error))
+            context.answer(member.sync, sync_response(context.group, member, error))
             context.keep_alive(member)
-    context.change(members=members.each(lambda member: changed(member, sync=None)))
+    context.change(members=members.each(lambda member: replace_fields(member, sync=None)))
 
 
-def sync_answer(group: Group, member: Member, error: Error) -> SyncResponse:
-    """Build SyncGroup's answer for a member."""
-    if error is not Error.NONE:
+def sync_response(group: Group, member: Member, error: Error) -> SyncResponse:
+    """Build a member's SyncGroup response."""
+    if error is not NO_ERROR:
         return SyncResponse(error, assignment=member.assignment)
     return SyncResponse(error, group.protocol_type, group.protocol, member.assignment)

@@ -1,18 +1,18 @@
-"""A group's record in `__consumer_offsets` (GroupMetadataValue v3), as far as rules need it."""
+"""A group's record in `__consumer_offsets`: GroupMetadataValue, as far as the rules need it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.state import Member
+from reference_coordinator.frozen import replace_fields
 
 
 class StoredMembers(Sequence[Member]):
-    """Members as a record holds them; worked out when they are read, which few records ever are.
+    """Members as a record holds them, built when first read: few records ever are.
 
-    They keep only the metadata of the selected protocol, and no parked requests; `assignment`
-    tells everyone's share, where None each keeps its own.
+    They keep only the metadata of the selected protocol, and no pending requests. `assignment`
+    replaces the members' own assignments, unless it is None.
     """
 
     __slots__ = ("_assignment", "_members", "_protocol", "_stored")
@@ -23,7 +23,7 @@ class StoredMembers(Sequence[Member]):
         protocol: str | None,
         assignment: Mapping[str, str] | None = None,
     ) -> None:
-        """Take members that do not change."""
+        """Wrap members that do not change."""
         self._members = members
         self._protocol = protocol
         self._assignment = assignment
@@ -35,14 +35,16 @@ class StoredMembers(Sequence[Member]):
         return self._stored
 
     def _as_stored(self, member: Member) -> Member:
-        given = self._assignment
-        return changed(
+        assignment = self._assignment
+        return replace_fields(
             member,
             join=None,
             sync=None,
             is_new=False,
             protocols=((self._protocol or "", member.metadata(self._protocol)),),
-            assignment=member.assignment if given is None else given.get(member.member_id, ""),
+            assignment=member.assignment
+            if assignment is None
+            else assignment.get(member.member_id, ""),
         )
 
     def __len__(self) -> int:
@@ -75,7 +77,7 @@ class StoredMembers(Sequence[Member]):
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A group as stored: what a new coordinator knows after loading."""
+    """A group as stored: all that a new coordinator knows after loading."""
 
     generation: int
     protocol_type: str | None

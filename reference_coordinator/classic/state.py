@@ -1,13 +1,13 @@
 """The state of one group on one coordinator: plain frozen data, Kafka's names.
 
-Deadlines are not here: `step` says which timers to arm, whoever drives it keeps them. So a
+Deadlines are not here: `step` returns which timers to arm, and its caller keeps them. So a
 heartbeat leaves the state as it is, whatever the size of the group.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from reference_coordinator.classic.members import Members
 
@@ -33,10 +33,8 @@ class Service(StrEnum):
     ACTIVE = "active"
 
 
-# for what is asked most often; see `errors.NO_ERROR`
-EMPTY, STABLE, DEAD = State.EMPTY, State.STABLE, State.DEAD
-PREPARING_REBALANCE, COMPLETING_REBALANCE = State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE
-ABSENT, ACTIVE = Service.ABSENT, Service.ACTIVE
+EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = State
+ABSENT, LOADING, ACTIVE = Service
 
 
 @dataclass(frozen=True)
@@ -51,10 +49,11 @@ class Member:
     protocols: tuple[tuple[str, str], ...]
     assignment: str = ""
     join: str | None = None
-    """The JoinGroup request it waits in, if any."""
+    """The JoinGroup request that waits for its response, if any."""
     sync: str | None = None
-    """The SyncGroup request it waits in, if any."""
+    """The SyncGroup request that waits for its response, if any."""
     is_new: bool = False
+    """Whether its first join phase has not ended yet."""
     client_id: str = ""
     client_host: str = ""
 
@@ -64,8 +63,8 @@ class Member:
         return self.group_instance_id is not None
 
     @property
-    def waits(self) -> bool:
-        """Whether a parked request keeps the member alive without heartbeats."""
+    def is_awaiting(self) -> bool:
+        """Whether a pending request keeps the member alive without heartbeats."""
         return not self.is_new and (self.join is not None or self.sync is not None)
 
     def supports(self, protocol: str | None) -> bool:
@@ -77,13 +76,27 @@ class Member:
         return dict(self.protocols).get(protocol or "", "")
 
 
+class MemberFields(TypedDict, total=False):
+    """Fields of a `Member` that change together."""
+
+    member_id: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocols: tuple[tuple[str, str], ...]
+    join: str | None
+    sync: str | None
+    is_new: bool
+    client_id: str
+    client_host: str
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """A record write under way, with what follows from its outcome.
 
-    `request` is the request whose answer waits for it; `member_id` the new id of the static member
-    that was `replaced` (else None: the write stores the leader's assignment of `generation`, or
-    `deletes` the group).
+    `request` is the request whose response waits for the outcome. The write stores one of three
+    things: `member_id`, the new id of the static member that was `replaced`; the tombstone of the
+    group, if it `deletes`; else the leader's assignment of `generation`.
     """
 
     request: str
@@ -100,19 +113,19 @@ class Write:
 class Group:
     """One group. `leader` is None while the group is empty or its leader is still open.
 
-    When the leader goes, Kafka takes the next key of a hash map: any of the others. The pick shows
-    only when the join phase ends, so until then `open_leaders` holds those it may be.
+    When the leader is removed, Kafka takes the next key of a hash map: any of the others. Responses
+    show the pick when the join phase ends; until then `open_leaders` holds the candidates.
     """
 
     group_id: str
     service: Service = Service.ACTIVE
     sessions_deferred: bool = False
-    """Whether its sessions wait for the broker to take requests."""
+    """Whether its sessions begin only when the broker takes requests (a rule of the `Profile`)."""
     exists: bool = False
     created_ms: float = field(default=float("-inf"), compare=False)
-    """When it was created; unlike deadlines, only for what is on its way to the disk meanwhile."""
+    """When it was created; DescribeGroups may miss it until its first record is committed."""
     removed: "Group | None" = None
-    """The group of the same name that was deleted before it, and when."""
+    """The group of the same name that was deleted before it; None if there was none."""
     removed_ms: float = field(default=float("-inf"), compare=False)
     state: State = State.EMPTY
     previous_state: State = State.DEAD
@@ -124,9 +137,11 @@ class Group:
     members: Members = field(default_factory=Members)
     static_ids: Mapping[str, str] = field(default_factory=dict)
     pending_joins: frozenset[str] = frozenset()
-    forgotten_joins: frozenset[str] = frozenset()
-    """Pending members that are gone while their timers run on (a rule of the `Profile`)."""
+    """Ids given by MEMBER_ID_REQUIRED (KIP-394) with which no member has joined yet."""
+    removed_pending_joins: frozenset[str] = frozenset()
+    """Removed pending members whose timers run on (a rule of the `Profile`)."""
     pending_syncs: frozenset[str] = frozenset()
+    """Members of the generation whose SyncGroup the pending-sync timer awaits (KAFKA-12890)."""
     new_member_added: bool = False
     writes: Mapping[str, Write] = field(default_factory=dict)
     stored: "GroupRecord | None" = None
@@ -150,15 +165,41 @@ class Group:
 
     @property
     def all_joined(self) -> bool:
-        """Whether nobody is missing from the join phase."""
+        """Whether every member and every pending member has joined the rebalance."""
         return not self.pending_joins and self.members.awaiting == len(self.members)
 
     @property
     def extends_delay(self) -> bool:
         """Whether the initial delay goes on when its timer runs out, instead of ending."""
         return (
-            self.state is State.PREPARING_REBALANCE
-            and self.previous_state is State.EMPTY
+            self.state is PREPARING_REBALANCE
+            and self.previous_state is EMPTY
             and self.new_member_added
             and self.initial_delay_left_ms > 0
         )
+
+
+class GroupFields(TypedDict, total=False):
+    """Fields of a `Group` that change together."""
+
+    exists: bool
+    sessions_deferred: bool
+    created_ms: float
+    removed: Group | None
+    removed_ms: float
+    state: State
+    previous_state: State
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    leader: str | None
+    open_leaders: frozenset[str]
+    members: Members
+    static_ids: Mapping[str, str]
+    pending_joins: frozenset[str]
+    removed_pending_joins: frozenset[str]
+    pending_syncs: frozenset[str]
+    new_member_added: bool
+    writes: Mapping[str, Write]
+    stored: "GroupRecord | None"
+    initial_delay_left_ms: int

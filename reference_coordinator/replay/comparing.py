@@ -12,7 +12,6 @@ from kafka_protocol.versions import (
     FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
     FIRST_SYNC_WITH_PROTOCOL,
 )
-from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.effects import (
     DescribedMember,
     DescribeResponse,
@@ -20,21 +19,24 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
+from reference_coordinator.frozen import replace_fields
 
 
 def as_sent(answer: Response, api_version: int) -> Response:
     """Drop from an answer what its version has no field for."""
     if isinstance(answer, JoinResponse):
         if answer.members and api_version < FIRST_JOIN_WITH_INSTANCE_ID:
-            answer = changed(answer, members=frozenset((m, None, d) for m, _, d in answer.members))
+            answer = replace_fields(
+                answer, members=frozenset((m, None, d) for m, _, d in answer.members)
+            )
         if answer.protocol_type is not None and api_version < FIRST_JOIN_WITH_PROTOCOL_TYPE:
-            answer = changed(answer, protocol_type=None)
+            answer = replace_fields(answer, protocol_type=None)
         if answer.skip_assignment and api_version < FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
-            answer = changed(answer, skip_assignment=False)
+            answer = replace_fields(answer, skip_assignment=False)
     elif isinstance(answer, DescribeResponse):
         if api_version < FIRST_DESCRIBE_WITH_INSTANCE_ID:
             nameless = (replace(member, group_instance_id=None) for member in answer.members)
-            answer = changed(answer, members=frozenset(nameless))
+            answer = replace_fields(answer, members=frozenset(nameless))
     elif isinstance(answer, SyncResponse) and api_version < FIRST_SYNC_WITH_PROTOCOL:
         answer = SyncResponse(answer.error, assignment=answer.assignment)
     return answer

@@ -40,7 +40,7 @@ def expected_lines(before: Group, after: Group, event: Event) -> Iterator[tuple[
             member_id = event.timer.member_id
             if member_id in before.members and member_id not in after.members:
                 yield "pending_expired" if event.of_pending else "session_expired", member_id
-            elif member_id in before.forgotten_joins or (
+            elif member_id in before.removed_pending_joins or (
                 member_id in before.pending_joins and member_id not in after.pending_joins
             ):
                 yield "pending_expired", member_id

@@ -25,15 +25,15 @@ OUT_OF_REACH: Mapping[str, str] = {
     "stores_new_group": "shows only after a failover",
     "return_is_stored": "shows only after a failover",
     "sessions_wait_for_clients": "needs a broker that is started",
-    "forgotten_pending_timer_runs_on": "shows in the coordinator's log alone",
+    "removed_pending_timer_runs_on": "shows in the coordinator's log alone",
 }
 """The rules that one healthy broker never shows."""
 
 ALLOWS_MORE: Mapping[str, str] = {
     "answers_wait_for_writes=true": "what was written before may have been confirmed at once",
     "deleted_group_is_dead_first=true": "the tombstone may have been written at once",
-    "describes_what_is_confirmed=true": "the first record may have been confirmed at once",
-    "failures_are_told_in_every_version=true": "what was not answered may have been lost",
+    "describes_committed_records=true": "the first record may have been confirmed at once",
+    "failures_are_answered_in_every_version=true": "what was not answered may have been lost",
     "overtaken_expiry_counts=true": "no sign of life need have come in between",
     "store_answers_latest_return=false": "where one broker writes, no return comes in between",
     "oversized_commit=INVALID_COMMIT_OFFSET_SIZE": "where answers wait for the writes before them, "
@@ -53,12 +53,12 @@ def moot(profile: Profile, versions: Versions, kafka: str) -> Mapping[str, str]:
     if number(kafka) >= FIRST_EXACT:
         found["answers_wait_for_writes"] = "what is too large for the log is a batch of its own"
     if not profile.return_is_stored:
-        kept = ("failed_return_restores_protocols", "store_answers_latest_return")
+        kept = ("failed_replacement_restores_protocols", "store_answers_latest_return")
         found |= dict.fromkeys(kept, "no return is stored")
     if not profile.pending_sync_timer:
         timed = ("replaced_id_stays_pending_sync", "stale_sync_id_stops_timer")
         found |= dict.fromkeys((*timed, "sync_timer_spares_statics"), "there is no such timer")
-    if not profile.last_to_rejoin_are_shed:
+    if not profile.last_to_rejoin_are_refused:
         found["refused_pending_stays"] = "no pending member is refused"
     if versions["OFFSET_COMMIT"][1] < FIRST_COMMIT_WITH_GROUP_ERRORS:
         found["commit_to_unknown_group_v9"] = "OffsetCommit v9 is not spoken"

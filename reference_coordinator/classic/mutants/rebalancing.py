@@ -30,7 +30,7 @@ from reference_coordinator.classic.mutants.form import (
     starts_generation,
 )
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.rebalance import generation_answer, member_list
+from reference_coordinator.classic.rebalance import generation_response, member_list
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.classic.step import step
 
@@ -170,7 +170,7 @@ def lets_leader_rejoin_quietly(group: Group, event: Event, profile: Profile) -> 
         and group.state is State.STABLE
         and event.member_id == group.leader
     ):
-        answer = generation_answer(group, event.member_id, member_list(group))
+        answer = generation_response(group, event.member_id, member_list(group))
         return group, (Answer(event.request, answer),)
     return step(group, event, profile)
 

@@ -39,7 +39,7 @@ def expires_the_waiting(group: Group, event: Event, profile: Profile) -> Outcome
     """End the session of a member that waits for its answer."""
     if isinstance(event, TimerFired) and event.timer.kind is TimerKind.SESSION:
         member = group.members.get(event.timer.member_id)
-        if member is not None and member.waits:
+        if member is not None and member.is_awaiting:
             lone = replace(member, is_new=True)
             group = replace(group, members=group.members.put(lone))
     return step(group, event, profile)

@@ -59,7 +59,7 @@ def test_unknown_instance_is_refused_by_join_always(error):
     "heartbeats_count_while_completing",
     "error, session_ms",
     {True: (Error.NONE, SESSION_MS), False: (Error.REBALANCE_IN_PROGRESS, 1)},
-    among=lambda profile: profile.newcomers_have_sessions,
+    among=lambda profile: profile.new_members_have_sessions,
 )
 def test_heartbeats_count_while_completing(error, session_ms):
     """Where they did not, the member was told to join again, and its session went on."""
@@ -99,7 +99,7 @@ def test_a_refused_commit_without_a_generation_makes_the_group_known_too():
     assert play.commit("m", generation=0, version=8) is Error.UNKNOWN_MEMBER_ID
 
 
-@by_rule("failures_are_told_in_every_version", "told", {True: True, False: False})
+@by_rule("failures_are_answered_in_every_version", "told", {True: True, False: False})
 def test_failures_are_told_in_every_version(told):
     """JoinGroup v6 was new in 2.4, which knew no error answer for it."""
     play = Playbook()

@@ -84,11 +84,11 @@ def test_nobody_gets_work_while_a_member_lacks_the_protocol(told, told_again, st
         assert play.generation == 2
         return
     assert again.error is told_again
-    assert play.group.members["L-1"].waits
+    assert play.group.members["L-1"].is_awaiting
 
 
 @by_rule(
-    "failures_are_told_in_every_version",
+    "failures_are_answered_in_every_version",
     "told",
     {False: False},
     among=lambda profile: not profile.return_makes_completing_group_rebalance,

@@ -20,7 +20,7 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_AL
 pytestmark = EVERY_RELEASE
 
 
-@by_rule("newcomers_have_sessions", "remaining_ms", {True: SESSION_MS, False: None})
+@by_rule("new_members_have_sessions", "remaining_ms", {True: SESSION_MS, False: None})
 def test_newcomers_have_sessions(remaining_ms):
     """On 2.4.1 a member that falls silent right after its first join phase stays for good."""
     play = Playbook()
@@ -50,7 +50,7 @@ def test_newcomers_that_sync_have_sessions_always():
     assert play.state is State.EMPTY
 
 
-@by_rule("newcomers_have_sessions", "remaining_ms", {True: SESSION_MS, False: None})
+@by_rule("new_members_have_sessions", "remaining_ms", {True: SESSION_MS, False: None})
 def test_heartbeat_of_a_newcomer_that_waits(remaining_ms):
     """A client that knows its id may send one: it puts the session in the place of the 5 minutes.
 
@@ -67,10 +67,10 @@ def test_heartbeat_of_a_newcomer_that_waits(remaining_ms):
 
 
 @by_rule(
-    "replaced_newcomer_stays_new",
+    "replaced_new_member_stays_new",
     "stays",
     {True: False, False: True},
-    among=lambda profile: profile.newcomers_have_sessions,
+    among=lambda profile: profile.new_members_have_sessions,
 )
 def test_replaced_newcomer_stays_new(stays):
     """Scala counts it as new since 2.4.1, so its session ends while it waits."""
@@ -123,7 +123,7 @@ def test_pending_sync_timer(rebalances):
     play.sync("F-1")
     heard = play.profile.heartbeats_count_while_completing
     play.after(REBALANCE_MS - 1, alive=["L-1"])
-    stuck = heard or not play.profile.newcomers_have_sessions
+    stuck = heard or not play.profile.new_members_have_sessions
     assert play.rebalances[1:] == ([] if stuck else [Reason.SESSION_EXPIRED])
     if heard:
         play.after(1)

@@ -28,7 +28,7 @@ def overloaded() -> tuple[Playbook, dict[str, str]]:
 
 
 @by_rule(
-    "last_to_rejoin_are_shed",
+    "last_to_rejoin_are_refused",
     "refused",
     {True: ["c", "d"], False: ["a", "b"]},
 )
@@ -44,7 +44,7 @@ def test_last_to_rejoin_are_shed(refused):
     assert set(play.group.static_ids) == ids.keys() - set(refused)
 
 
-@by_rule("last_to_rejoin_are_shed", "accepted", {True: 2, False: 3})
+@by_rule("last_to_rejoin_are_refused", "accepted", {True: 2, False: 3})
 def test_pending_members_and_the_size(accepted):
     """Before 2.6 ids were given out while there was room, and who had one got in."""
     play = Playbook(max_size=2)
@@ -156,7 +156,7 @@ def test_instance_outlasts_its_refused_member(outlasts):
     "refused_pending_stays",
     "pending",
     {True: True, False: False},
-    among=lambda profile: profile.last_to_rejoin_are_shed,
+    among=lambda profile: profile.last_to_rejoin_are_refused,
 )
 def test_refused_pending_stays(pending):
     """Up to 2.8 the group goes on waiting for whom it refused, until its timer runs out."""

@@ -40,7 +40,7 @@ def test_forgotten_pending_timer_runs_on_after_a_leave(runs_on):
     fired = TimerFired(play.now_ms, Timer(TimerKind.SESSION, pending))
     lines = list(expected_lines(before, play.group, fired))
     assert lines == ([("pending_expired", pending)] if runs_on else [])
-    assert play.group.forgotten_joins == frozenset()
+    assert play.group.removed_pending_joins == frozenset()
     assert play.timers == {}
 
 

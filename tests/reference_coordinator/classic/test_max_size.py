@@ -47,7 +47,7 @@ def test_forgotten_pending_timer_runs_on_after_a_refusal(runs_on):
     second = play.join(client="c").answer.member_id
     play.join(first, client="c")
     assert play.join(second, client="c").answer == FULL
-    assert (second in play.group.forgotten_joins) == runs_on
+    assert (second in play.group.removed_pending_joins) == runs_on
     assert (play.armed(TimerKind.SESSION, second) is not None) == runs_on
 
 

@@ -259,15 +259,17 @@ class Coordinator(RuleBasedStateMachine):
         assert (play.armed(TimerKind.JOIN) is not None) == preparing
         assert (play.armed(TimerKind.SYNC) is not None) == bool(group.pending_syncs)
         for member in group.members.values():
-            if play.profile.newcomers_have_sessions:
-                assert member.waits or Timer(TimerKind.SESSION, member.member_id) in play.timers
-        for pending in group.pending_joins | group.forgotten_joins:
+            if play.profile.new_members_have_sessions:
+                assert (
+                    member.is_awaiting or Timer(TimerKind.SESSION, member.member_id) in play.timers
+                )
+        for pending in group.pending_joins | group.removed_pending_joins:
             assert Timer(TimerKind.SESSION, pending) in play.timers
 
     @invariant()
     def an_id_is_pending_or_forgotten_or_a_member_s(self):
         group = self.play.group
-        kinds = (group.pending_joins, group.forgotten_joins, frozenset(group.members))
+        kinds = (group.pending_joins, group.removed_pending_joins, frozenset(group.members))
         assert sum(map(len, kinds)) == len(frozenset.union(*kinds))
 
     def teardown(self):
@@ -278,11 +280,11 @@ class Coordinator(RuleBasedStateMachine):
         while self.play.writes:
             self.write(Error.NONE)
         self.play.after(60 * 60_000)
-        if not self.play.profile.newcomers_have_sessions:
+        if not self.play.profile.new_members_have_sessions:
             return  # who fell silent in time is there for good
         assert (self.play.state, self.play.group.pending_joins) == (State.EMPTY, frozenset())
         assert self.play.timers == {}
-        assert self.play.group.forgotten_joins == frozenset()
+        assert self.play.group.removed_pending_joins == frozenset()
 
 
 @UNDER_ALL

@@ -98,7 +98,7 @@ def test_profiles_are_known_by_their_names():
     assert Profile("4.3") == NEWEST
 
 
-def changed(before: str, after: str) -> set[str]:
+def replace_fields(before: str, after: str) -> set[str]:
     """Return the rules in which two profiles differ."""
     return {r for r in RULES if getattr(PROFILES[before], r) != getattr(PROFILES[after], r)}
 
@@ -106,19 +106,19 @@ def changed(before: str, after: str) -> set[str]:
 @pytest.mark.parametrize(
     ("before", "after", "rules"),
     [
-        ("2.4.0", "2.4.1", {"replaced_newcomer_stays_new", "newcomers_have_sessions"}),
+        ("2.4.0", "2.4.1", {"replaced_new_member_stays_new", "new_members_have_sessions"}),
         (
             "2.4.1",
             "2.5.0",
             {
-                "newcomers_have_sessions",
-                "failures_are_told_in_every_version",
+                "new_members_have_sessions",
+                "failures_are_answered_in_every_version",
                 "return_makes_completing_group_rebalance",
                 "describes_static_to_old_clients",
             },
         ),
         ("2.5.0", "2.5.1", {"describes_static_to_old_clients"}),
-        ("2.5.1", "2.6.0", {"last_to_rejoin_are_shed"}),
+        ("2.5.1", "2.6.0", {"last_to_rejoin_are_refused"}),
         (
             "2.6.0",
             "2.6.1",
@@ -127,7 +127,7 @@ def changed(before: str, after: str) -> set[str]:
                 "return_may_change_protocol",
                 "return_is_stored",
                 "store_answers_latest_return",
-                "failed_return_restores_protocols",
+                "failed_replacement_restores_protocols",
             },
         ),
         ("2.6.1", "2.7", set()),
@@ -158,34 +158,34 @@ def changed(before: str, after: str) -> set[str]:
 )
 def test_what_a_release_changed(before, after, rules):
     """The table, read once more from Kafka's history, release by release."""
-    assert changed(before, after) == rules
+    assert replace_fields(before, after) == rules
 
 
 def test_the_two_coordinators_of_3_9():
     """What an upgrade to 4.0 changes for classic groups, though no rule of the protocol did."""
-    assert changed("3.9-scala", "3.9-java") == {
+    assert replace_fields("3.9-scala", "3.9-java") == {
         "sync_while_loading",
         "session_range_comes_first",
         "unserved_join_keeps_member_id",
-        "describes_assignment_at_all_times",
+        "describes_assignments_in_every_state",
         "commit_to_unknown_group_v9",
         "transaction_creates_group",
         "oversized_commit",
         "stores_new_group",
         "write_timeout",
         "answers_wait_for_writes",
-        "forgotten_pending_timer_runs_on",
+        "removed_pending_timer_runs_on",
         "refused_join_may_end_join_phase",
-        "newcomers_extend_every_initial_delay",
+        "new_members_extend_every_initial_delay",
         "expiry_ends_initial_delay",
         "sync_in_stable_restarts_session",
-        "replaced_newcomer_stays_new",
+        "replaced_new_member_stays_new",
         "leave_is_one_step",
         "overtaken_expiry_counts",
         "deleted_group_is_dead_first",
-        "describes_what_is_confirmed",
+        "describes_committed_records",
         "store_answers_latest_return",
-        "failed_return_restores_protocols",
+        "failed_replacement_restores_protocols",
     }
 
 
@@ -200,8 +200,8 @@ def test_what_the_proposals_promise_beyond_the_newest_release():
         "sessions_wait_for_clients",
         "changed_subscription_rebalances",
     }
-    assert changed("4.3", "kip-345") == departures
-    assert changed("4.3", "kip-423") == {"join_reason_counts"}
+    assert replace_fields("4.3", "kip-345") == departures
+    assert replace_fields("4.3", "kip-423") == {"join_reason_counts"}
     listed = {change.rule for change in (*SCALA, *JAVA)}
     assert listed.isdisjoint(departures | {"join_reason_counts"})
     assert listed | departures | {"join_reason_counts"} == RULES

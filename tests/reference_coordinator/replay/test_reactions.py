@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
-from reference_coordinator.classic.changed import changed
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import (
     CommitReceived,
@@ -23,6 +22,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, Member, Service, State
 from reference_coordinator.classic.step import Step, step
+from reference_coordinator.frozen import replace_fields
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.reactions import Reactions, Timers
 
@@ -48,7 +48,7 @@ def group(*members: Member, **fields: Any) -> Group:
         members=Members.of(members),
         static_ids=owners,
     )
-    return changed(start, **fields)
+    return replace_fields(start, **fields)
 
 
 A, B = member("a-1", "a"), member("b-1", None)
@@ -101,7 +101,7 @@ def reactions(groups: Iterable[Group], code: int = 0) -> tuple[list[Timers | Non
 
 def test_the_same_is_decided_once_whatever_happens_to_others() -> None:
     others = [group(A, B), group(A, B), group(A, replace(B, assignment="x")), group(A)]
-    told, asked = reactions([changed(each, leader="b-1") for each in others])
+    told, asked = reactions([replace_fields(each, leader="b-1") for each in others])
     (timers,) = set(told)
     assert [after_ms for _, after_ms in timers or ()] == [SESSION_MS]
     assert asked == 1
@@ -202,7 +202,7 @@ def effects_of(
 @pytest.mark.parametrize("state", list(State))
 def test_coordinators_look_at_nothing_else(coordinator: Step, state: State) -> None:
     one = group(A, B, state=state)
-    other = changed(
+    other = replace_fields(
         one,
         members=Members.of([A, member("c-1", "c", session_timeout_ms=7_000, join="waits")]),
         static_ids={"a": "a-1", "c": "c-1"},

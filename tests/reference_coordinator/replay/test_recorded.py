@@ -37,7 +37,7 @@ REBALANCES = {
 DIFFERENCES = {
     # rules in which the two coordinators differ, and the group that shows it
     "commit_to_unknown_group_v9": "pending",
-    "forgotten_pending_timer_runs_on": "pending",
+    "removed_pending_timer_runs_on": "pending",
     "leave_is_one_step": "pending",
     "session_range_comes_first": "failover",
     "unserved_join_keeps_member_id": "failover",

@@ -42,8 +42,8 @@ def test_what_a_real_broker_answered_is_explained(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
-        ("3.9.1-java-described-before-it-is-confirmed", "describes_what_is_confirmed"),
-        ("4.3.0-java-described-when-it-was-deleted", "describes_what_is_confirmed"),
+        ("3.9.1-java-described-before-it-is-confirmed", "describes_committed_records"),
+        ("4.3.0-java-described-when-it-was-deleted", "describes_committed_records"),
         ("2.8.1-scala-a-stale-id-takes-one-along", "stale_sync_id_stops_timer"),
         ("3.9.1-scala-dead-while-it-is-deleted", "deleted_group_is_dead_first"),
         ("3.9.1-scala-a-sign-of-life-overtakes-an-expiry", "overtaken_expiry_counts"),
@@ -78,7 +78,9 @@ def test_a_write_fails_only_where_the_file_tells_of_an_outage() -> None:
 
 def test_who_succeeds_a_leader_without_a_rebalance_is_told_by_the_next_answer() -> None:
     outcome = replayed("2.4.1-scala-a-refused-leader-has-a-successor")
-    later = replayed("2.4.1-scala-a-refused-leader-has-a-successor", last_to_rejoin_are_shed=True)
+    later = replayed(
+        "2.4.1-scala-a-refused-leader-has-a-successor", last_to_rejoin_are_refused=True
+    )
     assert outcome.bound["leader"] == 1
     assert later.violations
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reference_coordinator.classic.scala_set_order import in_set_order
+from reference_coordinator.assignors.jvm_order import in_scala_set_order
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from reference_coordinator.classic.scala_set_order import in_set_order
 def test_the_order_of_a_set(numbers: list[int]) -> None:
     size = len(numbers)
     texts = [f"i{n}-{n * 7919 + size}-f459-4a91-b09f" for n in range(size)]
-    assert in_set_order(texts) == [texts[n] for n in numbers]
+    assert in_scala_set_order(texts) == [texts[n] for n in numbers]
 
 
 def test_strings_of_one_hash() -> None:
     """Whichever comes first, the walk has an end."""
     texts = ["Aa-1", "BB-1", "a", "b", "c"]
-    assert sorted(in_set_order(texts)) == texts
+    assert sorted(in_scala_set_order(texts)) == texts

@@ -5,7 +5,7 @@ from base64 import b64encode
 import pytest
 
 from reference_coordinator.assignors import Subscription
-from reference_coordinator.classic.subscriptions import ask_for_the_same
+from reference_coordinator.classic.rejoin_reasons import same_subscription
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,9 @@ def test_a_consumer_that_is_back_asks_for_its_topics(
 ) -> None:
     """Seen on 4.3.0: a Java consumer that restarts no longer tells a generation."""
     blobs = [b64encode(subscription.encode()).decode() for subscription in (one, other)]
-    assert ask_for_the_same(*blobs) is same
-    assert not ask_for_the_same(blobs[0], "(39 bytes)")
+    assert same_subscription(*blobs) is same
+    assert not same_subscription(blobs[0], "(39 bytes)")
 
 
 def test_lengths_tell_nothing() -> None:
-    assert ask_for_the_same("(39 bytes)", "(47 bytes)")
+    assert same_subscription("(39 bytes)", "(47 bytes)")

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.admin import CONFIRMED_WITHIN_MS
+from reference_coordinator.classic.describe_groups import COMMITTED_WITHIN_MS
 from reference_coordinator.classic.effects import DescribedMember, DescribeResponse
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.state import State
@@ -45,7 +45,7 @@ def test_describe_group_stable_for_static_member():
 
 
 @by_rule(
-    "describes_assignment_at_all_times",
+    "describes_assignments_in_every_state",
     "assignment",
     {True: "work of L-1", False: ""},
 )
@@ -179,18 +179,18 @@ def test_delete_a_group():
     assert anew.answer.generation == 1
 
 
-@by_rule("describes_what_is_confirmed", "state", {True: "Dead", False: "Empty"})
+@by_rule("describes_committed_records", "state", {True: "Dead", False: "Empty"})
 def test_describe_a_group_whose_first_record_is_on_its_way(state):
     """In Java it is not there yet, in Scala it is; after a second it is there anyway."""
     play = Playbook()
     play.join(client="c")
     assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, state)
     assert play.describe() == DescribeResponse(Error.NONE, "Empty")
-    play.after(CONFIRMED_WITHIN_MS + 1)
+    play.after(COMMITTED_WITHIN_MS + 1)
     assert play.describe(confirmed=("Dead", "")) == DescribeResponse(Error.NONE, "Empty")
 
 
-@by_rule("describes_what_is_confirmed", "shown", {True: True, False: False})
+@by_rule("describes_committed_records", "shown", {True: True, False: False})
 def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
     """In Java the group of before is still there, with its protocol type, and nothing of the new.
 
@@ -207,7 +207,7 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
     assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
     play.join(instance="I1")
     assert (play.describe(confirmed=("Empty", "consumer")) == before) is shown
-    play.after(CONFIRMED_WITHIN_MS + 1)
+    play.after(COMMITTED_WITHIN_MS + 1)
     assert play.describe(confirmed=("Empty", "consumer")).state == "CompletingRebalance"
 
 
