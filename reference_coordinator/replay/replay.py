@@ -42,7 +42,6 @@ from reference_coordinator.replay.search import (
     explain,
     stretches,
 )
-from reference_coordinator.replay.uncollected import uncollected
 
 SEPARATE_WRONG_ANSWERS = 3
 """So many wrong answers before the next census count as so many lies; more are one derailment."""
@@ -394,22 +393,21 @@ def replay(
     """
     tolerance = tolerance or Tolerance()
     outcome, records = Outcome(), StoredRecords()
-    likely_order = coordinator_epochs(evidence, tolerance.early)
-    takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in likely_order}
-    with uncollected():
-        for epoch in likely_order:
-            stored_record = records.loaded_by(epoch, takeovers)
-            Replayer(
-                evidence,
-                epoch,
-                profile,
-                tolerance,
-                outcome,
-                records,
-                stored_record,
-                first_alone,
-                step,
-            ).run()
-            if first_alone and outcome.violations:
-                break
+    epochs = coordinator_epochs(evidence, tolerance.early)
+    takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in epochs}
+    for epoch in epochs:
+        stored_record = records.loaded_by(epoch, takeovers)
+        Replayer(
+            evidence,
+            epoch,
+            profile,
+            tolerance,
+            outcome,
+            records,
+            stored_record,
+            first_alone,
+            step,
+        ).run()
+        if first_alone and outcome.violations:
+            break
     return outcome.result()
