@@ -1,5 +1,5 @@
 """Tests of groupquake itself: random requests to real brokers, and coordinators with a rule broken.
 
-In go a Kafka release or recorded evidence; out comes what the oracle explains, and what it misses.
-It knows every package of ours.
+In: a Kafka release, or recorded evidence. Out: what the oracle explains, and what it misses.
+It may import all packages of ours.
 """

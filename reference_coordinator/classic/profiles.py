@@ -21,12 +21,15 @@ class Settings:
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
     max_size: int = 2_147_483_647
+    commit_timeout_ms: int = 5_000
+    """How long a write waits for its replicas, one of group records no less than a commit."""
 
     _NAMES: ClassVar[dict[str, str]] = {
         "group.initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
         "group.min.session.timeout.ms": "min_session_timeout_ms",
         "group.max.session.timeout.ms": "max_session_timeout_ms",
         "group.max.size": "max_size",
+        "offsets.commit.timeout.ms": "commit_timeout_ms",
     }
 
     @classmethod
@@ -278,6 +281,17 @@ class Profile:
     starts no rebalance even if it leads, `TOPIC_METADATA_CHANGE` of the leader and `UPGRADE` do
     start one. What makes the group rebalance or not by other rules goes before, and dynamic members
     are as ever."""
+
+    def timed_out_write(self, api: str) -> Error:
+        """Return what a request of an API is answered with when its write times out.
+
+        Scala maps the time-out of group records alone, and hands that of a commit on
+        (`GroupMetadataManager.storeGroup`, `storeOffsets`); Java maps both
+        (`CoordinatorOperationExceptionHelper`, 3.7 on).
+        """
+        if api == "OFFSET_COMMIT" and self.write_timeout is not Error.COORDINATOR_NOT_AVAILABLE:
+            return Error.REQUEST_TIMED_OUT
+        return self.write_timeout
 
     @property
     def failed_writes(self) -> frozenset[Error]:

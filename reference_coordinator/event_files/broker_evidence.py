@@ -49,7 +49,8 @@ def read_logged(told: Any) -> Logged:
             for serving in _entries(told, "servings")
         ),
         stalls=tuple(
-            Stall(_text(stall, "broker"), _time(stall, "from_ms"), _time(stall, "until_ms"))
+            Stall(_text(stall, "broker"), _time(stall, "from_ms"), _time(stall, "until_ms"),
+                  stall.get("proven") is not False)
             for stall in _entries(told, "stalls")
         ),
     )  # fmt: skip
@@ -75,8 +76,14 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
     return {
         "hints": [_finite(asdict(hint)) for hint in evidence.hints],
         "servings": [_finite(asdict(serving)) for serving in evidence.epoch_events],
-        "stalls": [_finite(asdict(stall)) for stall in evidence.stalls],
+        "stalls": [_logged_stall(stall) for stall in evidence.stalls],
     }
+
+
+def _logged_stall(stall: Stall) -> dict[str, Any]:
+    """Write down a stall; `proven` stands only with one that is not."""
+    told = _finite(asdict(stall))
+    return {key: value for key, value in told.items() if key != "proven" or not value}
 
 
 def logged_of_request(seen: ObservedRequest) -> dict[str, Any]:

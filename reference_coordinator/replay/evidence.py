@@ -86,11 +86,16 @@ class EpochEvent:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A time in which a broker is known to have stood still: a fault paused it."""
+    """A time in which a broker stood still: a fault paused it, or the machine gave it no time.
+
+    It is `proven` where a source says so. It is possible where nothing shows that the broker
+    worked; a replay with possible stalls shows what lateness alone explains.
+    """
 
     broker: str
     from_ms: float
     until_ms: float
+    proven: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ class Tolerance:
     """How exact the evidence is, in ms. Constants of the capture, never taken from the evidence.
 
     early: reading error of a request's reconstructed times (log line against response).
-    timer: how late a timer may run out. Measured on idle brokers: 0 to 15 ms.
+    timer: how late a timer may run out while its broker works. Measured when idle: 0 to 15 ms.
     reply: how long the broker may take from deciding an answer to having sent it.
     search: how many steps a search for another order may cost, for one stretch of overlaps.
     """

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from groupquake.selftest.mutants.log_synthesis import Told
+from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reports.judgement.recording import Recording
 
 
@@ -14,7 +14,7 @@ class Copy:
 
     group: str
     name: str
-    lines: list[Told]
+    lines: list[SynthesizedLine]
 
     @classmethod
     def of(cls, recording: Recording, group: str, name: str) -> "Copy":
@@ -25,27 +25,27 @@ class Copy:
         for line in recording.lines:
             if named.search(line.text):
                 text = connection.sub(rf'\1-{name}"', named.sub(rf"\1{name}", line.text))
-                copied.append(Told(line.broker, line.life, line.at_ms, text))
+                copied.append(SynthesizedLine(line.broker, line.life, line.at_ms, text))
         return cls(group, name, copied)
 
     def find(self, *parts: str, nth: int = 0, after: int = -1) -> int:
         """Find the nth line that holds all parts; returns its index."""
-        found = [i for i, told in enumerate(self.lines) if all(part in told.text for part in parts)]
+        found = [i for i, line in enumerate(self.lines) if all(part in line.text for part in parts)]
         return [i for i in found if i > after][nth]
 
-    def change(self, index: int, old: str, new: str) -> Told:
+    def change(self, index: int, old: str, new: str) -> SynthesizedLine:
         """Replace text of one line; returns the line."""
-        told = self.lines[index]
-        assert told.text.count(old) == 1, told.text
-        self.lines[index] = replace(told, text=told.text.replace(old, new))
+        line = self.lines[index]
+        assert line.text.count(old) == 1, line.text
+        self.lines[index] = replace(line, text=line.text.replace(old, new))
         return self.lines[index]
 
-    def insert_after(self, index: int, text: str) -> Told:
+    def insert_after(self, index: int, text: str) -> SynthesizedLine:
         """Insert a line at the time of the one at an index; returns it."""
         self.lines.insert(index + 1, replace(self.lines[index], text=text))
         return self.lines[index + 1]
 
-    def drop(self, index: int) -> Told:
+    def drop(self, index: int) -> SynthesizedLine:
         """Take a line out; returns the one that stands in its place."""
         del self.lines[index]
         return self.lines[index]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.log_synthesis import Told
+from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
@@ -62,64 +62,64 @@ def test_the_same_evidence_gives_the_same_bytes(unaltered: Unaltered, judge: Jud
 # What may be altered in a group, in a copy of its own each: all of it costs one judgement. Each
 # returns the line where the root must stand.
 
-Alteration = Callable[[Copy], Told]
+Alteration = Callable[[Copy], SynthesizedLine]
 EXPIRED, RETURNED = "removing member static-3", "Adding new member static-3"
 
 
-def unexpected_rebalance(copy: Copy) -> Told:
+def unexpected_rebalance(copy: Copy) -> SynthesizedLine:
     preparing = copy.lines[copy.find("Preparing to rebalance", EXPIRED)]
     return copy.insert_after(copy.find("HEARTBEAT", nth=40), preparing.text)
 
 
-def missing_rebalance(copy: Copy) -> Told:
+def missing_rebalance(copy: Copy) -> SynthesizedLine:
     preparing = copy.find("Preparing to rebalance", RETURNED, after=copy.find(EXPIRED))
     copy.drop(preparing)
     return copy.lines[copy.find("Stabilized", after=preparing - 1)]
 
 
-def wrong_answer_of_a_sync(copy: Copy) -> Told:
+def wrong_answer_of_a_sync(copy: Copy) -> SynthesizedLine:
     follower = copy.find('"SYNC_GROUP"', '"assignments":[]', '"errorCode":0')
     return copy.change(follower, '"errorCode":0', '"errorCode":25')
 
 
-def wrong_answer_of_a_join(copy: Copy) -> Told:
+def wrong_answer_of_a_join(copy: Copy) -> SynthesizedLine:
     join = copy.find('"JOIN_GROUP"', '"generationId":3,')
     return copy.change(join, '"generationId":3,', '"generationId":4,')
 
 
-def wrong_answer_of_a_heartbeat(copy: Copy) -> Told:
+def wrong_answer_of_a_heartbeat(copy: Copy) -> SynthesizedLine:
     heartbeat = copy.find("HEARTBEAT", '"errorCode":0', nth=20)
     return copy.change(heartbeat, '"errorCode":0', '"errorCode":27')
 
 
-def wrong_generation(copy: Copy) -> Told:
+def wrong_generation(copy: Copy) -> SynthesizedLine:
     return copy.change(copy.find("Stabilized", "generation 3 "), "generation 3 ", "generation 7 ")
 
 
-def wrong_generation_before(copy: Copy) -> Told:
+def wrong_generation_before(copy: Copy) -> SynthesizedLine:
     preparing = copy.find("Preparing to rebalance", "old generation 2")
     return copy.change(preparing, "old generation 2", "old generation 9")
 
 
-def wrong_members(copy: Copy) -> Told:
+def wrong_members(copy: Copy) -> SynthesizedLine:
     return copy.change(
         copy.find("Stabilized", "with 3 members"), "with 3 members", "with 4 members"
     )
 
 
-def wrong_reason(copy: Copy) -> Told:
+def wrong_reason(copy: Copy) -> SynthesizedLine:
     preparing = copy.find("Preparing to rebalance", EXPIRED)
     return copy.change(preparing, EXPIRED, "removing member static-1")
 
 
-def missing_line(copy: Copy) -> Told:
+def missing_line(copy: Copy) -> SynthesizedLine:
     replaced = copy.find("Replacing previously mapped member static-0")
     copy.drop(replaced)
     lines = [told for told in copy.lines[:replaced] if "Completed request:" not in told.text]
     return lines[-1]
 
 
-def unexpected_line(copy: Copy) -> Told:
+def unexpected_line(copy: Copy) -> SynthesizedLine:
     left = copy.find("] Member dynamic-dynamic-1")
     return copy.insert_after(left, copy.lines[left].text)
 
@@ -146,7 +146,7 @@ class Altered:
 
     folder: Path
     verdict: dict[str, Any]
-    places: dict[str, Told]
+    places: dict[str, SynthesizedLine]
 
 
 @pytest.fixture(scope="module")

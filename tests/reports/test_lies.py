@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groupquake.selftest.mutants.log_synthesis import Storyteller, Told
+from groupquake.selftest.mutants.log_synthesis import LogSynthesis, SynthesizedLine
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reports.judgement.recording import Recording
@@ -203,8 +203,8 @@ class Judged:
     recording: Recording
     folder: Path
     verdict: dict[str, Any]
-    truth: dict[str, list[Told]]
-    lies: dict[str, list[Told]]
+    truth: dict[str, list[SynthesizedLine]]
+    lies: dict[str, list[SynthesizedLine]]
 
     def roots(self, group: str) -> list[dict[str, Any]]:
         """Return what was found of a group that follows from nothing else, in order."""
@@ -222,9 +222,9 @@ def judged(
     request: pytest.FixtureRequest, judge: Judge, tmp_path_factory: pytest.TempPathFactory
 ) -> Judged:
     recording = RECORDINGS[request.param]
-    truth = {group: Storyteller(recording, group, group, step).tell() for group in recording.groups}
+    truth = {group: LogSynthesis(recording, group, group, step).run() for group in recording.groups}
     lies = {
-        lie: Storyteller(recording, group, lie, MUTANTS[lie]).tell()
+        lie: LogSynthesis(recording, group, lie, MUTANTS[lie]).run()
         for lie, (group, _) in LIES.items()
     }
     folder = tmp_path_factory.mktemp("lies") / "run"
@@ -248,7 +248,7 @@ def test_the_truth_told_anew_has_no_finding(judged: Judged) -> None:
 @pytest.mark.parametrize("lie", LIES)
 def test_a_coherent_lie_fails_at_its_place(lie: str, judged: Judged) -> None:
     group, places = LIES[lie]
-    true = Storyteller(judged.recording, group, lie, step).tell()
+    true = LogSynthesis(judged.recording, group, lie, step).run()
     assert judged.lies[lie] != true, "the evidence does not exercise it"
     assert judged.verdict["verdict"] == "fail"
     first, *_ = judged.roots(lie)

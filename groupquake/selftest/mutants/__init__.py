@@ -1,6 +1,6 @@
-"""Whether the checker tells a coordinator with one rule broken from Kafka's.
+"""Checks that the oracle catches every mutant: a reference coordinator with one rule broken.
 
-In: recorded runs and recorded sequences of real brokers, and the mutants of the reference
-coordinator. Out: for each mutant, what catches it told as a lie, and as the oracle.
-It may know everything, as all of `groupquake` may; Spark has no part in it.
+In: recorded runs and fuzz sequences of real brokers, and the mutants. Out: for each mutant, how
+many synthesized logs of it fail, and how much real evidence contradicts it as the oracle.
+It may import all packages of ours; it does not use Spark.
 """

@@ -1,14 +1,14 @@
-"""Which experiment is to catch which mutant, and from where the broken rule is known.
+"""Which experiment catches which mutant, and the source of the rule that the mutant breaks.
 
-A mutant is told of one group of one experiment of the library.
+The log of one group of one library experiment is synthesized with the mutant.
 """
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """Where a mutant is told: experiment and group; and the source of the rule that it breaks."""
+class CatchingExperiment:
+    """The experiment and group that catch a mutant, and the source of the rule that it breaks."""
 
     experiment: str
     group: str
@@ -16,10 +16,10 @@ class Assigned:
 
 
 CLASSIC = "the classic protocol"
-"""Rules that are as old as the coordinator, and have no proposal of their own."""
+"""The source of rules as old as the coordinator, which have no KIP."""
 
-ASSIGNED: dict[str, Assigned] = {
-    mutant: Assigned(experiment, group, source)
+CATCHING_EXPERIMENTS: dict[str, CatchingExperiment] = {
+    mutant: CatchingExperiment(experiment, group, source)
     for (experiment, group), mutants in {
         ("duplicate-instance-id", "static"): {
             "rebalances_on_static_replacement": "KIP-345",

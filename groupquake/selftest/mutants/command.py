@@ -1,4 +1,4 @@
-"""`groupquake dev mutants`: whether everything that a coordinator may do wrong is found out."""
+"""`groupquake dev mutants`: whether the oracle catches a coordinator with any one rule broken."""
 
 import json
 from dataclasses import asdict
@@ -10,17 +10,17 @@ from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.mutants import traces
 from groupquake.selftest.mutants.evidence import runs_in
-from groupquake.selftest.mutants.table import Table, work_out
+from groupquake.selftest.mutants.table import Table, make_table
 
 KEPT = Path(__file__).parents[3] / "tests" / "recorded"
 HEAD = """\
-| mutant | source of the rule | as a lie: seeds that fail | as the oracle: not explained |
+| mutant | source of the rule | in the log: seeds that fail | in the oracle: not explained |
 |---|---|---|---|"""
 
 
 @click.command(
-    epilog=f"Exit codes: 0 all are caught both ways, and nothing else is; {Exit.FAIL:d} otherwise;"
-    f" {Exit.USAGE:d} no evidence.",
+    epilog=f"Exit codes: 0 every mutant is caught both ways, and unaltered evidence has no finding;"
+    f" {Exit.FAIL:d} otherwise; {Exit.USAGE:d} no evidence.",
 )
 @click.option(
     "--evidence",
@@ -35,23 +35,23 @@ HEAD = """\
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> Exit:
-    """Break every rule of the coordinator in turn, and see whether it is found out.
+    """Break every rule of the coordinator in turn, and check that each broken rule is caught.
 
-    Each is broken in the evidence: what the brokers of recorded runs were asked is told anew, as a
-    coordinator without that rule would have logged it, and judged. And in the oracle: what real
-    brokers answered must contradict it.
+    A rule is broken in the log: a coordinator without the rule gets the requests of recorded runs,
+    and the log that it would have written must fail. And it is broken in the oracle: responses of
+    real brokers must contradict it.
 
-    Evidence is made by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.
+    Make evidence by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.
     """
     runs, events = evidence or KEPT / "seeds", sequences or KEPT / "traces"
     for folder in (runs, events):
         if not folder.is_dir():
-            raise click.UsageError(f"{folder}: no evidence; give --evidence and --traces")
+            raise click.UsageError(f"{folder}: no such folder; give --evidence and --traces")
     recordings = [file.parent for file in sorted(KEPT.glob("*/environment.json"))]
     console = Console()
     with runs_in(runs) as found:
         recordings += [run.folder for mine in found.values() for run in mine]
-        table = work_out(found, traces.read_all(events), recordings, console.progress)
+        table = make_table(found, traces.read_all(events), recordings, console.progress)
     Console.result(json.dumps(_as_dict(table), indent=2) if as_json else _as_text(table))
     return Exit.PASS if table.good else Exit.FAIL
 
@@ -61,10 +61,10 @@ def _as_text(table: Table) -> str:
 
 
 def _summary(table: Table) -> str:
-    told = sum(row.caught_told for row in table.rows)
-    believed = sum(row.caught_believed for row in table.rows)
+    in_logs = sum(row.caught_in_logs for row in table.rows)
+    as_oracle = sum(row.caught_as_oracle for row in table.rows)
     return (
-        f"{len(table.rows)} mutants: {told} caught as lies, {believed} as the oracle;"
+        f"{len(table.rows)} mutants: {in_logs} caught in the log, {as_oracle} in the oracle;"
         f" unaltered: {table.findings} findings in {table.runs} runs,"
         f" {table.contradicted} of {table.sequences} sequences not explained"
     )

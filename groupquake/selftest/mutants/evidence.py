@@ -1,6 +1,6 @@
-"""The recorded runs that lies are told of: seeds of the library's experiments.
+"""Recorded runs from which logs of mutants are synthesized: seeds of the library's experiments.
 
-They are kept as one archive an experiment (`NAME.tar.xz`, with a run folder a seed), or lie about
+They are stored as one archive for each experiment (`NAME.tar.xz`, a run folder for each seed), or
 as run folders.
 """
 
@@ -16,16 +16,16 @@ from tempfile import TemporaryDirectory
 from reports.judgement.recording import Recording
 
 Runs = Mapping[str, tuple[Recording, ...]]
-"""The runs of each experiment, in the order of their seeds."""
+"""The runs of each experiment, in the order of seeds."""
 KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")
-"""What a run folder needs beside its environment and its brokers' logs to be judged again."""
+"""The files needed to judge a run again, beside its environment and its brokers' logs."""
 OF_THE_MACHINE = ("platform", "python_version")
-"""What of the environment is left out."""
+"""Keys of the environment that are not stored."""
 
 
 @contextmanager
 def runs_in(folder: Path) -> Iterator[Runs]:
-    """Open every run in a folder; archives are unpacked for as long as the block lasts."""
+    """Open every run in a folder; archives stay unpacked until the block ends."""
     with TemporaryDirectory(prefix="groupquake-") as scratch:
         for archive in sorted(folder.glob("*.tar.xz")):
             _unpack(archive, Path(scratch) / archive.name.partition(".")[0])
@@ -43,7 +43,7 @@ def runs_in(folder: Path) -> Iterator[Runs]:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpack the files of an archive, and none beside `target`: tarfile learned that in 3.11.4."""
+    """Unpack the files of an archive inside `target` only (tarfile checks this since 3.11.4)."""
     with tarfile.open(archive) as packed:
         for entry in packed:
             file = (target / entry.name).resolve()
@@ -54,9 +54,9 @@ def _unpack(archive: Path, target: Path) -> None:
 
 
 def keep(runs: Path, target: Path, seeds: int) -> None:
-    """Pack what is needed of the runs in a folder, an archive an experiment.
+    """Pack the runs in a folder, one archive for each experiment.
 
-    Those with the first `seeds` seeds, the latest where there are several of one.
+    Only seeds up to `seeds` are packed; of several runs with one seed, the latest.
     """
     target.mkdir(parents=True, exist_ok=True)
     with runs_in(runs) as found:
@@ -81,12 +81,12 @@ def _logs(folder: Path) -> list[str]:
 
 
 def _elsewhere(run: Recording) -> bytes:
-    """Return a run's environment without what is its machine's."""
-    told = {key: value for key, value in run.environment.items() if key not in OF_THE_MACHINE}
-    return json.dumps(told, indent=2).encode()
+    """Return a run's environment without the keys about its machine."""
+    kept = {key: value for key, value in run.environment.items() if key not in OF_THE_MACHINE}
+    return json.dumps(kept, indent=2).encode()
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    entry = tarfile.TarInfo(name)  # with nobody's name, and no time
+    entry = tarfile.TarInfo(name)  # without owner and time
     entry.size = len(content)
     archive.addfile(entry, BytesIO(content))

@@ -1,6 +1,6 @@
-"""What is found of one group of a recorded run, told truly or otherwise.
+"""The findings about one group of a recorded or synthesized run.
 
-It is what `groupquake report` finds: the same functions judge the group, without Spark.
+They are those of `groupquake report`: the same functions judge the group, without Spark.
 """
 
 from collections import defaultdict
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from groupquake.selftest.mutants.log_synthesis import Storyteller
-from groupquake.selftest.mutants.synthesized_run import Retold
+from groupquake.selftest.mutants.log_synthesis import LogSynthesis
+from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.step import Step
 from reports.judgement import findings
 from reports.judgement.findings import Finding
@@ -22,15 +22,15 @@ Tables = Mapping[str, list[dict[str, Any]]]
 
 
 def found(recording: Recording, group: str) -> list[Finding]:
-    """Return every difference between what was observed of a group and what was due."""
+    """Return every difference between the observed and the expected events of a group."""
     return _differences(recording, group, _tables(recording.judge, recording, group))
 
 
 def fails(recording: Recording, group: str) -> bool:
-    """Say whether what is told of a group makes a verdict `fail`.
+    """Return whether the evidence of a group makes the verdict `fail`.
 
-    One answer that is proven wrong does if all differences before it are proven too, whatever comes
-    after it: that need not be explained.
+    One response that is proven wrong is enough if all differences before it are proven too: what
+    follows then need not be explained.
     """
     brief = _tables(replace(recording.judge, first_alone=True), recording, group)
     wrong = {(row["broker"], row["line"]) for row in brief["violations"]}
@@ -50,7 +50,7 @@ def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
 
 
 def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
-    """List what the tables show, in the order of the log, less what kills and gaps may explain."""
+    """List the differences in log order, without those that kills or gaps may explain."""
     lines = [row for row in recording.told.get(group, ()) if row["template"] is not None]
     before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
     anchored = lambda name, due: [findings.anchored(row, due, before) for row in tables[name]]
@@ -67,12 +67,12 @@ def _differences(recording: Recording, group: str, tables: Tables) -> list[Findi
     return findings.around_kills(differences, recording.run.kills, waits)
 
 
-def told_by(coordinator: Step, recording: Recording, group: str) -> Retold:
-    """Tell a group's story as a coordinator would have had it, asked what the brokers were."""
-    story = Storyteller(recording, group, group, coordinator).tell()
-    return Retold(recording.folder, recording, group, tuple(story))
+def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> SynthesizedRun:
+    """Replace the log of a group by the one that a coordinator would have written."""
+    synthesized = LogSynthesis(recording, group, group, coordinator).run()
+    return SynthesizedRun(recording.folder, recording, group, tuple(synthesized))
 
 
 def proven(differences: Iterable[Finding]) -> list[Finding]:
-    """Return the roots that make a verdict `fail`."""
+    """Return the root findings that make the verdict `fail`."""
     return [finding for finding in differences if finding.root is None and finding.proven]

@@ -1,13 +1,12 @@
-"""Tells a recorded group's story anew, as brokers with another coordinator would have logged it.
+"""Log synthesis: the log that brokers with another coordinator would have written of a group.
 
-The requests that real brokers received are run through `step` or a mutant of it, at their recorded
-times; answers and lines are printed in the brokers' own words, agreeing with each other. A broker
-that was killed forgets, one that takes over loads what this coordinator stored.
+`step`, or a mutant of it, gets the recorded requests at their recorded times. Its responses and
+coordinator lines are printed in the brokers' format, and agree with each other. A killed broker
+loses its state; the next coordinator loads the records that this coordinator stored.
 """
 
 import heapq
 import itertools
-import json
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording, body
+from kafka_protocol.request_log import COMPLETED, printed
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -43,86 +43,91 @@ from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.wire import event_of
-from reports.judgement.parsing import COMPLETED, EARLY_MS
+from reports.judgement.parsing import EARLY_MS
 from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
-"""How long these brokers take to store a record."""
+"""How long a synthesized broker takes to store a record."""
+NO_MEMBER = "null"
+"""The member in the reason of a rebalance that a mutant starts though no member left."""
 SENT_MS = 0.15
-"""How long they take to send an answer."""
+"""How long a synthesized broker takes to send a response."""
 
 
 @dataclass(frozen=True, order=True)
-class Told:
-    """A line told anew, without the time and number before it; `life` is that of its broker."""
+class SynthesizedLine:
+    """A synthesized log line, without the time and number in front.
+
+    `process` is the number of the broker's process, 1 at the first start.
+    """
 
     broker: str
-    life: int
+    process: int
     at_ms: float
     text: str
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request, and when the broker reads it: not before it answered the one before it."""
+class ReceivedRequest:
+    """A request, and when the broker reads it: after the response to the one before it."""
 
     seen: ObservedRequest
-    taken_ms: float
+    read_ms: float
 
     @property
     def connection(self) -> str:
-        """Where it came from."""
+        """The connection of the request."""
         return self.seen.connection
 
 
 @dataclass
-class Office:
-    """What one broker knows in one life."""
+class BrokerProcess:
+    """The state of one process of a broker; `number` counts its starts."""
 
     group: Group
-    life: int
+    number: int
     timers: dict[Timer, float] = field(default_factory=dict)
-    open: dict[str, Asked] = field(default_factory=dict)
-    waiting: dict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+    open: dict[str, ReceivedRequest] = field(default_factory=dict)
+    waiting: dict[str, list[ReceivedRequest]] = field(default_factory=lambda: defaultdict(list))
 
 
 @dataclass
-class Storyteller:
-    """Tells the story of `group` under the name `name`, with the rules of `coordinator`."""
+class LogSynthesis:
+    """Synthesizes the log of `group`, under the name `name`, by the rules of `coordinator`."""
 
     recording: Recording
     group: str
     name: str
     coordinator: Step
-    offices: dict[str, Office] = field(default_factory=dict)
-    lives: Counter[str] = field(default_factory=Counter)
+    processes: dict[str, BrokerProcess] = field(default_factory=dict)
+    starts: Counter[str] = field(default_factory=Counter)
     stored: GroupRecord | None = None
     queue: list[tuple[float, int, str, Any]] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    result: list[SynthesizedLine] = field(default_factory=list)
     lines: dict[str, Line] = field(default_factory=dict)
     count: Iterator[int] = field(default_factory=itertools.count)
 
-    def tell(self) -> list[Told]:
+    def run(self) -> list[SynthesizedLine]:
         """Return all lines about the group."""
         self._read()
         while self.queue:
             at_ms, _, broker, item = heapq.heappop(self.queue)
             if item is None:
-                del self.offices[broker]
+                del self.processes[broker]
             elif isinstance(item, EpochEvent):
-                self._turn(broker, item)
+                self._apply_epoch_event(broker, item)
             else:
                 for event in self._events(broker, item, at_ms):
                     self._step(broker, event)
-        return self.told
+        return self.result
 
     def _read(self) -> None:
-        """Queue what the brokers were asked, and their coming and going."""
+        """Queue what the brokers were received, and their coming and going."""
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
-            self._push(seen.at_ms, seen.broker, Asked(seen, seen.earliest_ms + EARLY_MS))
-        for serving in evidence.epoch_events:
-            self._push(serving.at_ms, serving.broker, serving)
+            self._push(seen.at_ms, seen.broker, ReceivedRequest(seen, seen.earliest_ms + EARLY_MS))
+        for epoch_event in evidence.epoch_events:
+            self._push(epoch_event.at_ms, epoch_event.broker, epoch_event)
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
@@ -135,98 +140,98 @@ class Storyteller:
         return self.recording.partitions[self.group]
 
     @cached_property
-    def _words(self) -> Wording:
+    def _wording(self) -> Wording:
         return Wording(self.recording.run.grammar)
 
     def _push(self, at_ms: float, broker: str, item: Any) -> None:
         heapq.heappush(self.queue, (at_ms, next(self.count), broker, item))
 
-    def _turn(self, broker: str, serving: EpochEvent) -> None:
-        """Let a broker come up, or begin or end to serve the group."""
-        match serving.kind:
+    def _apply_epoch_event(self, broker: str, epoch_event: EpochEvent) -> None:
+        """Start a broker, or let it load or unload the group."""
+        match epoch_event.kind:
             case "started":
-                self.lives[broker] += 1
+                self.starts[broker] += 1
                 absent = Group(self.name, service=Service.ABSENT)
-                self.offices[broker] = Office(absent, self.lives[broker])
+                self.processes[broker] = BrokerProcess(absent, self.starts[broker])
             case "loading":
-                self._step(broker, LoadStarted(serving.at_ms))
+                self._step(broker, LoadStarted(epoch_event.at_ms))
             case "loaded":
-                self._step(broker, Loaded(serving.at_ms, self.stored))
+                self._step(broker, Loaded(epoch_event.at_ms, self.stored))
             case "unloaded":
-                self._step(broker, Unloaded(serving.at_ms))
+                self._step(broker, Unloaded(epoch_event.at_ms))
 
     def _events(self, broker: str, item: Any, at_ms: float) -> Iterator[Event]:
-        office = self.offices.get(broker)
-        if office is None:
+        process = self.processes.get(broker)
+        if process is None:
             return
-        if isinstance(item, Asked):
-            if any(other.connection == item.connection for other in office.open.values()):
-                office.waiting[item.connection].append(item)
+        if isinstance(item, ReceivedRequest):
+            if any(other.connection == item.connection for other in process.open.values()):
+                process.waiting[item.connection].append(item)
                 return
-            office.open[item.seen.id] = item
-            yield event_of(item.seen, at_ms, self._choices(office, item.seen))
+            process.open[item.seen.id] = item
+            yield event_of(item.seen, at_ms, self._choices(process, item.seen))
         elif isinstance(item, Timer):
-            if office.timers.get(item) == at_ms:
-                del office.timers[item]
-                yield TimerFired(at_ms, item, self._choices(office))
-        elif item in office.open:
-            yield RecordWritten(at_ms, item, choices=self._choices(office))
+            if process.timers.get(item) == at_ms:
+                del process.timers[item]
+                yield TimerFired(at_ms, item, self._choices(process))
+        elif item in process.open:
+            yield RecordWritten(at_ms, item, choices=self._choices(process))
 
-    def _choices(self, office: Office, seen: ObservedRequest | None = None) -> Choices:
-        """Choose as the recorded broker did where it can be known."""
+    def _choices(self, process: BrokerProcess, seen: ObservedRequest | None = None) -> Choices:
+        """Choose as the recorded broker did, as far as its responses show it."""
         leader = protocol = new_id = ""
-        for other in office.open.values():
+        for other in process.open.values():
             if other.seen.api == "JOIN_GROUP":
                 leader = leader or other.seen.response_fields.get("leader", "")
                 protocol = protocol or other.seen.response_fields.get("protocolName") or ""
         if seen is not None and seen.api == "JOIN_GROUP" and not seen.request["memberId"]:
             prefix = f"{seen.request.get('groupInstanceId') or seen.client_id}-"
             new_id = seen.response_fields.get("memberId") or ""
-            if not new_id.startswith(prefix) or new_id in office.group.members:
+            if not new_id.startswith(prefix) or new_id in process.group.members:
                 new_id = f"{prefix}{uuid.uuid5(uuid.NAMESPACE_OID, seen.id)}"
         return Choices(new_id, leader, protocol)
 
     def _step(self, broker: str, event: Event) -> None:
-        office = self.offices[broker]
-        before = office.group
-        office.group, effects = self.coordinator(before, event, self.recording.profile)
-        for what, subject in expected_lines(before, office.group, event):
-            self._say_of_member(broker, before, what, subject, event.at_ms)
+        process = self.processes[broker]
+        before = process.group
+        process.group, effects = self.coordinator(before, event, self.recording.profile)
+        for what, subject in expected_lines(before, process.group, event):
+            self._print_member_line(broker, before, what, subject, event.at_ms)
         for effect in effects:
-            self._act(broker, event.at_ms, effect)
+            self._apply(broker, event.at_ms, effect)
 
-    def _say_of_member(
+    def _print_member_line(
         self, broker: str, before: Group, what: str, subject: str, now: float
     ) -> None:
-        after = self.offices[broker].group
+        after = self.processes[broker].group
         if what == "static_replaced":
             words = {"instance": subject, "member": before.static_ids[subject]}
         else:
             member = after.members.get(subject) or before.members.get(subject)
-            words = self._words.about(subject, member.group_instance_id if member else None)
-        self._say(broker, now, what, state=before.state, **words)
+            words = self._wording.about(subject, member.group_instance_id if member else None)
+        self._print_line(broker, now, what, state=before.state, **words)
 
-    def _say(self, broker: str, at_ms: float, what: str, **words: object) -> None:
+    def _print_line(self, broker: str, at_ms: float, what: str, **words: object) -> None:
         words |= {"group": self.name, "partition": self._partition}
-        text = self._words.line(broker, what, words)
-        self.told.append(Told(broker, self.offices[broker].life, at_ms, text))
+        text = self._wording.line(broker, what, words)
+        self.result.append(SynthesizedLine(broker, self.processes[broker].number, at_ms, text))
 
-    def _act(self, broker: str, now: float, effect: Effect) -> None:
-        office = self.offices[broker]
+    def _apply(self, broker: str, now: float, effect: Effect) -> None:
+        process = self.processes[broker]
         match effect:
             case Answer(request=request, response=response):
                 self._answer(broker, request, response, now)
             case Arm(timer=timer, deadline_ms=deadline):
-                office.timers[timer] = deadline
+                process.timers[timer] = deadline
                 self._push(deadline, broker, timer)
             case Disarm(timer=timer):
-                office.timers.pop(timer, None)
+                process.timers.pop(timer, None)
             case Persist(request=request, record=record):
                 self.stored = record
                 if request is not None:
                     self._push(now + WRITE_MS, broker, request)
             case AssignmentReceived():
-                self._say(
+                self._print_line(
                     broker,
                     now,
                     "assignment",
@@ -236,9 +241,9 @@ class Storyteller:
                     static_members=effect.static_members,
                 )
             case Transition():
-                self._say_transition(broker, now, effect)
+                self._print_transition(broker, now, effect)
 
-    def _say_transition(self, broker: str, now: float, moved: Transition) -> None:
+    def _print_transition(self, broker: str, now: float, moved: Transition) -> None:
         what = {
             State.PREPARING_REBALANCE: "preparing",
             State.COMPLETING_REBALANCE: "stabilized",
@@ -246,12 +251,13 @@ class Storyteller:
         }.get(moved.after)
         if what is None:
             return
-        static_ids = self.offices[broker].group.static_ids
+        static_ids = self.processes[broker].group.static_ids
         instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
         reason = ""
         if moved.reason is not None:
-            reason = self._words.reason(moved.reason, moved.member_id, instance)
-        self._say(
+            member = moved.member_id or NO_MEMBER
+            reason = self._wording.reason(moved.reason, member, instance)
+        self._print_line(
             broker,
             now,
             what,
@@ -261,30 +267,32 @@ class Storyteller:
         )
 
     def _answer(self, broker: str, request: str, response: Response, now: float) -> None:
-        """Print a request's line as of the moment its answer is sent."""
-        office = self.offices[broker]
-        asked = office.open.pop(request)
+        """Print a request's log line, at the time of its response."""
+        process = self.processes[broker]
+        received = process.open.pop(request)
         line = self.lines[request]
         assert line.request is not None
-        told = self._renamed(line.request, body(response, asked.seen))
-        remote = max(0.0, now - asked.taken_ms - told["localTimeMs"])
-        total = told["requestQueueTimeMs"] + told["localTimeMs"] + remote + SENT_MS
-        told |= {
+        content = self._with_group_name(line.request, body(response, received.seen))
+        remote = max(0.0, now - received.read_ms - content["localTimeMs"])
+        total = content["requestQueueTimeMs"] + content["localTimeMs"] + remote + SENT_MS
+        content |= {
             "remoteTimeMs": round(remote, 3),
             "responseQueueTimeMs": 0.05,
             "sendTimeMs": 0.1,
             "totalTimeMs": round(total, 3),
         }
-        sent = asked.taken_ms - told["requestQueueTimeMs"] + total
+        sent = received.read_ms - content["requestQueueTimeMs"] + total
         head, tail = line.text.partition(COMPLETED)[0], line.text.rpartition(" (")[2]
-        text = f"{head}{COMPLETED}{json.dumps(told, separators=(',', ':'))} ({tail}"
-        self.told.append(Told(broker, office.life, sent, text))
-        if waiting := office.waiting.get(asked.connection):
+        text = f"{head}{printed(content)} ({tail}"
+        self.result.append(SynthesizedLine(broker, process.number, sent, text))
+        if waiting := process.waiting.get(received.connection):
             following = waiting.pop(0)
-            self._push(sent, broker, replace(following, taken_ms=sent))
+            self._push(sent, broker, replace(following, read_ms=sent))
 
-    def _renamed(self, line: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the group its other name; the connections of another group are others."""
+    def _with_group_name(
+        self, line: Mapping[str, Any], answer: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Put the other group name in; connections get it as a suffix."""
         return {
             **line,
             "request": {**line["request"], "groupId": self.name},

@@ -1,4 +1,4 @@
-"""A recorded run in which one group's story is another: what its brokers printed in that case."""
+"""A recorded run with the log of one group replaced by a synthesized one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import count, groupby
 from operator import attrgetter
 
-from groupquake.selftest.mutants.log_synthesis import Told
+from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reference_coordinator.classic.profiles import Profile
 from reports.judgement.gaps import Gap
 from reports.judgement.group import Judge
@@ -16,55 +16,57 @@ from reports.judgement.run_folder import RunFolder
 
 
 @dataclass(frozen=True, eq=False)
-class Retold(Recording):
-    """A recording's evidence with the lines of one story in place of all about its group.
+class SynthesizedRun(Recording):
+    """A recording in which synthesized lines replace all lines about one group.
 
-    The other lines are read but once for all stories, and keep their numbers; those of the story
-    have none in a file, and get greater ones.
+    The other lines keep their line numbers, and are read once for all synthesized runs. The
+    synthesized lines are in no file, and get greater line numbers.
     """
 
     original: Recording
     group: str
-    story: tuple[Told, ...]
+    synthesized: tuple[SynthesizedLine, ...]
 
     @property
     def run(self) -> RunFolder:
-        """What the folder tells beside the logs."""
+        """The files of the run folder beside the logs."""
         return self.original.run
 
     @property
     def profile(self) -> Profile:
-        """The rules that the brokers keep."""
+        """The rules of the brokers' release."""
         return self.original.profile
 
     @property
     def judge(self) -> Judge:
-        """What judges its groups."""
+        """The judge of its groups."""
         return self.original.judge
 
     @property
     def gaps(self) -> list[Gap]:
-        """Where evidence is missing that no fault accounts for."""
+        """Gaps in the evidence that no fault explains."""
         return self.original.gaps
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """All lines: first those about anything else, then the story's as a log would hold them."""
+        """All lines: first the recorded ones about anything else, then the synthesized ones."""
         kept = [line for line in self.original.lines if line.group != self.group]
         numbers = count(max((line.number for line in self.original.lines), default=0) + 1)
         parser = self.original.parser
-        in_order = sorted(self.story, key=attrgetter("broker", "life", "at_ms"))
-        for (broker, _), told in groupby(in_order, attrgetter("broker", "life")):
-            texts = stamped(((one.at_ms, one.text) for one in told), numbered=parser.numbered)
+        in_order = sorted(self.synthesized, key=attrgetter("broker", "process", "at_ms"))
+        for (broker, _), lines in groupby(in_order, attrgetter("broker", "process")):
+            texts = with_timestamps(
+                ((one.at_ms, one.text) for one in lines), numbered=parser.numbered
+            )
             numbered = zip(numbers, texts, strict=False)
             kept += Read.of(broker, parser, {(broker, 0): 0.0}, numbered).lines
         return tuple(kept)
 
 
-def stamped(
+def with_timestamps(
     lines: Iterable[tuple[float, str]], start_ms: int = 0, *, numbered: bool
 ) -> Iterator[str]:
-    """Put their times before lines, as a release does; nano clocks start at `start_ms`."""
+    """Put the times in front of lines, in the release's format; nano clocks start at `start_ms`."""
     for number, (at_ms, text) in enumerate(lines, 1):
         if numbered:
             yield f"{number} {int(at_ms)} {round((at_ms - start_ms) * 1e6)} {text}"

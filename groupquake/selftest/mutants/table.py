@@ -1,4 +1,4 @@
-"""The table of all mutants, worked out from evidence: what catches each, told and believed."""
+"""The table of all mutants: what catches each, in synthesized logs and in the oracle's place."""
 
 import multiprocessing
 from collections.abc import Callable, Sequence
@@ -7,24 +7,26 @@ from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import judging, traces
-from groupquake.selftest.mutants.catching_experiments import ASSIGNED
+from groupquake.selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
 from groupquake.selftest.mutants.evidence import Runs
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
+from reports.judgement.collector import collector_paused
 from reports.judgement.recording import Recording
 
 SEEDS = 10
-"""So many seeds of an experiment must catch a mutant."""
+"""How many seeds of an experiment must catch a mutant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One mutant: how many runs catch it as a lie, how many sequences as the oracle.
+    """One mutant: `caught` of `seeds` runs catch its synthesized log.
 
-    Where no sequence does, `replayed` is how many of the same runs do, and where none does,
-    `recorded` is how many other recordings: their answers are those of real brokers, too.
+    In the oracle's place, it leaves `unexplained` of `sequences` fuzz sequences. If that is 0,
+    `replayed` is the number of unaltered runs that contradict it; if that is 0 too, `recorded` is
+    the number of other recordings that do.
     """
 
     mutant: str
@@ -39,34 +41,34 @@ class Row:
     recorded: int
 
     @property
-    def caught_told(self) -> bool:
-        """Whether every one of enough seeds catches it as a lie."""
+    def caught_in_logs(self) -> bool:
+        """Whether at least `SEEDS` synthesized logs are there and all of them fail."""
         return self.caught == self.seeds >= SEEDS
 
     @property
-    def caught_believed(self) -> bool:
-        """Whether evidence of real brokers contradicts it in the oracle's place."""
+    def caught_as_oracle(self) -> bool:
+        """Whether evidence of real brokers contradicts it as the oracle."""
         return any((self.unexplained, self.replayed, self.recorded))
 
     @property
     def line(self) -> str:
-        """The row as it stands in the README."""
+        """The row of the Markdown table."""
         if self.replayed:
-            believed = f"{self.replayed} of these runs"
+            as_oracle = f"{self.replayed} of these runs"
         elif self.recorded:
-            believed = f"{self.recorded} other recordings"
+            as_oracle = f"{self.recorded} other recordings"
         else:
-            believed = f"{self.unexplained} of {self.sequences} sequences"
-        told = f"`{self.experiment}` {self.caught} of {self.seeds}"
-        return f"| `{self.mutant}` | {self.source} | {told} | {believed} |"
+            as_oracle = f"{self.unexplained} of {self.sequences} sequences"
+        in_logs = f"`{self.experiment}` {self.caught} of {self.seeds}"
+        return f"| `{self.mutant}` | {self.source} | {in_logs} | {as_oracle} |"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All rows, and what the evidence gives where nothing is altered.
+    """All rows, and the result for unaltered evidence.
 
-    `findings` are those in `runs` runs, `contradicted` the sequences that the oracle itself does
-    not explain.
+    `findings` is their number in `runs` unaltered runs, `contradicted` the number of sequences that
+    the unaltered oracle does not explain.
     """
 
     rows: tuple[Row, ...]
@@ -77,30 +79,30 @@ class Table:
 
     @property
     def good(self) -> bool:
-        """Whether all mutants are caught both ways and nothing else is."""
-        caught = all(row.caught_told and row.caught_believed for row in self.rows)
+        """Whether all mutants are caught both ways and unaltered evidence has no finding."""
+        caught = all(row.caught_in_logs and row.caught_as_oracle for row in self.rows)
         return caught and not self.findings and not self.contradicted
 
 
 def breaks(mutant: str) -> str:
-    """Say what a mutant does wrong."""
+    """Return the first sentence about what a mutant does wrong."""
     return " ".join((MUTANTS[mutant].__doc__ or "").split()).removesuffix(".")
 
 
-def is_told(mutant: str, run: Recording) -> bool:
-    """Say whether a mutant is caught as a lie about a run; never where that lacks the group."""
-    group = ASSIGNED[mutant].group
+def is_caught_in_logs(mutant: str, run: Recording) -> bool:
+    """Return whether the log synthesized of a run fails; False if the run lacks the group."""
+    group = CATCHING_EXPERIMENTS[mutant].group
     if group not in run.groups:
         return False
-    return judging.fails(judging.told_by(MUTANTS[mutant], run, group), group)
+    return judging.fails(judging.synthesized_run_of(MUTANTS[mutant], run, group), group)
 
 
-def is_contradicted(mutant: str, run: Recording, group: str) -> bool:
-    """Say whether a mutant as the oracle cannot explain a group's evidence as it was."""
-    told = replay(
-        run.evidence_with_faults(group), run.profile, first_alone=True, step=MUTANTS[mutant]
-    )
-    return told.proven
+def is_caught_as_oracle(mutant: str, run: Recording, group: str) -> bool:
+    """Return whether a mutant as the oracle cannot explain the unaltered evidence of a group."""
+    evidence = run.evidence_with_faults(group)
+    with collector_paused():
+        result = replay(evidence, run.profile, first_alone=True, step=MUTANTS[mutant])
+    return result.proven
 
 
 def row(
@@ -109,25 +111,27 @@ def row(
     sequences: Sequence[EventSequence],
     recordings: Sequence[Recording],
 ) -> Row:
-    """Work a mutant's row out."""
+    """Make the row of a mutant."""
     unexplained = sum(
         traces.verdict(sequence, MUTANTS[mutant], traces.BRIEFLY) is Verdict.UNEXPLAINED
         for sequence in sequences
     )
     replayed = recorded = 0
     if not unexplained:
-        replayed = sum(is_contradicted(mutant, run, ASSIGNED[mutant].group) for run in runs)
+        replayed = sum(
+            is_caught_as_oracle(mutant, run, CATCHING_EXPERIMENTS[mutant].group) for run in runs
+        )
     if not unexplained and not replayed:
         recorded = sum(
-            any(is_contradicted(mutant, recording, group) for group in recording.groups)
+            any(is_caught_as_oracle(mutant, recording, group) for group in recording.groups)
             for recording in recordings
         )
     return Row(
         mutant,
         breaks(mutant),
-        ASSIGNED[mutant].source,
-        ASSIGNED[mutant].experiment,
-        caught=sum(is_told(mutant, run) for run in runs),
+        CATCHING_EXPERIMENTS[mutant].source,
+        CATCHING_EXPERIMENTS[mutant].experiment,
+        caught=sum(is_caught_in_logs(mutant, run) for run in runs),
         seeds=len(runs),
         unexplained=unexplained,
         sequences=len(sequences),
@@ -140,7 +144,7 @@ _OPEN: dict[Path, Recording] = {}
 
 
 def _recording(folder: Path) -> Recording:
-    """Open a run once a process: its lines are read but once."""
+    """Open a run once in each process, since reading it takes long."""
     return _OPEN.setdefault(folder, Recording(folder))
 
 
@@ -163,15 +167,17 @@ def _unexplained(sequence: EventSequence) -> bool:
     return traces.verdict(sequence, step) is not Verdict.EXPLAINED
 
 
-def work_out(
+def make_table(
     runs: Runs,
     sequences: Sequence[EventSequence],
     recordings: Sequence[Path],
     progress: Callable[[str], None],
 ) -> Table:
-    """Work the whole table out, on all cores."""
+    """Make the whole table, on all cores."""
     folders = {name: [run.folder for run in mine] for name, mine in runs.items()}
-    jobs = [(mutant, folders.get(ASSIGNED[mutant].experiment, [])) for mutant in MUTANTS]
+    jobs = [
+        (mutant, folders.get(CATCHING_EXPERIMENTS[mutant].experiment, [])) for mutant in MUTANTS
+    ]
     everything = [folder for mine in folders.values() for folder in mine]
     with multiprocessing.get_context("spawn").Pool() as pool:
         rows = [pool.apply_async(_row, (*job, sequences, recordings)) for job in jobs]

@@ -1,4 +1,4 @@
-"""Recorded sequences of real brokers, explained by the oracle or by a mutant in its place."""
+"""Recorded fuzz sequences of real brokers, replayed by the oracle or by a mutant in its place."""
 
 import lzma
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.replay import Tolerance
 
 BRIEFLY = Tolerance(search=100)
-"""What a mutant is given to explain itself: a sequence counts only if it shows at once."""
+"""The search limit for a mutant: a sequence counts only if a short search shows the difference."""
 
 
 def read_all(folder: Path) -> list[EventSequence]:
@@ -32,7 +32,7 @@ def _lines(file: Path) -> Iterator[str]:
 def verdict(
     sequence: EventSequence, coordinator: Step = step, tolerance: Tolerance | None = None
 ) -> Verdict:
-    """Say whether a coordinator explains a sequence, under the release's rules."""
+    """Replay a sequence by a coordinator under the rules of the release; return the verdict."""
     rules = profile_for(sequence.kafka, sequence.coordinator)
     assert rules is not None, f"no rules for Kafka {sequence.kafka}, {sequence.coordinator}"
     return verdict_of(replay_of(sequence, rules, tolerance, coordinator))

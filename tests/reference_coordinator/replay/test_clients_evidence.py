@@ -6,7 +6,7 @@ and nothing of when the coordinator acted.
 
 import pytest
 
-from groupquake.selftest.mutants.judging import told_by
+from groupquake.selftest.mutants.judging import synthesized_run_of
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reference_coordinator.event_files.reading import EventSequence
@@ -63,7 +63,7 @@ LIES = [(lie, group) for group, lies in WHERE.items() for lie in lies]
 
 def retold(recording: Recording, group: str, lie: str) -> EventSequence:
     """Return what the clients of a lying coordinator would have written down."""
-    told = told_by(MUTANTS.get(lie, step), recording, group)
+    told = synthesized_run_of(MUTANTS.get(lie, step), recording, group)
     return one(from_log(recording, group, (line for line in told.lines if line.group == group)))
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import Evidence, Outage, replay
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable, wrong
@@ -61,7 +63,89 @@ def test_a_scala_coordinator_answers_heartbeats_without_waiting() -> None:
 
     assert judged(refused()) == ["HEARTBEAT:b:2000"]
     assert judged(refused("OFFSET_COMMIT")) == []
-    assert judged(refused("OFFSET_COMMIT", error=7)) == []
+    assert judged(refused("OFFSET_COMMIT", error=7)) == ["OFFSET_COMMIT:b:2000"]  # too soon
+
+
+def commit(answered: float, error: int) -> Scenario:
+    """A commit of b from 2000 on; both members stay, and send heartbeats."""
+    scenario = stable()
+    for who in "ab":
+        for at in range(1_500, 9_000, 500):
+            scenario.heartbeat(who, at + (who == "b"))
+    topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]
+    told = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
+    body = {"generationIdOrMemberEpoch": 1, "topics": topics}
+    where = {"answered": answered, "broker": "1"}
+    scenario.ask("OFFSET_COMMIT", "b", 2_000, body, {"topics": told}, **where)
+    last = scenario.requests[-1]
+    scenario.requests[-1] = replace(last, connection="commits", latest_ms=last.answered_ms)
+    return scenario
+
+
+@pytest.mark.parametrize(
+    ("release", "error"),
+    [("2.6.0", 7), ("2.8.1", 7), ("3.9-scala", 7), ("3.9-java", 15), ("4.3", 15)],
+)
+@pytest.mark.parametrize(("answered", "timed_out"), [(2_010, False), (6_900, False), (7_003, True)])
+def test_a_commit_times_out_after_its_time(
+    release: str, error: int, answered: float, timed_out: bool
+) -> None:
+    """Seen on 2.6.0: error 7, remoteTimeMs 5003. No fault is needed for it, only its time."""
+    evidence = commit(answered, error)
+    evidence = Evidence("g", tuple(sorted(evidence.requests, key=lambda r: r.at_ms)))
+    result = replay(evidence, PROFILES[release].with_settings(PROFILE.settings))
+    assert wrong(result) == ([] if timed_out else ["OFFSET_COMMIT:b:2000"])
+    assert result.bound.get("failed_write", 0) == timed_out
+
+
+def test_the_time_of_a_write_is_a_setting() -> None:
+    settings = replace(PROFILE.settings, commit_timeout_ms=500)
+    requests = commit(2_503, 15).requests
+    evidence = Evidence("g", tuple(sorted(requests, key=lambda r: r.at_ms)))
+    assert wrong(replay(evidence, PROFILE)) == ["OFFSET_COMMIT:b:2000"]
+    assert wrong(replay(evidence, PROFILE.with_settings(settings))) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "error"), [("2.8.1", 15), ("3.9-scala", 27), ("3.9-java", 7), ("4.3", 7)]
+)
+def test_a_commit_that_times_out_has_its_own_error(release: str, error: int) -> None:
+    """What group records are answered with, or the other coordinator's commits, is wrong here."""
+    requests = commit(7_003, error).requests
+    evidence = Evidence("g", tuple(sorted(requests, key=lambda r: r.at_ms)))
+    result = replay(evidence, PROFILES[release].with_settings(PROFILE.settings))
+    assert wrong(result) == ["OFFSET_COMMIT:b:2000"]
+
+
+def unstored(error: int, answered: float) -> Evidence:
+    """An assignment that is not confirmed: both SyncGroups are answered with an error."""
+    scenario = Scenario()
+    scenario.join("a", 0, 1_001, members="ab")
+    scenario.join("b", 20, 1_001)
+    shares = [{"memberId": IDS[n], "assignment": f"share-{n}"} for n in "ab"]
+    for who, gives in (("b", []), ("a", shares)):
+        body = {"generationId": 1, "assignments": gives}
+        answer = {"errorCode": error, "assignment": ""}
+        scenario.ask("SYNC_GROUP", who, 1_010, body, answer, answered=answered)
+    requests = [
+        replace(r, request={**r.request, "sessionTimeoutMs": 30_000})
+        if r.api == "JOIN_GROUP"
+        else r
+        for r in scenario.requests
+    ]
+    return Evidence("g", tuple(requests))
+
+
+@pytest.mark.parametrize(("release", "error"), [("3.9-scala", 27), ("4.3", 15)])
+@pytest.mark.parametrize(("answered", "timed_out"), [(1_600, False), (6_020, True)])
+def test_an_assignment_times_out_after_its_time(
+    release: str, error: int, answered: float, timed_out: bool
+) -> None:
+    profile = PROFILES[release].with_settings(PROFILE.settings)
+    outcome = replay(unstored(error, answered), profile)
+    assert (outcome.violations == ()) == timed_out
+    if timed_out:
+        assert outcome.rows[-1].reason == "assignment_error"
 
 
 def test_an_assignment_that_was_not_stored_makes_the_group_rebalance() -> None:

@@ -12,7 +12,7 @@ from tests.reports.test_lies import LIES
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_has_the_root_that_the_pipeline_finds(lie: str) -> None:
     group, places = LIES[lie]
-    told = judging.told_by(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)
+    told = judging.synthesized_run_of(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)
     first, *_ = sorted(judging.proven(judging.found(told, group)), key=lambda root: root.at_ms)
     assert first.kind in places
 
@@ -22,4 +22,4 @@ def test_a_lie_has_the_root_that_the_pipeline_finds(lie: str) -> None:
 def test_nothing_is_found_of_a_recording(recording: str, group: str) -> None:
     unaltered = RECORDINGS[recording]
     assert judging.found(unaltered, group) == []
-    assert judging.found(judging.told_by(step, unaltered, group), group) == []
+    assert judging.found(judging.synthesized_run_of(step, unaltered, group), group) == []
