@@ -149,8 +149,8 @@ def _wrapped(causes: list[str]) -> tuple[str, ...]:
 def _box(box: Box) -> str:
     x, y = box.x - box.width / 2, box.y - BOX_HEIGHT / 2
     return (
-        f'<rect x="{x:g}" y="{y:g}" width="{box.width:g}" height="{BOX_HEIGHT}" rx="8" fill="#eef3fb"'
-        f' stroke="#345"/><text x="{box.x:g}" y="{box.y + 4:g}" text-anchor="middle"'
+        f'<rect x="{x:g}" y="{y:g}" width="{box.width:g}" height="{BOX_HEIGHT}" rx="8"'
+        f' fill="#eef3fb" stroke="#345"/><text x="{box.x:g}" y="{box.y + 4:g}" text-anchor="middle"'
         f' font-weight="bold">{escape(box.name)}</text>'
     )
 
