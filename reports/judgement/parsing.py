@@ -190,9 +190,9 @@ def parse_request(body: str) -> LoggedRequest:
 def _add_up(times_ms: tuple[float, ...]) -> bool:
     """Whether a request's total time is the sum of its parts.
 
-    Another thread may complete the response before the handling thread is done; then the local time
-    is too long, and the negative remote time is printed as 0 (`RequestChannel.updateRequestMetrics`,
-    2.4 to 4.3).
+    Another thread may complete the response before the handling thread is done. The local time is
+    too long then, and the negative remote time is printed as 0
+    (`RequestChannel.updateRequestMetrics`, 2.4 to 4.3).
     """
     total, _, local, remote, *_ = times_ms
     too_many = sum(times_ms[1:], 0.0) - total
