@@ -8,7 +8,7 @@ import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
-from reports.judgement.parsing import Parser, asked
+from reports.judgement.parsing import Parser, parse_request
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
@@ -78,7 +78,7 @@ def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log()
     started = starting.replace("Starting up", "Startup complete")
     told = zip(("000", "005", "005", "007"), (starting, *[started] * 3), strict=True)
     found = read([f"{date},{ms} main {text}" for ms, text in told], numbered=False)
-    assert [row["sn"] for row in found["coverage"]] == [1, 2, 3, 4]
+    assert [row["serial_number"] for row in found["coverage"]] == [1, 2, 3, 4]
     times = [row["at_ms"] - ZERO_MS for row in found["coverage"]]
     assert times == pytest.approx([0.501, 5.501, 5.502, 7.501], abs=0.0005)
 
@@ -98,7 +98,7 @@ def told(**changed: Any) -> str:
 
 
 def test_a_whole_request_is_readable_and_has_its_times() -> None:
-    request = asked(told())
+    request = parse_request(told())
     assert request.readable
     assert (request.group, request.client_id, request.error_code) == ("g", "é", 27)
     assert json.loads(request.request or "") == BODY["request"]
@@ -112,12 +112,12 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
         "totalTimeMs": 9.974, "requestQueueTimeMs": 2.082, "localTimeMs": 6.268,
         "remoteTimeMs": 0.0, "responseQueueTimeMs": 2.716, "sendTimeMs": 0.297,
     }  # fmt: skip
-    request = asked(told(**parts))
+    request = parse_request(told(**parts))
     assert request.readable
     times = request.times(1_000.0)
     assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
-    assert not asked(told(**parts | {"remoteTimeMs": 0.001})).readable
-    assert not asked(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
+    assert not parse_request(told(**parts | {"remoteTimeMs": 0.001})).readable
+    assert not parse_request(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
     ],
 )
 def test_a_request_that_is_not_whole_is_not_readable(body: str) -> None:
-    assert not asked(body).readable
+    assert not parse_request(body).readable
 
 
 def test_the_same_request_twice_is_one_too_many() -> None:
@@ -149,4 +149,4 @@ def test_the_same_request_twice_is_one_too_many() -> None:
     lines[2] = f"{again} main DEBUG {told()} (kafka.request.logger)"
     found = read(lines)
     assert [row["readable"] for row in found["requests"]] == [True, False]
-    assert [row["fate"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]
+    assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]
