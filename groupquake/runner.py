@@ -92,7 +92,7 @@ class Runner:
                 journal.write("cut_short", broker=broker, log_bytes=log_bytes)
         except ClusterError as error:
             raise NotHealedError(
-                f"NOT HEALED: a part of the cluster still runs: {error};"
+                f"NOT HEALED: the rest of the cluster: {error};"
                 f" end it with: groupquake heal {self.folder}"
             ) from error
 

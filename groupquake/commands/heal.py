@@ -21,7 +21,7 @@ def heal(folder: Path) -> Exit:
             folder / "journal.jsonl", None, lambda: ended.extend(end_left_over(folder / "brokers"))
         )
     except ClusterError as error:
-        raise NotHealedError(f"NOT HEALED: a part of the cluster still runs: {error}") from error
+        raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
     for result in results:
         state = "healed" if result.healed else "NOT healed"
         Console.result(f"{result.fault_id}: {state}: {result.how}")
