@@ -10,7 +10,7 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
-from reports.judgement.parsing import Parser, asked
+from reports.judgement.parsing import Parser, parse_request
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
@@ -100,7 +100,7 @@ def told(**changed: Any) -> str:
 
 
 def test_a_whole_request_is_readable_and_has_its_times() -> None:
-    request = asked(told())
+    request = parse_request(told())
     assert request.readable
     assert (request.group, request.client_id, request.error_code) == (
         "g",
@@ -118,12 +118,12 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
         "totalTimeMs": 9.974, "requestQueueTimeMs": 2.082, "localTimeMs": 6.268,
         "remoteTimeMs": 0.0, "responseQueueTimeMs": 2.716, "sendTimeMs": 0.297,
     }  # fmt: skip
-    request = asked(told(**parts))
+    request = parse_request(told(**parts))
     assert request.readable
     times = request.times(1_000.0)
     assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
-    assert not asked(told(**parts | {"remoteTimeMs": 0.001})).readable
-    assert not asked(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
+    assert not parse_request(told(**parts | {"remoteTimeMs": 0.001})).readable
+    assert not parse_request(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
     ],
 )
 def test_a_request_that_is_not_whole_is_not_readable(body: str) -> None:
-    assert not asked(body).readable
+    assert not parse_request(body).readable
 
 
 def test_the_same_request_twice_is_one_too_many() -> None:
