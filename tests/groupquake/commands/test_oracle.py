@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from tests.groupquake.conftest import Command
 from tests.reference_coordinator.event_files.event_lines import of_scenario
 from tests.reference_coordinator.replay.conftest import Scenario, rejoin, stable
@@ -28,8 +29,12 @@ def long_lie() -> Scenario:
         for who in "ab":
             scenario.ask("HEARTBEAT", who, at, {"generationId": 3}, {"errorCode": 0})
     scenario.leave("b", 2_710)
-    scenario.ask("HEARTBEAT", "a", 2_800, {"generationId": 3}, {"errorCode": 82})
-    scenario.ask("HEARTBEAT", "a", 2_900, {"generationId": 3}, {"errorCode": 27})
+    scenario.ask(
+        "HEARTBEAT", "a", 2_800, {"generationId": 3}, {"errorCode": Error.FENCED_INSTANCE_ID}
+    )
+    scenario.ask(
+        "HEARTBEAT", "a", 2_900, {"generationId": 3}, {"errorCode": Error.REBALANCE_IN_PROGRESS}
+    )
     return scenario
 
 
