@@ -132,7 +132,7 @@ class Witness:
         return client or None
 
     def coordinator(self, group: str) -> tuple[int, int]:
-        """Return the broker that completed a group's latest request, and when it completed its last.
+        """Return the broker that completed a group's latest request, and the time of its last.
 
         The latter may be of any group. Raises KeyError if no log mentions the group.
         """

@@ -4,20 +4,17 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
+from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
 from scenarios.durations import format_ms
 from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
-from scenarios.releases import number, require_coordinator
+from scenarios.releases import require_coordinator
 from scenarios.wire_scripts import wire_script_checks
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
 
-FIRST_JAVA_CLIENT = number("2.5.0")
-"""From this release on Kafka's VerifiableConsumer takes `--bootstrap-server`."""
-LOGS_ASSIGNMENTS = number("2.8.0")
-"""From this release on brokers log requests as JSON, blobs included."""
 MIN_SESSION_MS = 6_000
 """The brokers' default of `group.min.session.timeout.ms`."""
 
@@ -154,7 +151,7 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
                     f"java reads one topic, and group '{group.name}' has {len(group.topics)}; give "
                     "it one, or leave out client",
                 )
-            if entry.client == "java" and version < FIRST_JAVA_CLIENT:
+            if entry.client == "java" and version < FIRST_JAVA_CLIENT_TOOL:
                 yield Problem((*path, "client"), "java needs Kafka 2.5.0 or later; choose that")
             clash = next((name for name in own if name in owners), None)
             if isinstance(entry, StaticMembers):
@@ -201,7 +198,7 @@ def _expectations(experiment: "Experiment") -> Iterator[Problem]:
                 path: Path = ("expect", i, "rebalances")
             case Ownership(unowned=wanted):
                 path = ("expect", i, "unowned")
-                if version < LOGS_ASSIGNMENTS:
+                if version < FIRST_JSON_REQUEST_LOG:
                     yield Problem(path, "brokers log assignments from Kafka 2.8.0 on; choose that")
         least, most = wanted.min, wanted.max
         if most is not None and least > most:

@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
+from kafka_protocol.releases import number
 from scenarios import overriding
 from scenarios.checks import cross_checks
 from scenarios.durations import format_ms
@@ -24,7 +25,7 @@ from scenarios.model import (
     SteadyState,
     Workload,
 )
-from scenarios.releases import Coordinator, default_coordinator, number
+from scenarios.releases import Coordinator, default_coordinator
 
 
 class Experiment(Part):

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from kafka_protocol.releases import number
 from scenarios.faults import AddPartitions, BrokerKill
 from scenarios.problems import Path, Problem
-from scenarios.releases import number
 from scenarios.targets import CoordinatorOf
 
 if TYPE_CHECKING:

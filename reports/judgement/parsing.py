@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from kafka_protocol import request_log
-from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
+from kafka_protocol.apis import HELD_APIS, LOGGED_APIS
 from kafka_protocol.bodies import BODIES, problems
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
@@ -22,8 +22,6 @@ EARLY_MS = 40.0
 Measured: 20 to 35 ms on a loaded machine."""
 TURN_MS = 1_000.0
 """How long a request that may be parked can wait for its turn on a busy machine."""
-MAY_PARK = ("JOIN_GROUP", "SYNC_GROUP")
-APIS = frozenset((*GROUP_APIS, *KIP_848_APIS))
 
 INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -102,7 +100,7 @@ class Asked:
         taken = arrived + queue
         answered = logged_ms - answer_queue - sending
         done = min(taken + local, answered)
-        latest = min(answered, done + TURN_MS) if self.api in MAY_PARK else answered
+        latest = min(answered, done + TURN_MS) if self.api in HELD_APIS else answered
         return Times(arrived, taken - EARLY_MS, (taken + done) / 2, latest, answered)
 
 
@@ -173,7 +171,7 @@ def asked(body: str) -> Asked:
     result = response.get("topics") if (code := response.get("errorCode")) is None else code
     readable = (
         None not in whole.values()
-        and whole["api"] in APIS
+        and whole["api"] in LOGGED_APIS
         and result is not None
         and times is not None
         and _add_up(times)

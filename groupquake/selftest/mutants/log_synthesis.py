@@ -48,6 +48,8 @@ from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
 """How long a synthesized broker takes to store a record."""
+NO_MEMBER = "null"
+"""The member in the reason of a rebalance that a mutant starts though no member left."""
 SENT_MS = 0.15
 """How long a synthesized broker takes to send a response."""
 
@@ -129,9 +131,9 @@ class LogSynthesis:
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
-        for broker, life in self.recording.lives:
-            if life.last_ms is not None:
-                self._push(life.last_ms, broker, None)
+        for broker, process in self.recording.processes:
+            if process.last_ms is not None:
+                self._push(process.last_ms, broker, None)
 
     @property
     def _partition(self) -> int:
@@ -253,7 +255,8 @@ class LogSynthesis:
         instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
         reason = ""
         if moved.reason is not None:
-            reason = self._wording.reason(moved.reason, moved.member_id, instance)
+            member = moved.member_id or NO_MEMBER
+            reason = self._wording.reason(moved.reason, member, instance)
         self._print_line(
             broker,
             now,

@@ -157,6 +157,10 @@ class Scenario:
         seen = self.requests[place]
         self.requests[place] = replace(seen, response={**seen.response, **response})
 
+    def alter_last(self, **fields: Any) -> None:
+        """Alter the request that was written down last."""
+        self.requests[-1] = replace(self.requests[-1], **fields)
+
     def replay(self, tolerance: Tolerance | None = None, *, promised: bool = False) -> Replay:
         """Replay what was written down, by the newest rules or by what KIP-345 promises of them."""
         ordered = sorted(self.requests, key=lambda seen: seen.at_ms)
