@@ -53,7 +53,7 @@ def test_a_bad_setting(groupquake: Command, small: Path) -> None:
 
 @pytest.mark.parametrize("ports", ["nine", "0", "9092,99999"])
 def test_bad_ports(ports: str, groupquake: Command, small: Path) -> None:
-    assert "no list of ports" in complaint(groupquake("run", small, "--ports", ports), 64)
+    assert "not a list of ports" in complaint(groupquake("run", small, "--ports", ports), 64)
 
 
 def test_no_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_release_that_cannot_be_run(
     ("words", "why"),
     [
         (("image", "build"), "Kafka 9.9.9 is not supported; use 2.4-2.7, "),
-        (("fuzz",), "the oracle has no rules for Kafka 9.9.9 with java"),
+        (("fuzz",), "the oracle has no rules for Kafka 9.9.9 with coordinator java"),
     ],
 )
 def test_a_release_that_is_not_supported_at_all(
