@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log.text import content
 from reports.judgement.parsing import parse_request
@@ -113,7 +114,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {
             "throttleTimeMs": 0,
-            "errorCode": 79,
+            "errorCode": Error.MEMBER_ID_REQUIRED,
             "generationId": -1,
             "protocolName": "",
             "leader": "",
@@ -162,7 +163,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     BEAT: (
         {"groupId": "dynamic", "generationId": 1, "memberId": DYNAMIC, "groupInstanceId": None},
-        {"throttleTimeMs": 0, "errorCode": 27},
+        {"throttleTimeMs": 0, "errorCode": Error.REBALANCE_IN_PROGRESS},
     ),
     LEAVES: (
         {"groupId": "dynamic", "memberId": DYNAMIC},

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
+from kafka_protocol.errors import Error
+from kafka_protocol.request_log import COMPLETED
 from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
 from reports.judgement.parsing import Parser, parse_request
 
@@ -87,20 +89,24 @@ BODY: dict[str, Any] = {
     "requestHeader": {"requestApiKeyName": "HEARTBEAT", "requestApiVersion": 4, "clientId": "é",
                       "correlationId": 7},
     "request": {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None},
-    "response": {"errorCode": 27},
+    "response": {"errorCode": Error.REBALANCE_IN_PROGRESS},
     "connection": "c", "totalTimeMs": 3, "requestQueueTimeMs": 0.5, "localTimeMs": 1.0,
     "remoteTimeMs": 1.0, "responseQueueTimeMs": 0.25, "sendTimeMs": 0.25,
 }  # fmt: skip
 
 
 def request_body(**changed: Any) -> str:
-    return "Completed request:" + json.dumps(BODY | changed)
+    return COMPLETED + json.dumps(BODY | changed)
 
 
 def test_a_whole_request_is_readable_and_has_its_times() -> None:
     request = parse_request(request_body())
     assert request.readable
-    assert (request.group, request.client_id, request.error_code) == ("g", "é", 27)
+    assert (request.group, request.client_id, request.error_code) == (
+        "g",
+        "é",
+        Error.REBALANCE_IN_PROGRESS,
+    )
     assert json.loads(request.request or "") == BODY["request"]
     times = request.times(1_000.0)
     assert (times.arrived_ms, times.at_ms, times.answered_ms) == (997.0, 998.0, 999.5)
@@ -134,7 +140,7 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
         request_body(requestHeader={**BODY["requestHeader"], "requestApiKeyName": "FETCH"}),
         request_body(requestHeader=None),
         "Completed request:[]",
-        "Completed request:" + "[" * 100_000,
+        COMPLETED + "[" * 100_000,
     ],
 )
 def test_a_request_that_is_not_whole_is_not_readable(body: str) -> None:
