@@ -11,7 +11,17 @@ from typing import Any
 from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Row, Stall, replay
+from reference_coordinator.replay import (
+    Checked,
+    Evidence,
+    ObservedRequest,
+    Outage,
+    Replay,
+    Row,
+    Stall,
+    replay,
+)
+from reference_coordinator.replay.lateness import Lateness
 from reports.judgement import assignments, compare, member_lines, members, timeline
 from reports.judgement.coordinator_epochs import Offices
 from reports.judgement.members import Request, Told
@@ -65,7 +75,7 @@ TABLES = {
 class Judge:
     """Judges groups by the rules of `profile`, and tells where KIP-345 has `promised` others.
 
-    `stalls` are the times in which brokers are known to have stood still, `outages` those in which
+    `stalls` are the times in which brokers stood still, or may have, `outages` those in which
     writes may have failed because one was down. `first_alone` replays to the first wrong answer.
     With the release's own `rules` it is told by name which promises are broken.
     """
@@ -83,12 +93,17 @@ class Judge:
         """Put everything that the oracle may see of a group into its form."""
         return self._case(group, told).evidence
 
+    def explains(self, group: str, told: Iterable[Told]) -> bool:
+        """Tell whether the rules explain all of a group: answers, rebalances and lines."""
+        case = self._case(group, told)
+        if case.known is not None and self.offices.repeated.get(case.known):
+            return False
+        return case.compared(self.profile, self._observed(case)).explained
+
     def tables(self, group: str, told: Iterable[Told]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`."""
         case = self._case(group, told)
-        observed = timeline.observed(
-            group, case.lines, self.grammar, lambda *at: self.offices.incarnation(case.known, *at)
-        )
+        observed = self._observed(case)
         found = case.compared(self.profile, observed, first_alone=self.first_alone)
         result = found.result
         yield from (("replay", row) for row in _replayed(result))
@@ -111,6 +126,10 @@ class Judge:
             names = broken(explained, self.rules, self.promised)
             yield from (("broken", {"promise": name}) for name in names)
 
+    def _observed(self, case: "_Case") -> list[Json]:
+        incarnation = lambda *at: self.offices.incarnation(case.known, *at)
+        return timeline.observed(case.evidence.group, case.lines, self.grammar, incarnation)
+
     def _case(self, group: str, told: Iterable[Told]) -> "_Case":
         rows = list(told)
         requests = sorted((r for r in rows if r["template"] is None), key=_by_id)
@@ -125,13 +144,27 @@ class Judge:
         hints = timeline.hints(lines, self.grammar)
         evidence = Evidence(
             group,
-            tuple(one.observed for one in asked),
+            tuple(self._as_observed(asked)),
             tuple(sorted(hints, key=lambda h: (h.at_ms, h.kind, h.subject, h.broker))),
             tuple(servings),
             self.stalls,
             self.outages,
         )
         return _Case(self.grammar, requests, lines, known, len(named), asked, evidence)
+
+    def _as_observed(self, asked: Iterable[Request]) -> Iterator[ObservedRequest]:
+        """Yield requests as the oracle sees them, their windows as wide as stalls make them."""
+        if not self.stalls:
+            yield from (one.observed for one in asked)
+            return
+        brokers = {stall.broker for stall in self.stalls}
+        lateness = {
+            broker: Lateness.of(stall for stall in self.stalls if stall.broker == broker)
+            for broker in brokers
+        }
+        for one in asked:
+            held_up = lateness.get(one.told["broker"])
+            yield one.observed if held_up is None else one.held_up(held_up)
 
 
 @dataclass(frozen=True, slots=True)
