@@ -87,7 +87,10 @@ def _handled_at_once(row: Row) -> bool:
 
 
 def proven(standstills: Iterable[Standstill], lines: Signs) -> list[Standstill]:
-    """Keep of each standstill the longest part in which its broker wrote no line."""
+    """Keep of each standstill the longest part in which its broker wrote no line.
+
+    One that lies within another of its broker is left out.
+    """
     kept = []
     for one in standstills:
         times = lines.get(one.broker, ())
@@ -96,7 +99,12 @@ def proven(standstills: Iterable[Standstill], lines: Signs) -> list[Standstill]:
         from_ms, until_ms = max(spans, key=lambda span: span[1] - span[0])
         if until_ms - from_ms >= SHORTEST_MS:
             kept.append(Standstill(one.broker, from_ms, until_ms, one.because))
-    return sorted(kept, key=lambda one: (one.from_ms, one.broker, one.until_ms))
+    kept.sort(key=lambda one: (one.from_ms, one.broker, -one.until_ms))
+    return [one for place, one in enumerate(kept) if not _is_within(one, kept[:place])]
+
+
+def _is_within(one: Standstill, others: Iterable[Standstill]) -> bool:
+    return any(o.broker == one.broker and o.until_ms >= one.until_ms for o in others)
 
 
 def unjournalled(standstills: Iterable[Standstill], paused: Iterable[Stall]) -> list[Standstill]:
