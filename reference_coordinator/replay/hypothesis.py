@@ -50,7 +50,7 @@ from reference_coordinator.replay.evidence import (
     Tolerance,
 )
 from reference_coordinator.replay.expected_lines import expected_lines
-from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reference_coordinator.replay.naming import named, renamed
 from reference_coordinator.replay.offered_choices import offered_choices
 from reference_coordinator.replay.outcomes import outcome_of
@@ -62,7 +62,6 @@ from reference_coordinator.replay.stale_timers import drop_stale_timers
 from reference_coordinator.replay.wire import answer_of, event_of
 
 _NEVER = float("inf")
-NEVER_LATE = Lateness()
 
 WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
