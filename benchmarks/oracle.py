@@ -33,6 +33,7 @@ from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, replay
+from reports.judgement.collector import collector_paused
 from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -120,14 +121,16 @@ def _events(groups: list[Evidence], profile: Profile) -> int:
 def _replayed(groups: list[Evidence], profile: Profile, rounds: int, events: int) -> Json:
     """Time the replay of some groups; it must explain every answer."""
     requests = sum(len(group.requests) for group in groups)
-    results = [replay(group, profile) for group in groups]
+    with collector_paused():
+        results = [replay(group, profile) for group in groups]
     explained = sum(checked.explained for result in results for checked in result.checked)
     if explained != requests or any(result.violations for result in results):
         raise click.ClickException(
             f"{explained} of {requests} answers were explained, and all are sound;"
             " the figures would say nothing"
         )
-    seconds = _seconds(lambda: [replay(group, profile) for group in groups], rounds)
+    with collector_paused():
+        seconds = _seconds(lambda: [replay(group, profile) for group in groups], rounds)
     return {
         "requests": requests,
         "requests_per_s": requests / seconds,

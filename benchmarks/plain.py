@@ -14,25 +14,18 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any, TypeVar
 
-from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.apis import GROUP_APIS, HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar, LineParser
+from kafka_protocol.log_line import NUMBERED
+from kafka_protocol.request_log import COMPLETED, LOGGER, PARTS_MS
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
 from reports.judgement.coordinator_epochs import SERVINGS
-from reports.judgement.parsing import (
-    COMPLETED,
-    EARLY_MS,
-    MAY_PARK,
-    NUMBERED,
-    REQUEST_LOGGER,
-    TURN_MS,
-)
+from reports.judgement.parsing import EARLY_MS, TURN_MS
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.timeline import HINTS
 
 Json = dict[str, Any]
 Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)
-PARTS_MS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
-            "sendTimeMs")  # fmt: skip
 
 
 class Words:
@@ -108,7 +101,7 @@ class Reader:
                         yield life
                     life = Life()
                 life.apart_ms.append(int(ms) - nanos / 1e6)
-                if logger == REQUEST_LOGGER and body.startswith(COMPLETED):
+                if logger == LOGGER and body.startswith(COMPLETED):
                     try:
                         life.asked.append((number, nanos, json.loads(body[len(COMPLETED) :])))
                     except ValueError:
@@ -156,7 +149,7 @@ class Reader:
                 connection=connection,
                 earliest_ms=taken_ms - EARLY_MS,
                 at_ms=taken_ms + local / 2,
-                latest_ms=min(answered_ms, done_ms + TURN_MS) if api in MAY_PARK else answered_ms,
+                latest_ms=min(answered_ms, done_ms + TURN_MS) if api in HELD_APIS else answered_ms,
                 answered_ms=answered_ms,
                 request=request,
                 response=response,

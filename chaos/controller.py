@@ -19,9 +19,8 @@ from queue import Empty, SimpleQueue
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
 from chaos.errors import ChaosError
-from chaos.fault_factory import FaultFactory
 from chaos.fault_runner import FaultRunner
-from chaos.faults import Fault
+from chaos.faults import Fault, FaultContext, make
 from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
 from chaos.members import Members
@@ -78,11 +77,11 @@ class Controller:
         self._plan = plan
         self._phases = experiment.phases
         self._members = members
-        self._factory = FaultFactory(experiment, cluster, members, view)
         self._journal = journal
         self._progress = progress
         self._events: SimpleQueue[_Abort | _Stop | _FaultDone | Exception] = SimpleQueue()
         self._stop = threading.Event()
+        self._context = FaultContext(experiment, cluster, members, view, self._stop)
         self._runner = FaultRunner(journal, progress, self._stop)
         self._running = 0
         self._began = 0.0
@@ -203,12 +202,15 @@ class Controller:
         """
         announced = None
         while True:
-            faults = self._factory.make(step, self._stop)
+            faults = make(step.id, step.what, self._context)
             if not faults:
-                self._progress(f"{step.id} {step.fault}: {step.whom} matches nobody, as allowed")
-                self._journal.write("skipped", fault_id=step.id, why=f"{step.whom} matches nobody")
+                whom = step.planned.whom
+                self._progress(f"{step.id} {step.fault}: {whom} matches no member, as allowed")
+                self._journal.write("skipped", fault_id=step.id, why=f"{whom} matches nobody")
             ids = [f"{step.id}.{i + 1}" for i in range(len(faults))]
-            by_id = dict(zip(ids if len(faults) > 1 else [step.id], faults, strict=False))
+            by_id: dict[str, Fault] = dict(
+                zip(ids if len(faults) > 1 else [step.id], faults, strict=False)
+            )
             blocked = self._runner.claim(by_id)
             if blocked is None:
                 return {} if self._stop.is_set() else by_id

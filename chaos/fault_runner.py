@@ -65,7 +65,7 @@ class FaultRunner:
             cause=step.cause,
             target=fault.target,
             group=fault.group,
-            args={**step.args, **fault.details},
+            args={**step.planned.args, **fault.details},
             undo=dict(fault.undo) if fault.kind == "recoverable" else None,
         )
         if fault.kind == "recoverable":

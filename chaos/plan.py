@@ -1,84 +1,75 @@
-"""The plan: what will be broken and when, decided before anything is touched.
+"""The plan: which faults will be injected and when, decided before anything is touched.
 
-The same experiment and seed give the same plan. The seed decides the order in which a bounce takes
-its members; each fault draws from a source of its own, so changing one leaves the others alone.
+The same experiment and seed give the same plan. The seed decides the order in which a bounce
+restarts its members. Each fault has a random source of its own, so a change of one leaves the
+others alone.
 """
 
 import random
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from chaos import targets
 from scenarios import (
-    AddPartitions,
-    BrokerFault,
-    BrokerPause,
-    BrokerRestart,
     BrokerTarget,
-    DuplicateInstance,
     Experiment,
     Fault,
     GroupBounce,
     LeaderMemberOf,
-    MemberFault,
-    MemberRestart,
     MemberTarget,
     Names,
-    RemoveMembers,
-    Static,
+    SingleFault,
 )
+from scenarios.faults.declaration import Planned, seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to break at one time.
+    """A fault at one time.
 
     `id` is `f<number of the fault in the file>.<number of the step>`. `cause` is the fault of the
-    file that this step came from, if it goes by another name. `at_ms` counts from the start of the
-    impact phase. `group` is whom a target such as `all` chooses from. `args` are what else the
-    fault needs, as JSON can hold it; where there is no `target`, they say whom it hits too.
+    file that this step comes from, if that has another name: a bounce becomes restarts.
     """
 
     id: str
-    at_ms: int
-    fault: str
-    cause: str | None
-    group: str | None
-    target: MemberTarget | BrokerTarget | None
-    allow_empty: bool
-    args: Mapping[str, Any]
-    undo: str
+    what: SingleFault
+    cause: str | None = None
 
     @property
     def origin(self) -> str:
-        """The fault of the file; what comes from one fault happens one step after the other."""
+        """The fault of the file; the steps of one fault happen one after the other."""
         return self.id.partition(".")[0]
 
     @property
-    def whom(self) -> str:
-        """Whom it hits, as people read it."""
-        if self.target is not None:
-            return targets.in_words(self.target, self.group)
-        if (topic := self.args.get("topic")) is not None:
-            return f"{topic}, to {self.args['to']}"
-        instances = self.args["instances"]
-        listed = "all static members" if instances == "all" else ", ".join(instances)
-        return f"{listed} of {self.group}"
+    def at_ms(self) -> int:
+        """When it is due, from the start of the impact phase."""
+        return self.what.at_ms
+
+    @property
+    def fault(self) -> str:
+        """The name of the fault."""
+        return self.what.fault
+
+    @property
+    def planned(self) -> Planned:
+        """Its row of the plan."""
+        return self.what.planned()
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
+        planned = self.planned
         return {
             "id": self.id,
             "at_ms": self.at_ms,
             "fault": self.fault,
             "cause": self.cause,
-            "group": self.group,
-            "target": _plain(self.target),
-            "allow_empty": self.allow_empty,
-            "args": dict(self.args),
-            "undo": self.undo,
+            "group": planned.group,
+            "target": _plain(planned.target),
+            "allow_empty": planned.allow_empty,
+            "args": dict(planned.args),
+            "undo": planned.undo,
         }
 
 
@@ -99,11 +90,14 @@ class Plan:
         }
 
     def describe(self) -> str:
-        """Return a table for people: step, when, what, whom, and how it is undone."""
+        """Return a table for people: step, time, fault, target, and how it is undone."""
         rows = [("step", "at", "fault", "target", "undo")]
         for step in self.steps:
+            planned = step.planned
             cause = f" ({step.cause})" if step.cause else ""
-            rows.append((step.id, _seconds(step.at_ms), step.fault + cause, step.whom, step.undo))
+            rows.append(
+                (step.id, seconds(step.at_ms), step.fault + cause, planned.whom, planned.undo)
+            )
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{self.experiment}, seed {self.seed}: {len(self.steps)} steps"]
         for row in rows:
@@ -125,75 +119,19 @@ def make_plan(experiment: Experiment, seed: int) -> Plan:
 def _steps(
     number: int, fault: Fault, experiment: Experiment, chance: random.Random
 ) -> Iterator[Step]:
-    step = Step(
-        id=f"f{number}.1",
-        at_ms=fault.at_ms,
-        fault=fault.fault,
-        cause=None,
-        group=None if isinstance(fault, BrokerFault | AddPartitions) else fault.group,
-        target=None if isinstance(fault, RemoveMembers | AddPartitions) else fault.target,
-        allow_empty=isinstance(fault, MemberFault) and fault.allow_empty,
-        args=_args(fault),
-        undo=_undo(fault),
-    )
     if not isinstance(fault, GroupBounce):
-        yield step
+        yield Step(f"f{number}.1", fault)
         return
-    chosen: list[MemberTarget] = [fault.target]
+    bounced: list[MemberTarget] = [fault.target]
     if not isinstance(fault.target, LeaderMemberOf):
         members = targets.known(fault.target, fault.group, experiment)
-        chosen = [Names(names=(member.name,)) for member in members]
-        chance.shuffle(chosen)
-    for i, target in enumerate(chosen):
-        yield replace(
-            step,
-            id=f"f{number}.{i + 1}",
-            at_ms=fault.at_ms + i * fault.every_ms,
-            fault="member.restart",
-            cause="group.bounce",
-            target=target,
-        )
-
-
-def _args(fault: Fault) -> dict[str, Any]:
-    match fault:
-        case RemoveMembers(instances=instances):
-            return {"instances": instances if isinstance(instances, str) else list(instances)}
-        case AddPartitions(topic=topic, to=to):
-            return {"topic": topic, "to": to}
-        case DuplicateInstance(lasts_ms=lasts_ms):
-            return {"lasts_ms": lasts_ms}
-        case BrokerRestart():
-            return {}
-        case MemberRestart(becomes=becomes) | GroupBounce(becomes=becomes) if becomes:
-            who = becomes if isinstance(becomes, str) else becomes.model_dump()
-            return {"down_for_ms": fault.down_for_ms, "becomes": who}
-        case _:
-            return {"down_for_ms": fault.down_for_ms}
-
-
-def _undo(fault: Fault) -> str:
-    match fault:
-        case RemoveMembers() | AddPartitions():
-            return "none"
-        case DuplicateInstance(lasts_ms=lasts_ms):
-            return f"end the duplicate after {_seconds(lasts_ms)}, start the member afresh"
-        case BrokerRestart():
-            return "start again at once"
-        case BrokerPause(down_for_ms=down_for_ms):
-            return f"resume after {_seconds(down_for_ms)}"
-        case MemberRestart(becomes=becomes) | GroupBounce(becomes=becomes) if becomes:
-            who = becomes.instance_id if isinstance(becomes, Static) else "a dynamic member"
-            return f"start again after {_seconds(fault.down_for_ms)} as {who}"
-        case _:
-            return f"start again after {_seconds(fault.down_for_ms)}"
+        bounced = [Names(names=(member.name,)) for member in members]
+        chance.shuffle(bounced)
+    for i, target in enumerate(bounced):
+        yield Step(f"f{number}.{i + 1}", fault.restart(i, target), cause=fault.fault)
 
 
 def _plain(target: MemberTarget | BrokerTarget | None) -> Any:
     if target is None or isinstance(target, str):
         return target
     return target.model_dump(mode="json", by_alias=True)
-
-
-def _seconds(duration_ms: int) -> str:
-    return f"{duration_ms / 1000:g} s"

@@ -16,6 +16,7 @@ from scenarios import (
     Names,
     PartitionLeader,
 )
+from scenarios.targets import in_words
 
 
 def resolve(
@@ -79,25 +80,6 @@ def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
             return tuple(dict.fromkeys(ids))
         case _:
             return (view.controller(),)
-
-
-def in_words(target: MemberTarget | BrokerTarget, group: str | None) -> str:
-    """Return a target as people read it: `static-3`, `all of G`, `leader-member-of: G`."""
-    match target:
-        case LeaderMemberOf(group=led):
-            return f"leader-member-of: {led}"
-        case Names(names=names):
-            return ", ".join(names)
-        case CoordinatorOf(group=coordinated):
-            return f"coordinator-of: {coordinated}"
-        case PartitionLeader(partition=partition):
-            return f"partition-leader: {partition}"
-        case Brokers(brokers=ids):
-            return ", ".join(f"broker-{broker}" for broker in ids)
-        case "controller":
-            return "controller"
-        case kind:
-            return f"{kind} of {group}"
 
 
 def _members(experiment: Experiment, group: str | None) -> tuple[MemberSpec, ...]:

@@ -1,7 +1,7 @@
 """The witness: what the brokers' own logs say about a member, whatever its injector claims.
 
 A member's name is its `client.id`, and that stands in every request line of a `group.log`, which
-is one of these (`log_time` tells them apart):
+is one of these (`written_ms` tells them apart):
 
     <sn> <epoch ms> <nanos> <thread> DEBUG Completed request:{…} (kafka.request.logger)    4.x
     <date> <time>,<ms> <thread> DEBUG Completed request:{…} (kafka.request.logger)         3.x, UTC
@@ -11,26 +11,21 @@ What counts is when a request *arrived*. A broker answers a JoinGroup that it ho
 it, long after the client that sent it is gone; such a line is no sign of life.
 """
 
-import json
-import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from chaos.tail import Tail
-from kafka_protocol import request_text
+from kafka_protocol import request_log
 from kafka_protocol.coordinator_lines import finder_of
 from kafka_protocol.errors import NOT_SERVED, Error
+from kafka_protocol.log_line import written_ms
 
 _CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
-_REQUEST = "Completed request:"
 _EMPTY_GROUPS = finder_of("empty")
 """The lines that say that a group has no members, and so no leader, any more."""
-_EPOCH = re.compile(r"\d+ (\d{13}) ")
-_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +159,11 @@ class Witness:
 
     def _take(self, broker: int, number: int, text: str) -> None:
         try:
-            if _REQUEST in text:
+            if request_log.COMPLETED in text:
                 self._take_request(_request(broker, number, text))
             elif found := _EMPTY_GROUPS.find(text):
                 group, generation = found[1]["group"], int(found[1]["generation"])
-                self._take_reign(group, (log_time(text), generation, ""))
+                self._take_reign(group, (written_ms(text), generation, ""))
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a killed broker leaves half a line, and goes on behind it: no evidence
 
@@ -190,30 +185,14 @@ class Witness:
         self._leaders[group] = max(reign, self._leaders.get(group, reign))
 
 
-def log_time(line: str) -> int:
-    """Return when a line of a group.log was written, in UTC epoch milliseconds.
-
-    Raises ValueError if it is no whole line.
-    """
-    if match := _EPOCH.match(line):
-        return int(match[1])
-    if match := _DATE.match(line):
-        second = datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
-        return int(second.timestamp()) * 1000 + int(match[2])
-    raise ValueError(f"no line of a group.log: {line}")
-
-
 def _arrival(request: Request) -> float:
     return request.arrived_ms
 
 
 def _request(broker: int, number: int, text: str) -> Request:
-    completed_ms = log_time(text)
-    start = text.index(_REQUEST) + len(_REQUEST)
-    told = text[start : text.rindex(" (")]
-    content: dict[str, Any] = (
-        json.loads(told) if told.startswith("{") else request_text.content(told)
-    )
+    completed_ms = written_ms(text)
+    start = text.index(request_log.COMPLETED)
+    content: dict[str, Any] = request_log.parsed(text[start : text.rindex(" (")])
     header, request, response = content["requestHeader"], content["request"], content["response"]
     return Request(
         client=header["clientId"],

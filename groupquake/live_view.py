@@ -15,8 +15,9 @@ from typing import Any
 
 from chaos.journal import Entry
 from chaos.tail import Tail
-from chaos.witness import log_time
 from kafka_protocol.coordinator_lines import finder_of
+from kafka_protocol.log_line import written_ms
+from kafka_protocol.request_log import COMPLETED
 
 Row = dict[str, str]
 
@@ -58,16 +59,16 @@ class Rebalances:
 
     def take(self, line: str) -> None:
         """Look at a line."""
-        if "Completed request:" in line:
+        if COMPLETED in line:
             return
         try:
             match _REBALANCES.find(line):
                 case "preparing", fields:
-                    self._begin(log_time(line), **fields)
+                    self._begin(written_ms(line), **fields)
                 case "stabilized", {"group": group, "generation": generation, **more}:
-                    self._settle(group, generation, more.get("members", ""), log_time(line))
+                    self._settle(group, generation, more.get("members", ""), written_ms(line))
                 case "empty", {"group": group, "generation": generation}:
-                    self._settle(group, generation, "0", log_time(line))
+                    self._settle(group, generation, "0", written_ms(line))
         except ValueError:
             return
 

@@ -1,4 +1,4 @@
-"""What every group member has, whatever client it runs: an identity, partitions, and a row."""
+"""What group members of all clients share: identity, state, partitions and their control row."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -11,17 +11,17 @@ from loadtest.history import History
 from loadtest.locust_statistics import StatisticRecorder
 
 State = Literal["starting", "joined", "stopped", "killed", "fenced", "failed"]
-"""`joined` from the first assignment until the membership is lost: also while the group rebalances.
+"""`joined` lasts from the first assignment until the membership is lost, through rebalances.
 
-A cooperative assignor's client does not say that its membership is lost if it had no partitions.
-All but `starting` and `joined` have no client any more and stay down until they are opened again.
+With a cooperative assignor, the client does not report a lost membership without partitions.
+Members in the states after `joined` have no client until they are opened again.
 """
 
 
 class BaseMember(ABC):
-    """One name in one group; it may come and go for as long as a run lasts.
+    """One member name in one group; it may restart many times during a run.
 
-    `recorder_for` makes a `StatisticRecorder` for the statistics of a kind, `STATIC` or `DYNAMIC`.
+    `recorder_for` returns the `StatisticRecorder` of a kind, `STATIC` or `DYNAMIC`.
     """
 
     def __init__(
@@ -43,19 +43,19 @@ class BaseMember(ABC):
     def _identify(self, config: MemberConfig) -> None:
         self.config = config
         self._report = self._report_as(config.kind.upper())
-        self._tell = partial(
+        self._write_event = partial(
             self._history.write, member=config.name, group=config.group, kind=config.kind
         )
 
     @property
     @abstractmethod
     def is_up(self) -> bool:
-        """Whether there is a client that carries the identity."""
+        """Whether there is a running client."""
 
     def describe(self) -> dict[str, Any]:
-        """Return the row that the control channel's `members` gives for this member.
+        """Return the member's row in the result of the control command `members`.
 
-        `joins` counts the assignments received since the run began, over all restarts.
+        `joins` counts assignments since the run began, over all restarts.
         """
         return {
             "name": self.config.name,
@@ -69,27 +69,26 @@ class BaseMember(ABC):
         }
 
     def change_identity(self, instance_id: str | None) -> None:
-        """Be static under this instance id from the next `open` on, or dynamic if it is None.
+        """Set the instance id for the next `open`; None makes the member dynamic.
 
-        The name, and with it the client.id, stays. Raises LoadtestError while it is up, unless it
-        has that identity.
+        Name and client.id stay. Raises LoadtestError if the member is up under another identity.
         """
         if instance_id == self.config.instance_id:
             return
         if self.is_up:
             raise LoadtestError(
                 f"{self.config.name!r} is up as {self.config.instance_id or 'a dynamic member'};"
-                " stop or kill it before it comes back as something else"
+                " stop or kill it before you start it with another identity"
             )
         self._identify(self.config.with_instance_id(instance_id))
 
     def _disown(self) -> list[str]:
-        """Own nothing any more; return what was owned."""
+        """Drop all partitions; return what was owned."""
         partitions = names(self._partitions)
         self._partitions.clear()
         return partitions
 
 
 def names(partitions: Iterable[tuple[str, int]]) -> list[str]:
-    """Return partitions as `topic-number`, in the order of topic and number."""
+    """Return partitions as `topic-number`, sorted."""
     return [f"{topic}-{number}" for topic, number in sorted(partitions)]

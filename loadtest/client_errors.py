@@ -1,4 +1,4 @@
-"""How errors come into the history: the first of a kind at once, then one line a second."""
+"""Client errors in the history: the first of a kind at once, then at most one line a second."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,37 +6,37 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError
 
 QUIET_MS = 1_000.0
-"""How long a line about one kind of error stands for the like of it.
+"""How long further errors of a kind are only counted after a line.
 
-A client without brokers complains for as long as they are gone, and there may be hundreds of
-clients; one line a second still tells when it began and when it was over.
+Hundreds of clients report errors for as long as they reach no broker. One line a second still
+shows when that began and ended.
 """
 
 
 @dataclass(slots=True)
-class _Told:
+class _LastLine:
     at_ms: float
     left_out: int = 0
 
 
 class ClientErrors:
-    """Writes one client's errors. `write` is its history's, and knows who the client is."""
+    """Writes one client's errors by `write`, which adds the identity of the client."""
 
     def __init__(self, write: Callable[..., None]) -> None:
         self._write = write
-        self._told: dict[str, _Told] = {}
+        self._last_lines: dict[str, _LastLine] = {}
 
     def add(self, error: KafkaError, at_ms: float, about: str = "") -> None:
-        """Write an `error` line, unless one has told of the like less than `QUIET_MS` before.
+        """Write an `error` line, unless the last line of its kind is newer than `QUIET_MS`.
 
-        Errors are alike if they have Kafka's name for them and `about`, such as `commit: `, in
-        common. `left_out` in a line counts those passed over since the last line.
+        Kafka's error name and `about`, such as `commit: `, make the kind. `left_out` in a line
+        counts the errors of the kind that were not written since the line before.
         """
         kind = about + error.name()
-        last = self._told.get(kind)
+        last = self._last_lines.get(kind)
         if last is not None and at_ms - last.at_ms < QUIET_MS:
             last.left_out += 1
             return
         more = {"left_out": last.left_out} if last is not None and last.left_out else {}
         self._write("error", at_ms=at_ms, error=about + error.str(), **more)
-        self._told[kind] = _Told(at_ms)
+        self._last_lines[kind] = _LastLine(at_ms)

@@ -1,7 +1,7 @@
-"""The control channel: a loopback server that lets the runner order members about.
+"""The control channel: a loopback server for the runner's commands to members.
 
-Only who brings the token of this run is heard, and only from this machine. Every request has a
-greenlet of its own, as a `stop` may take seconds and must not hold up the next one.
+It accepts connections from this machine that begin with the token of the run. Every request has a
+greenlet of its own, since a `stop` may take seconds and must not delay the next request.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ LONGEST_LINE = 65_536
 
 
 class ControlServer:
-    """Serves `commands` on a free port of 127.0.0.1 from construction on."""
+    """Serves `commands` on a free port of 127.0.0.1 from its construction on."""
 
     def __init__(self, token: str, commands: Commands) -> None:
         self._token = token
@@ -28,11 +28,11 @@ class ControlServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port that it listens on."""
         return int(self._server.server_port)
 
     def announce(self, path: Path) -> None:
-        """Write `{"port": N}` to a file, at once and whole. Raises LoadtestError if it cannot."""
+        """Write `{"port": N}` to a file, atomically. Raises LoadtestError if that fails."""
         draft = path.with_name(path.name + ".new")
         try:
             draft.write_text(f'{{"port": {self.port}}}\n')
@@ -57,4 +57,4 @@ class ControlServer:
             try:
                 connection.sendall(reply)
             except OSError:
-                return  # whoever asked has gone; what was asked for is done all the same
+                return  # the client has gone; the command is carried out all the same

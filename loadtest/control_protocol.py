@@ -1,4 +1,4 @@
-"""The control channel's lines: JSON objects, requests in, replies out. No sockets here."""
+"""The lines of the control channel: a JSON object for each request and reply. No sockets here."""
 
 import hmac
 import json
@@ -8,11 +8,11 @@ from typing import Any
 from loadtest.errors import LoadtestError
 
 Commands = Mapping[str, Callable[[dict[str, Any]], Any]]
-"""What can be asked for. A verb gets the whole request and returns what JSON can hold."""
+"""Functions by command name. Each gets the whole request and returns a JSON value."""
 
 
 def has_token(line: bytes, token: str) -> bool:
-    """Tell whether a client's first line brings the right token."""
+    """Return whether the first line of a connection has the right token."""
     try:
         offered = json.loads(line)["token"]
     except (ValueError, TypeError, KeyError):
@@ -21,7 +21,7 @@ def has_token(line: bytes, token: str) -> bool:
 
 
 def answer(line: bytes, commands: Commands) -> bytes:
-    """Do what a request line asks for and return the reply line; a refusal is a reply too."""
+    """Carry a request line out and return the reply line; a refusal is a reply too."""
     request: dict[str, Any] = {}
     try:
         request = _parsed(line)
@@ -32,7 +32,7 @@ def answer(line: bytes, commands: Commands) -> bytes:
 
 
 def member_of(request: dict[str, Any]) -> str:
-    """Return the member that a request names. Raises LoadtestError if it names none."""
+    """Return the member name in a request. Raises LoadtestError if there is none."""
     name = request.get("member")
     if not isinstance(name, str):
         raise LoadtestError(f'{request.get("do")} needs the name of a member: "member"')
@@ -40,9 +40,9 @@ def member_of(request: dict[str, Any]) -> str:
 
 
 def instance_id_of(request: dict[str, Any]) -> str | None:
-    """Return the identity that a request brings: an instance id, or None for a dynamic member.
+    """Return the instance id in a request, or None for a dynamic member.
 
-    Raises LoadtestError if it is neither.
+    Raises LoadtestError for any other value.
     """
     given = request["instance_id"]
     if given is None or (isinstance(given, str) and given):

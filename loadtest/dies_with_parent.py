@@ -1,7 +1,7 @@
-"""Child processes that do not outlive this one, whatever ends it.
+"""Child processes that end when this process ends, however it ends.
 
-As a program: `tether.py SIGNAL PARENT PROGRAM ARGUMENT…` has the kernel send that signal when the
-parent ends, and becomes that program.
+As a program, `dies_with_parent.py SIGNAL PARENT PROGRAM ARGUMENT…` asks the kernel to send the
+signal when the parent ends, then replaces itself by the program.
 """
 
 import ctypes
@@ -13,19 +13,19 @@ _PR_SET_PDEATHSIG = 1
 
 
 def dying_with_parent(number: signal.Signals, program: str = sys.executable) -> list[str]:
-    """Return the beginning of a program's command line, Python's or another's.
+    """Return the beginning of the command line of a program, by default Python.
 
-    The program gets a signal when we end, even if SIGKILL ends us (prctl PR_SET_PDEATHSIG). What
-    ends is the thread that starts the child, so start it from the main one.
+    The program gets the signal when this process ends, even by SIGKILL (prctl PR_SET_PDEATHSIG).
+    The kernel watches the thread that starts the child, so start it from the main thread.
     """
     return [sys.executable, "-I", "-S", __file__, str(int(number)), str(os.getpid()), program]
 
 
 def main() -> None:
-    """Tie this process to its parent, and become what was asked for."""
+    """Ask for the signal at the parent's end, and replace this process by the program."""
     number, parent, *command = sys.argv[1:]
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number))
-    if os.getppid() != int(parent):  # it ended before the kernel was told
+    if os.getppid() != int(parent):  # the parent ended before the prctl call
         sys.exit(1)
     os.execv(command[0], command)  # noqa: S606 (a list, no shell)
 

@@ -1,9 +1,9 @@
-"""A program: a second process that claims a member's group.instance.id, as a stray copy does.
+"""A program: a second process that uses a member's group.instance.id.
 
-The broker fences whoever had the id before (KIP-345). `python -m loadtest.duplicate` reads who to
-be as JSON from its standard input, joins, and polls until it is ended. It prints its row, as the
-control channel's `members` has it, whenever it changes, and appends to the same history. Neither
-gevent nor Locust is imported, so it is there in a moment.
+The broker fences the process that used the id before (KIP-345). `python -m loadtest.duplicate`
+reads the member's configuration as JSON from its standard input, joins, and polls until it is
+killed. It prints its control row whenever that changes, and appends to the same history. It imports
+neither gevent nor Locust, so it starts fast.
 """
 
 import json
@@ -19,16 +19,16 @@ from loadtest.member import POLL_INTERVAL_S, Member
 
 
 def main() -> NoReturn:
-    """Be the member that the order describes, until this process is killed."""
+    """Run the configured member until this process is killed."""
     order = json.load(sys.stdin)
     history = History(Path(order["history"]) if order["history"] else None)
     member = Member(_config(order["member"]), order["bootstrap"], history, lambda _: no_statistics)
     member.open()
-    told: dict[str, Any] | None = None
+    printed: dict[str, Any] | None = None
     while True:
-        if (row := member.describe()) != told:
+        if (row := member.describe()) != printed:
             print(json.dumps(row), flush=True)
-            told = row
+            printed = row
         member.poll_once()
         time.sleep(POLL_INTERVAL_S)
 

@@ -1,4 +1,4 @@
-"""The second process of a member, seen from the load: started, watched and ended."""
+"""Starts, watches and kills the duplicate process of a member."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from loadtest.errors import LoadtestError
 from loadtest.history import History
 
 START_S = 20.0
-"""How long the process may take to come up; it needs a fraction of a second."""
+"""How long the process may take to start its consumer; it needs a fraction of a second."""
 
 PACKAGES = Path(__file__).parents[1]
 
 
 class DuplicateProcess:
-    """Where a `loadtest.duplicate` of one member runs; there is one at a time at most."""
+    """The `loadtest.duplicate` process of one member; at most one runs at a time."""
 
     def __init__(self, bootstrap: str, history: History) -> None:
         self._bootstrap = bootstrap
@@ -36,9 +36,9 @@ class DuplicateProcess:
         self._row: dict[str, Any] = {}
 
     def start(self, original: MemberConfig) -> dict[str, Any]:
-        """Start a process that joins as `original` does; return its `client_id` and `pid`.
+        """Start a process with the identity of `original`; return its `client_id` and `pid`.
 
-        Raises LoadtestError if there is one already, if it cannot be started, or if the member is
+        Raises LoadtestError if one runs already, if it cannot be started, or if the member is
         dynamic.
         """
         if original.instance_id is None:
@@ -58,7 +58,7 @@ class DuplicateProcess:
     def end(self) -> None:
         """Kill the process, if there is one, and wait until it is gone.
 
-        It may be called again if whoever called it was killed meanwhile.
+        It may be called again if the calling greenlet was killed meanwhile.
         """
         with self._one_at_a_time:
             self._end()
@@ -77,7 +77,7 @@ class DuplicateProcess:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is the load's to handle, which ends this one too
+                start_new_session=True,  # the load handles Ctrl-C, and kills this process too
             )
         except OSError as error:
             raise LoadtestError(f"{config.name!r} cannot be started: {error}") from error
@@ -91,7 +91,7 @@ class DuplicateProcess:
         if self._row.get("state", "failed") == "failed":
             self._end()
             raise LoadtestError(
-                f"{config.name!r} did not come up; the history and the load's own log tell why"
+                f"{config.name!r} did not come up; see the history and the load's own log"
             )
         return int(process.pid)
 
@@ -110,10 +110,10 @@ class DuplicateProcess:
         code = process.wait()
         self._reader.join()
         config = self._config
-        tell = partial(
+        write = partial(
             self._history.write, member=config.name, group=config.group, kind=config.kind
         )
         if code != -signal.SIGKILL:
-            tell("error", error=f"its process had ended by itself before, exit code {code}")
-        tell("killed", partitions=self._row.get("partitions", []))
+            write("error", error=f"its process had already ended, exit code {code}")
+        write("killed", partitions=self._row.get("partitions", []))
         self._process = None

@@ -1,4 +1,4 @@
-"""The one place that knows what an experiment is."""
+"""The client configurations of an experiment."""
 
 import scenarios
 from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
@@ -6,7 +6,7 @@ from loadtest.errors import LoadtestError
 
 
 def configs_of(name: str) -> ClientConfigs:
-    """Return who takes part in an experiment, a file or one of the library.
+    """Return the clients of an experiment, given as a file or a library name.
 
     Raises LoadtestError if it cannot be loaded.
     """
@@ -17,7 +17,7 @@ def configs_of(name: str) -> ClientConfigs:
 
 
 def configs_in(experiment: scenarios.Experiment) -> ClientConfigs:
-    """Return who takes part in an experiment."""
+    """Return the clients of an experiment."""
     groups = {group.name: group for group in experiment.workload.groups}
     members = [
         MemberConfig(

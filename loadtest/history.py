@@ -1,31 +1,30 @@
-"""The client history: what members saw, one JSON object a line, as it happened.
+"""The client history: what clients observe, one JSON object a line, in the order of observation.
 
-Every line has `at_ms` (when Kafka's client told us), `member` (the client.id), `group`, `kind` and
-`event`. The lines of one member stand in the order in which things happened to it. `partitions`
-are those that the event is about, written `topic-number`:
+Every line has `at_ms` (the time of the client's callback), `member` (the client.id), `group`,
+`kind` and `event`. `partitions` are those that the event is about, written `topic-number`:
 
-    created     a fresh consumer of this `instance_id`, or of none; it owns nothing yet
-    assigned    it owns these from now on, beside what it has: under a cooperative assignor only
-                what is new (often nothing), under an eager one all, as all was revoked before;
-                one line for each assignment that the group gave it, as `member_id`
-    revoked     it gave these up: in a rebalance, or while it closed
-    lost        they are no longer its own, and others may have had them for a while: the member
-                was removed or expired, or heard no coordinator for a session; it joins again alone
-    fenced      another consumer has its instance id (KIP-345), so it stays down; it owned these
-                until now as far as it knew, the other one since it joined
-    killed      its consumer, or duplicate process, is gone as in a crash: no LeaveGroup, sockets
-                closed; it owned these to the end
-    closing     a clean close begins, which revokes what it has
-    closed      it is over, after `took_ms`; these were neither revoked nor lost before, mostly none
-    committed   so many `offsets` were stored
-    error       Kafka's client complained; at most one line a second for each kind of error and
-                member, `left_out` counts those since the line before (`client_errors.py`)
+    created     a new consumer with this `instance_id`, or none; it owns no partitions
+    assigned    it owns these partitions too: with a cooperative assignor only new ones (often
+                none), with an eager one all, since all were revoked before; one line for each
+                assignment; `member_id` is the member's id in the group
+    revoked     it gave these partitions up, in a rebalance or at its close
+    lost        it no longer owns these partitions, maybe for some time: it was removed, its session
+                expired, or it reached no coordinator for a session timeout; it rejoins on its own
+    fenced      another consumer uses its instance id (KIP-345), so it stays down; until now it
+                considered these partitions its own
+    killed      its consumer, or duplicate process, ended as in a crash: no LeaveGroup, sockets
+                closed; it owned these partitions to the end
+    closing     a clean close begins; it revokes all partitions
+    closed      the close ended, after `took_ms`; these partitions were not revoked or lost before
+    committed   the number of stored `offsets`
+    error       an error of Kafka's client; at most one line a second for each member and kind of
+                error, `left_out` counts the others since the line before (`client_errors.py`)
 
-A member's ownership ends with `fenced`, `killed` or `closed` whatever was told before. Whoever
-claims a member's identity from a second process is called `<member>.duplicate`.
+A member's ownership ends with `fenced`, `killed` or `closed`, whatever the lines before say. A
+second process with a member's identity has the name `<member>.duplicate`.
 
-Producers have `created`, `closing`, `closed` and `error` as well, and once a second `produced`:
-`records` acknowledged and `errors` counted since the last. The process itself has `hub_lag`.
+Producers have `created`, `closing`, `closed` and `error` too, and once a second `produced`, with
+`records` acknowledged and `errors` since the line before. The load process writes `hub_lag`.
 """
 
 import json
@@ -42,9 +41,9 @@ def now_ms() -> float:
 
 
 class History:
-    """Appends to a file; every line is with the kernel before `write` returns.
+    """Appends to a file; the kernel has every line when `write` returns.
 
-    One unbuffered write a line keeps lines whole even if several processes append to one file.
+    One unbuffered write for each line keeps lines whole when several processes append.
     Without a path nothing is written. Raises LoadtestError if the file cannot be opened.
     """
 
@@ -68,7 +67,7 @@ class History:
         at_ms: float | None = None,
         **fields: Any,
     ) -> None:
-        """Append one event; it happened now, unless `at_ms` tells when."""
+        """Append one event, at `at_ms` or now."""
         if self._file is None:
             return
         line = {

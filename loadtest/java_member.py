@@ -1,7 +1,7 @@
-"""One group member that is a process of its own: the Java consumer of Kafka's tools.
+"""A group member with Kafka's Java client: the VerifiableConsumer of Kafka's tools.
 
-The VerifiableConsumer prints what it sees as JSON lines; they go to `members/<name>.log` beside the
-history, and from there on this is a member as any other. SIGTERM closes it cleanly.
+The VerifiableConsumer is a process that prints its events as JSON lines. They are kept in
+`members/<name>.log` next to the history, and become the member's events. SIGTERM closes it cleanly.
 """
 
 import json
@@ -23,10 +23,10 @@ CLOSE_S = 15.0
 
 
 class JavaMember(BaseMember):
-    """A member that runs Java's client in a process of its own; its member id is not told.
+    """A member with the Java client in a process of its own; its member id is unknown.
 
-    It does what `Member` does, and is used by one greenlet at a time as well. A `client.id` of its
-    name tells it from others in the brokers' logs.
+    It has the interface of `Member`; one greenlet at a time uses it. Its name is its client.id, by
+    which the brokers' logs identify it.
     """
 
     _process: subprocess.Popen[bytes] | None = None
@@ -34,7 +34,7 @@ class JavaMember(BaseMember):
 
     @property
     def is_up(self) -> bool:
-        """Whether its process is there, as far as is known."""
+        """Whether its process is known to run."""
         return self._process is not None
 
     def open(self) -> None:
@@ -42,7 +42,7 @@ class JavaMember(BaseMember):
         if self._process is not None:
             return
         if self._history.path is None:
-            raise LoadtestError("a Java member needs a --history, beside which its command stands")
+            raise LoadtestError("a Java member needs --history: its command line is in that folder")
         folder = self._history.path.parent
         try:
             command = self._command(folder)
@@ -52,16 +52,16 @@ class JavaMember(BaseMember):
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is the runner's to handle
+                start_new_session=True,  # the runner handles Ctrl-C
             )
         except (OSError, ValueError) as error:
             raise LoadtestError(f"{self.config.name!r} cannot be started: {error}") from error
         self.state, self._began = "starting", time.perf_counter()
-        self._tell("created", instance_id=self.config.instance_id)
+        self._write_event("created", instance_id=self.config.instance_id)
         self._reader = gevent.spawn(self._read, self._process.stdout, log)
 
     def _command(self, folder: Path) -> list[str]:
-        """Write down its settings, and return the command line."""
+        """Write its properties file, and return the command line."""
         (folder / "members").mkdir(exist_ok=True)
         properties = folder / "members" / f"{self.config.name}.properties"
         properties.write_text(java_properties(self.config))
@@ -73,38 +73,38 @@ class JavaMember(BaseMember):
             for line in lines:
                 log.write(line)
                 log.flush()
-                with suppress(ValueError):  # what the JVM itself has to say
+                with suppress(ValueError):  # lines of the JVM itself
                     self._take(json.loads(line))
 
-    def _take(self, said: dict[str, Any]) -> None:
-        partitions = {(one["topic"], one["partition"]) for one in said.get("partitions", ())}
-        match said.get("name"):
+    def _take(self, line: dict[str, Any]) -> None:
+        partitions = {(one["topic"], one["partition"]) for one in line.get("partitions", ())}
+        match line.get("name"):
             case "partitions_assigned":
                 self._partitions |= partitions
                 self.joins += 1
                 self.state = "joined"
-                self._tell("assigned", partitions=names(partitions))
+                self._write_event("assigned", partitions=names(partitions))
                 if self._began:
                     self._report("join", (time.perf_counter() - self._began) * 1000)
                     self._began = 0.0
             case "partitions_revoked":
                 self._partitions -= partitions
-                self._tell("revoked", partitions=names(partitions))
+                self._write_event("revoked", partitions=names(partitions))
 
     def poll_once(self) -> None:
-        """Notice that its process has ended by itself, as one does that was fenced."""
+        """Handle the end of its process, as when it is fenced."""
         if self._process is None or (code := self._process.poll()) is None:
             return
-        self._tell("error", error=f"its process has ended by itself, exit code {code}")
+        self._write_event("error", error=f"its process has ended by itself, exit code {code}")
         self._report("error", None, error=f"exit code {code}")
         self._end("killed", "failed")
 
     def close(self) -> None:
-        """Let it close cleanly, if it is up: a dynamic one leaves, a static one says nothing."""
+        """Close it cleanly, if it is up: a dynamic member leaves, a static one does not."""
         if self._process is None:
             self.state = "stopped"
             return
-        self._tell("closing")
+        self._write_event("closing")
         began = time.perf_counter()
         self._process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -112,7 +112,7 @@ class JavaMember(BaseMember):
         self._end("closed", "stopped", took_ms=round((time.perf_counter() - began) * 1000, 1))
 
     def kill(self) -> None:
-        """End it as a crash does. Raises LoadtestError if it is not up."""
+        """Kill its process. Raises LoadtestError if it is not up."""
         if self._process is None:
             raise LoadtestError(
                 f"{self.config.name!r} is {self.state} and has no process to kill; start it first"
@@ -120,12 +120,12 @@ class JavaMember(BaseMember):
         self._end("killed", "killed")
 
     def _end(self, event: str, state: State, **more: Any) -> None:
-        """See to it that the process is gone; tell what it had until then."""
-        assert self._process is not None, "whoever calls knows"
+        """Kill the process if it still runs, and write the event with the partitions it owned."""
+        assert self._process is not None, "callers check"
         with suppress(OSError):
             self._process.kill()
         self._process.wait()
         self._reader.join()
         self._process = None
         self.state = state
-        self._tell(event, partitions=self._disown(), **more)
+        self._write_event(event, partitions=self._disown(), **more)

@@ -15,17 +15,17 @@ from loadtest.history import History, now_ms
 LAG_CHECK_S = 0.05
 CHECKS_PER_LINE = 20
 
-SEEN = ("assigned", "revoked", "lost", "fenced")
+SHOWN_EVENTS = ("assigned", "revoked", "lost", "fenced")
 SHOWN = 200
-"""How many of the latest things that clients saw are kept."""
+"""How many of the latest client events are kept."""
 
 Row = dict[str, str]
 
 
 class Load:
-    """A fleet that is ready to be carried by users, until it is closed.
+    """A pool of clients with their history, for users to lease until it is closed.
 
-    `events` are those of Locust's environment. Raises LoadtestError if there cannot be a history.
+    `events` are those of Locust's environment. Raises LoadtestError for a bad history.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class Load:
         self._lag = gevent.spawn(_watch_hub_lag, self._history)
 
     def close(self) -> None:
-        """Close what is open still; Locust, told twice to end, does not wait for its users."""
+        """Close every open client; after a second Ctrl-C Locust does not wait for its users."""
         self.client_pool.close()
         self._lag.kill()
         self._history.close()
 
     def seen(self) -> list[Row]:
-        """Return a row for each thing that a client saw of rebalances, the latest first."""
+        """Return a row for each client event about rebalances, the latest first."""
         return list(reversed(self._history.seen))
 
     def members(self) -> list[Row]:
@@ -60,7 +60,7 @@ class Load:
 
 
 class _WatchedHistory(History):
-    """A history that remembers the latest of what matters to a page."""
+    """A history that keeps the latest events for the page."""
 
     def __init__(self, path: Path | None) -> None:
         super().__init__(path)
@@ -68,7 +68,7 @@ class _WatchedHistory(History):
 
     def write(self, event: str, *, at_ms: float | None = None, **fields: Any) -> None:
         super().write(event, at_ms=at_ms, **fields)
-        if event in SEEN:
+        if event in SHOWN_EVENTS:
             partitions = ", ".join(fields.get("partitions", ())) or "nothing"
             self.seen.append(
                 {

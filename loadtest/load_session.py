@@ -1,10 +1,10 @@
-"""What goes on in this Locust process: a load and, with an experiment, the run it belongs to.
+"""The load session of this Locust process: a load and, with an experiment, the run it belongs to.
 
-Without an experiment the load is there from the start, for whatever cluster the options name. With
-one (from the page), Locust starts its users at once, and they wait: the runner, our child, starts a
-cluster of its own first, then says `begin`. It says `finish` once nothing is broken any more; if
-somebody stops the test before that, the runner is asked to end its plan and the users go on until
-it has healed what was open. The comparison follows when they are gone.
+Without an experiment, the load starts with Locust, on the cluster that the options name. With an
+experiment (from the page), Locust starts its users at once, and they wait. The runner, a child
+process, starts a cluster, then sends the command `begin`. It sends `finish` once all faults are
+healed. If a user of the page stops the test earlier, the runner ends its plan, and the members run
+until it has healed the open faults. The analysis follows when the members are closed.
 """
 
 import secrets
@@ -29,10 +29,10 @@ SPAWN_RATE = 20
 
 
 class LoadSession:
-    """Puts one load after the other before Locust's users. Made once, before any of them starts."""
+    """Gives Locust's users one load after the other. Made once, before any user starts."""
 
     def __init__(self, environment: Environment) -> None:
-        assert environment.runner is not None, "Locust made it before it told us"
+        assert environment.runner is not None, "Locust makes the runner first"
         self.environment = environment
         self.runner = environment.runner
         self.runs: list[Run] = []
@@ -48,20 +48,20 @@ class LoadSession:
 
     @property
     def run(self) -> Run | None:
-        """The run that was started last, if the last start was one."""
+        """The latest run, if the latest start was a run."""
         return self.runs[-1] if self.runs and self._chosen is not None else None
 
     @property
     def busy(self) -> bool:
-        """Whether a run goes on; users may have gone already."""
+        """Whether a run is in progress; its users may have ended already."""
         return self.run is not None and self.run.goes_on
 
     def set_user_classes(self, configs: ClientConfigs) -> int:
-        """Make the roster what Locust spawns; return how many users that is."""
+        """Set how many users of each class Locust spawns; return their total."""
         StaticMember.fixed_count = len(configs.of_kind("static"))
         DynamicMember.fixed_count = len(configs.of_kind("dynamic"))
         Producer.fixed_count = len(configs.producers)
-        # To Locust a class with no fixed count is one to fill up with.
+        # Locust fills up with users of classes without a fixed count.
         wanted = [user for user in self._classes if user.fixed_count]
         if not wanted:
             raise LoadtestError("nobody to run of the user classes named; name others, or none")
@@ -69,7 +69,7 @@ class LoadSession:
         return sum(user.fixed_count for user in wanted)
 
     def start_load(self, configs: ClientConfigs, bootstrap: str, history: str | None) -> None:
-        """Give the users a new load, unless they have the like already."""
+        """Start a new load, unless one of the same clients exists."""
         if self.load is not None and configs == self._configs:
             return
         self.close_load()
@@ -80,13 +80,13 @@ class LoadSession:
         self._commands.update(commands(self.load.client_pool))
 
     def close_load(self) -> None:
-        """Take the load away, closing what is open still; what it saw stays to be looked at."""
+        """Close the load; the rows of what its clients observed stay."""
         ClientUser.client_pool = None
         if self.load is not None:
             self.load.close()
 
     def choose(self, choice: Choice | None) -> int:
-        """Take note of what the next start is to be; return how many users it needs, if a run."""
+        """Choose the run of the next start, or none; return how many users it needs."""
         users = self.set_user_classes(experiment.configs_in(choice.experiment)) if choice else 0
         if choice or self._chosen:
             self.close_load()
@@ -95,14 +95,14 @@ class LoadSession:
         return users
 
     def control(self, token: str | None = None) -> ControlServer:
-        """Return the way in for orders, with a token of its own unless there is one to be."""
+        """Return the control server; the first call starts it, with `token` or a new one."""
         if self._control is None:
             self._token = token or self._token
             self._control = ControlServer(self._token, self._commands)
         return self._control
 
     def on_start(self) -> None:
-        """Locust starts its users: start the run that they are for."""
+        """Locust starts its users: start the chosen run."""
         self._stopping = False
         self._empty.clear()
         if self._chosen is not None:
@@ -120,7 +120,7 @@ class LoadSession:
                 self.runs[-1].lines.append(self._chosen.remark)
 
     def on_stopping(self) -> None:
-        """Locust is about to stop its users, who have to live until all is healed."""
+        """Locust is about to stop its users; return when the runner has healed all faults."""
         self._stopping = True
         if self.run is not None and not self.run.closing.is_set():
             self.run.stop()
@@ -134,20 +134,20 @@ class LoadSession:
         self._empty.set()
 
     def end(self) -> int:
-        """End a run that goes on, healed; return the exit code of the last one. There is one."""
+        """End the latest run, with all faults healed; return its exit code. There must be one."""
         return self.runs[-1].end()
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return what the page shows, by table."""
+        """Return the rows of the page, by table."""
         seen = self.load.seen() if self.load is not None and self.run is None else []
-        told = {} if self.run is None else self.run.tables
+        of_run = {} if self.run is None else self.run.tables
         members = [] if self.load is None else self.load.members()
-        return {"rebalances": seen, "faults": [], "members": members, **told}
+        return {"rebalances": seen, "faults": [], "members": members, **of_run}
 
     def _begin(self, request: dict[str, Any]) -> None:
         run = self.run
         if run is None or self._stopping:
-            raise LoadtestError("nobody waits for a cluster any more")
+            raise LoadtestError("no users wait for a cluster; the test was stopped")
         configs = experiment.configs_of(request["experiment"])
         self.start_load(configs, request["bootstrap"], request["history"])
         run.state = "running"
@@ -168,7 +168,7 @@ class LoadSession:
             gevent.spawn(self.runner.stop)
 
     def _quit(self, _: dict[str, Any]) -> None:
-        """End with 0, failures or not: who gave the order judges the run by other evidence."""
+        """End with exit code 0 in any case: the runner judges the run by other evidence."""
         self.environment.process_exit_code = 0
         gevent.spawn(self._leave)
 

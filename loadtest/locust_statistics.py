@@ -1,12 +1,12 @@
-"""How members and producers tell Locust's statistics what they did."""
+"""How members and producers count in Locust's statistics."""
 
 from typing import Any, Protocol
 
 
 class StatisticRecorder(Protocol):
-    """Counts one occurrence of `name`.
+    """Counts one event `name`.
 
-    `took_ms` is None for what has no duration, `size` counts bytes, `error` makes it a failure.
+    `took_ms` is None for events without a duration, `size` is in bytes, `error` marks a failure.
     """
 
     def __call__(
@@ -16,11 +16,11 @@ class StatisticRecorder(Protocol):
 
 
 class ReportedError(Exception):
-    """What Locust shows for a failed entry; its text is what failures are grouped by."""
+    """The exception of a failed event; Locust groups failures by its text."""
 
 
 def locust_recorder(events: Any, request_type: str) -> StatisticRecorder:
-    """Return a `StatisticRecorder` that fires Locust's request event under `request_type`."""
+    """Return a recorder that fires Locust's request event with this `request_type`."""
 
     def report(name: str, took_ms: float | None, size: int = 0, error: str | None = None) -> None:
         events.request.fire(
@@ -38,4 +38,4 @@ def locust_recorder(events: Any, request_type: str) -> StatisticRecorder:
 def no_statistics(
     name: str, took_ms: float | None, size: int = 0, error: str | None = None
 ) -> None:
-    """A `StatisticRecorder` for where no Locust runs."""
+    """The recorder of processes without Locust."""

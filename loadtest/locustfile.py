@@ -1,7 +1,7 @@
 """The load as Locust runs it: `locust -f loadtest/locustfile.py --bootstrap 127.0.0.1:9092`.
 
-Locust finds the user classes by their names in this module; the listeners put the parts together
-once the command line is known. Nothing of Kafka is made before a user starts, because Locust forks
+Locust finds the user classes by their names in this module. The listeners build the load session
+when the command line is parsed. No Kafka client is made before a user starts, because Locust forks
 its workers after the import.
 """
 
@@ -29,26 +29,26 @@ from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 BAD_USAGE = 64
 
 __all__ = ["DynamicMember", "Producer", "StaticMember"]
-"""What Locust looks for."""
+"""The user classes that Locust finds."""
 
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: ArgumentParser, **_: object) -> None:
-    """Let Locust know our options; its page is for this machine, unless somebody says otherwise."""
+    """Add our options; by default Locust's page listens on 127.0.0.1."""
     parser.set_defaults(web_host="127.0.0.1")
     options.add_arguments(parser)
 
 
 @events.init.add_listener
 def on_init(environment: Environment, **_: object) -> None:
-    """Get ready whoever decides how many users there are; workers wait for their number."""
+    """Prepare the load session, except on workers, which do not know their index yet."""
     if not isinstance(environment.runner, WorkerRunner):
         _or_exit(_prepare, environment)
 
 
 @events.test_start.add_listener
 def on_test_start(environment: Environment, **_: object) -> None:
-    """Get a worker ready: by now the master has told it its number and the options."""
+    """Prepare the load session of a worker, whose index and options are known now."""
     if isinstance(environment.runner, WorkerRunner) and ClientUser.client_pool is None:
         _or_exit(_prepare_worker, environment)
 
@@ -67,8 +67,8 @@ def _prepare(environment: Environment) -> None:
     named = given.experiment != options.NO_EXPERIMENT
     if not alone and (named or given.control_file):
         raise LoadtestError(
-            "--experiment and --control-file need one Locust process, because every member has"
-            " one place; leave out --master, --worker and --processes"
+            "--experiment and --control-file need one Locust process, because every member"
+            " exists once; leave out --master, --worker and --processes"
         )
     session = _session(environment)
     if named and environment.web_ui:
@@ -86,15 +86,15 @@ def _prepare(environment: Environment) -> None:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
         session.control(token).announce(Path(given.control_file))
     if environment.web_ui:
-        # Locust's page asks for a host, which it takes for a web server's.
-        ClientUser.host = "brokers of its own" if named else given.bootstrap
+        # Locust's page shows a host, meant for a web server.
+        ClientUser.host = "its own brokers" if named else given.bootstrap
         ui.Page(session, given)
 
 
 def _prepare_worker(environment: Environment) -> None:
     given = _options(environment)
     runner = environment.runner
-    assert isinstance(runner, WorkerRunner), "nobody else waits for a number"
+    assert isinstance(runner, WorkerRunner), "only workers have an index"
     configs = options.configs_of(given).on_worker(runner.worker_index)
     _session(environment).start_load(configs, given.bootstrap, given.history)
 
@@ -110,9 +110,9 @@ def _session(environment: Environment) -> LoadSession:
 
 
 def _end(session: LoadSession, environment: Environment) -> None:
-    """End a run before its members: it needs them for healing. As it ends, we do."""
+    """End the run before its members, which healing needs; its exit code becomes ours."""
     if session.runs:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # further Ctrl-C changes nothing
         environment.process_exit_code = session.end()
 
 

@@ -1,4 +1,4 @@
-"""One group member: a librdkafka consumer, what it sees, and how it comes and goes.
+"""One group member: a librdkafka consumer with its callbacks, start, close and crash.
 
 Blocking calls of librdkafka stop the whole interpreter under gevent, and a greenlet switch inside a
 callback delays the rebalance. Callbacks therefore only queue what they are given. `poll_once` never
@@ -24,16 +24,16 @@ from loadtest.locust_statistics import StatisticRecorder
 from loadtest.settings import consumer_settings
 
 RunBlocking = Callable[[Callable[[], Any]], Any]
-"""Runs a blocking call to its end and returns its value, without holding up anybody else."""
+"""Runs a blocking call in a thread and returns its value; other greenlets go on."""
 
 POLL_INTERVAL_S = 0.015
-"""Between two turns. Shorter gains nothing: 10 to 20 ms see an assignment as soon as threads do."""
+"""The time between two polls: with 10 to 20 ms, assignments are seen as early as by a thread."""
 
 COMMIT_MS = 5_000.0
-"""How long `close` waits for the answer to a commit before it gives up closing cleanly."""
+"""How long `close` waits for the response to a commit before it ends the consumer unclosed."""
 
 BATCH = 200
-"""Records taken in one `poll_once`, so that a backlog does not keep other members waiting."""
+"""The most records in one `poll_once`, so that a backlog does not delay other members."""
 
 
 class _CallbackEvent(NamedTuple):
@@ -44,11 +44,11 @@ class _CallbackEvent(NamedTuple):
 
 
 class _Consumer(Consumer):
-    """One that can be referred to weakly, as Kafka's own cannot."""
+    """A consumer that supports weak references."""
 
 
 class Member(BaseMember):
-    """A member that runs librdkafka in this process."""
+    """A member with librdkafka in this process."""
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class Member(BaseMember):
 
     def _identify(self, config: MemberConfig) -> None:
         super()._identify(config)
-        self._client_errors = ClientErrors(self._tell)
+        self._client_errors = ClientErrors(self._write_event)
 
     @property
     def is_up(self) -> bool:
-        """Whether there is a consumer."""
+        """Whether it has a consumer."""
         return self._consumer is not None
 
     def _reset(self) -> None:
-        """Drop what belongs to one consumer and not to the identity."""
+        """Reset the state of the last consumer; the identity stays."""
         self._callback_events.clear()
         self._partitions.clear()
         self.member_id = None
@@ -86,15 +86,15 @@ class Member(BaseMember):
         self._fatal: KafkaError | None = None
 
     def open(self) -> None:
-        """Create a fresh consumer of this identity; nothing happens if there is one.
+        """Create a consumer with this identity, unless it has one.
 
-        What Kafka's client refuses makes the state `failed` and a line of the history.
+        If librdkafka refuses the settings, the state is `failed` and the history gets an error.
         """
         if self._consumer is not None:
             return
         self._reset()
         self._opened_ms = _clock_ms()
-        self._tell("created", instance_id=self.config.instance_id)
+        self._write_event("created", instance_id=self.config.instance_id)
         try:
             self._consumer = _Consumer(
                 {
@@ -118,7 +118,7 @@ class Member(BaseMember):
             self._write_error(error.args[0], now_ms())
 
     def poll_once(self) -> None:
-        """Take what there is, without waiting, and deal with what the callbacks saw."""
+        """Poll without waiting, and process what the callbacks queued."""
         consumer = self._consumer
         if consumer is None:
             return
@@ -142,20 +142,20 @@ class Member(BaseMember):
             self._commit_when_due(consumer)
 
     def close(self) -> None:
-        """Close the consumer cleanly, if there is one.
+        """Close the consumer cleanly, if it has one.
 
-        A dynamic member sends LeaveGroup, a static one nothing (KIP-345). Takes about 5 s if a
-        JoinGroup is pending, since LeaveGroup queues behind it, and ends as `kill` does if a commit
-        finds no coordinator.
+        A dynamic member sends LeaveGroup, a static one does not (KIP-345). It takes about 5 s while
+        a JoinGroup waits, since LeaveGroup queues behind it. If a commit finds no coordinator, the
+        consumer ends as by `kill`.
         """
         self._close_as("stopped")
 
     def kill(self) -> None:
-        """End the consumer as a crash does: no LeaveGroup, no commit; its sockets are closed.
+        """End the consumer as a crash would: no LeaveGroup, no commit, sockets closed.
 
-        Takes some ms, but waits for the answer to a commit on its way to a frozen coordinator, for
-        a session timeout or so. Raises LoadtestError if there is no consumer, or if it lives on
-        because something else uses it.
+        It takes some ms, or about a session timeout if a commit to a frozen coordinator has no
+        response yet. Raises LoadtestError if there is no consumer, or if a reference to it remains
+        and so keeps it running.
         """
         if self._consumer is None:
             raise LoadtestError(
@@ -166,8 +166,8 @@ class Member(BaseMember):
         self._end(list.clear, "killed")
         if consumer() is not None:
             raise LoadtestError(
-                f"{self.config.name!r} is not gone, as something still uses its consumer;"
-                " do not trust this run"
+                f"{self.config.name!r} still runs, since a reference to its consumer remains;"
+                " discard this run and report it"
             )
 
     def _close_as(self, state: State) -> None:
@@ -175,31 +175,33 @@ class Member(BaseMember):
             self.state = state
             return
         self._process_callbacks()
-        self._tell("closing")
+        self._write_event("closing")
         self._end(self._leave, state)
 
     def _end(self, how: Callable[[list[_Consumer]], Any], state: State) -> None:
-        """Let `how` end the consumer off the hub, and tell what became of it.
+        """End the consumer by `how` in a thread, and write the event.
 
-        It is given the only reference. Without that, a Consumer is destroyed under librdkafka's
-        flag NO_CONSUMER_CLOSE: no group is left, and its threads and sockets are gone afterwards.
+        `how` gets the only reference. Dropping it destroys the consumer with librdkafka's flag
+        NO_CONSUMER_CLOSE: no LeaveGroup is sent, and its threads and sockets end.
         """
-        assert self._consumer is not None, "whoever calls knows"
+        assert self._consumer is not None, "callers check"
         held, self._consumer = [self._consumer], None
         began_ms = _clock_ms()
         try:
             self._run_blocking(partial(how, held))
-        finally:  # a user that is killed meanwhile does not undo it
+        finally:  # also if the greenlet is killed meanwhile
             self._process_callbacks()
             partitions = self._disown()
             self._reset()
             self.state = state
             took_ms = round(_clock_ms() - began_ms, 1)
-            self._tell("closed" if held else "killed", partitions=partitions, took_ms=took_ms)
+            self._write_event(
+                "closed" if held else "killed", partitions=partitions, took_ms=took_ms
+            )
 
     def _leave(self, held: list[_Consumer]) -> None:
-        # A consumer with a commit on its way closes no sooner than a coordinator has answered it,
-        # which may be never (librdkafka 2.16).
+        # A consumer does not close before a coordinator has responded to a pending commit; it may
+        # never respond (librdkafka 2.16).
         deadline_ms = _clock_ms() + COMMIT_MS
         while self._is_committing():
             if _clock_ms() > deadline_ms:
@@ -213,9 +215,9 @@ class Member(BaseMember):
         return self._commit_sent_ms is not None and not answered
 
     def _stop_after_fatal(self, error: KafkaError) -> None:
-        """Stay down after a fatal error: whoever runs the experiment decides what comes next."""
+        """Close after a fatal error, and stay down until a command starts the member again."""
         if _is_fencing(error):
-            self._tell("fenced", error=error.str(), partitions=self._disown())
+            self._write_event("fenced", error=error.str(), partitions=self._disown())
             self._report("fenced", None, error=error.name())
             self._close_as("fenced")
         else:
@@ -223,7 +225,7 @@ class Member(BaseMember):
             self._close_as("failed")
 
     def _queue_callback(self, what: str, detail: Any) -> None:
-        # Called from Kafka's callbacks, at times in another thread: append and nothing else.
+        # Called from librdkafka's callbacks, sometimes in another thread: append only.
         self._callback_events.append(_CallbackEvent(what, now_ms(), _clock_ms(), detail))
 
     def _process_callbacks(self) -> None:
@@ -240,14 +242,14 @@ class Member(BaseMember):
                     self._on_error(seen)
 
     def _on_assigned(self, seen: _CallbackEvent) -> None:
-        # A cooperative assignor hands over what is new only; an eager one took all away before.
+        # A cooperative assignor reports new partitions only; an eager one revoked all before.
         partitions = _pairs(seen.detail)
         self._partitions |= partitions
         self.joins += 1
         if self._consumer is not None:
             self.state = "joined"
             self.member_id = self._consumer.memberid()
-        self._tell(
+        self._write_event(
             "assigned",
             at_ms=seen.at_ms,
             partitions=names(partitions),
@@ -262,13 +264,13 @@ class Member(BaseMember):
     def _on_taken_away(self, seen: _CallbackEvent) -> None:
         partitions = _pairs(seen.detail)
         self._partitions -= partitions
-        self._uncommitted = 0  # to commit what was taken away is an error
+        self._uncommitted = 0  # a commit of revoked partitions is an error
         if self._revoked_at_ms is None:
             self._revoked_at_ms = seen.clock_ms
         if seen.what == "lost" and self.state == "joined":
             self.state = "starting"
             self.member_id = None
-        self._tell(seen.what, at_ms=seen.at_ms, partitions=names(partitions))
+        self._write_event(seen.what, at_ms=seen.at_ms, partitions=names(partitions))
 
     def _commit_when_due(self, consumer: Consumer) -> None:
         clock_ms = _clock_ms()
@@ -291,7 +293,7 @@ class Member(BaseMember):
             self._client_errors.add(error, seen.at_ms, about="commit: ")
         else:
             stored = sum(1 for offset in offsets if offset.offset >= 0)
-            self._tell("committed", at_ms=seen.at_ms, offsets=stored)
+            self._write_event("committed", at_ms=seen.at_ms, offsets=stored)
 
     def _on_error(self, seen: _CallbackEvent) -> None:
         if seen.detail.code() == KafkaError._FATAL:  # noqa: SLF001 (a constant)
@@ -305,7 +307,7 @@ class Member(BaseMember):
 
 
 def _is_fencing(error: KafkaError) -> bool:
-    # librdkafka 2.16 wraps the broker's FENCED_INSTANCE_ID: the code is _FATAL, the cause is prose.
+    # librdkafka 2.16 wraps FENCED_INSTANCE_ID: the code is _FATAL, the cause only in the text.
     return error.code() == KafkaError.FENCED_INSTANCE_ID or "fenced" in error.str()
 
 

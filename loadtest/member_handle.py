@@ -1,4 +1,4 @@
-"""One client's place in the load: a user keeps it going, and orders may come in between."""
+"""Handles of clients: a Locust user polls the client, and control commands may come in between."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,60 +13,60 @@ from loadtest.member import Member
 
 
 class Client(Protocol):
-    """What can be carried by a user."""
+    """What a handle needs of a client."""
 
     def open(self) -> None:
-        """Come to life, if it is not alive."""
+        """Start the client, if it is not up."""
 
     def poll_once(self) -> None:
-        """Do what is due, without waiting."""
+        """Poll once, without waiting."""
 
     def close(self) -> None:
-        """End cleanly, if it is alive; other greenlets run meanwhile."""
+        """Close cleanly, if it is up; other greenlets run meanwhile."""
 
 
 class ClientHandle:
-    """A client that a user keeps going and that orders may interrupt, one at a time.
+    """A client for one Locust user and for control commands, one call at a time.
 
-    Orders are refused while no user has taken the seat, since nobody would give the client turns.
+    Commands are refused while no user has the handle, since nothing would poll the client.
     """
 
     def __init__(self, name: str, client: Client) -> None:
         self._name = name
         self._client = client
-        self._taken = False
+        self._has_user = False
         self._one_at_a_time = BoundedSemaphore()
 
     def open(self) -> None:
-        """Open the client for a user, who gives it its turns from now on."""
+        """Open the client for a user, which polls it from now on."""
         with self._one_at_a_time:
-            self._taken = True
+            self._has_user = True
             self._client.open()
 
     def poll_once(self) -> None:
-        """Let the client do what is due."""
+        """Poll the client once."""
         with self._one_at_a_time:
             self._client.poll_once()
 
     def close(self) -> None:
-        """Close the client for good; its user goes away."""
+        """Close the client; its user ends."""
         with self._one_at_a_time:
-            self._taken = False
+            self._has_user = False
             self._client.close()
 
     @contextmanager
-    def _ordered(self) -> Iterator[None]:
-        """Keep everybody else off the client. Raises LoadtestError without a user."""
+    def _locked_for_command(self) -> Iterator[None]:
+        """Lock the client for a command. Raises LoadtestError without a user."""
         with self._one_at_a_time:
-            if not self._taken:
+            if not self._has_user:
                 raise LoadtestError(f"no user runs {self._name!r} now; start more users")
             yield
 
 
 class MemberHandle(ClientHandle):
-    """The seat of a group member, and of the second process that may claim its identity.
+    """The handle of a group member, and of its duplicate process.
 
-    Every order raises LoadtestError if it makes no sense now.
+    Every command raises LoadtestError if the member's state does not allow it.
     """
 
     def __init__(self, member: Member | JavaMember, duplicate: DuplicateProcess) -> None:
@@ -75,49 +75,49 @@ class MemberHandle(ClientHandle):
         self._duplicate = duplicate
 
     def close(self) -> None:
-        """Close the member for good, and end its duplicate."""
+        """Close the member, and kill its duplicate."""
         try:
             self._duplicate.end()
         finally:
             super().close()
 
     def row(self) -> dict[str, Any]:
-        """Return what `members` tells about this one."""
+        """Return the member's row."""
         return self._member.describe()
 
     def start(self) -> dict[str, Any]:
-        """Open the member as what it was, if it is down."""
-        with self._ordered():
+        """Open the member under its last identity, if it is down."""
+        with self._locked_for_command():
             self._member.open()
         return self.row()
 
     def start_as(self, instance_id: str | None) -> dict[str, Any]:
         """Open the member under this instance id, or as a dynamic member if it is None."""
-        with self._ordered():
+        with self._locked_for_command():
             self._member.change_identity(instance_id)
             self._member.open()
         return self.row()
 
     def stop(self) -> dict[str, Any]:
         """Close the member, if it is up."""
-        with self._ordered():
+        with self._locked_for_command():
             self._member.close()
         return self.row()
 
     def kill(self) -> dict[str, Any]:
-        """End the member as a crash does."""
-        with self._ordered():
+        """End the member as a crash would."""
+        with self._locked_for_command():
             self._member.kill()
         return self.row()
 
     def duplicate(self) -> dict[str, Any]:
         """Start a second process under the member's identity; return its client id and pid."""
-        with self._ordered():
+        with self._locked_for_command():
             config = self._member.config
-        # Starting takes a while, and the member has to notice meanwhile that it is fenced.
+        # Without the lock: while the duplicate starts, polls must see that the member is fenced.
         return self._duplicate.start(config)
 
     def end_duplicate(self) -> dict[str, Any]:
-        """End that process as a crash does, if there is one; return the member's row."""
+        """Kill the duplicate, if it runs; return the member's row."""
         self._duplicate.end()
         return self.row()

@@ -1,4 +1,4 @@
-"""The command-line options that this load adds to Locust's own."""
+"""The command-line options that the load adds to Locust's."""
 
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
@@ -17,7 +17,7 @@ AS_IT_SAYS = "as the experiment says"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the options; their values stay plain text, for Locust sends them to workers and page."""
+    """Add the options; values stay text, since Locust sends them to workers and page."""
     group = parser.add_argument_group("groupquake: members of Kafka consumer groups")
     group.add_argument(
         "--bootstrap",
@@ -42,8 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--control-file",
         metavar="FILE",
-        help="take orders on a loopback port and write the port to FILE; the token that orders"
-        " must bring is read from GROUPQUAKE_CONTROL_TOKEN",
+        help="listen for control commands on a loopback port, and write the port to FILE; the"
+        " token of the commands is read from GROUPQUAKE_CONTROL_TOKEN",
     )
     group.add_argument(
         "--run-option",
@@ -53,19 +53,21 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="hand an option on to `groupquake run`, such as --run-option=--ports=9092; repeatable",
     )
     for field in _form(group.add_argument):
-        # what Locust's own parser notes of its options, a group does not
+        # attributes that Locust's parser sets, and a group does not
         vars(field).update(
             include_in_web_ui=True, is_secret=False, is_required=False, is_multiple=False
         )
 
 
 def _form(add: Callable[..., Action]) -> tuple[Action, ...]:
-    """Add the options that the page's start form has, too; empty text is no opinion."""
+    """Add the options that are also in the page's start form; an empty text changes nothing."""
     known = [NO_EXPERIMENT, *names()]
 
     def experiment(text: str) -> str:
         if text not in known:
-            known.append(text)  # a file, or a name that will be refused with the nearest right one
+            known.append(
+                text
+            )  # a file, or an unknown name, refused later with the nearest known one
         return text
 
     return (
@@ -75,34 +77,34 @@ def _form(add: Callable[..., Action]) -> tuple[Action, ...]:
             choices=known,
             metavar="NAME|FILE",
             default=NO_EXPERIMENT,
-            help="decides who takes part; from the page it is a run, with brokers, faults, verdict",
+            help="takes the members from an experiment; the page starts it as a run with a verdict",
         ),
         add(
             "--static-members",
             type=_checked(count),
             metavar="N",
             default="",
-            help="KIP-345; empty: as the experiment says, 4 without one",
+            help="static members (KIP-345); empty: as in the experiment, 4 without one",
         ),
         add(
             "--dynamic-members",
             type=_checked(count),
             metavar="N",
             default="",
-            help="empty: as the experiment says, 4 without one",
+            help="dynamic members; empty: as in the experiment, 4 without one",
         ),
         add(
             "--session-timeout",
             type=_checked(parse_positive_ms),
             metavar="TIME",
             default="",
-            help="with a unit; empty: as the experiment says, 10s without one",
+            help="session timeout with a unit; empty: as in the experiment, 10s without one",
         ),
         add(
             "--kafka",
             metavar="VERSION",
             default="",
-            help="release for the experiment's brokers, such as 4.3.0; empty: as it says",
+            help="release of the experiment's brokers, such as 4.3.0; empty: as in the experiment",
         ),
         add(
             "--coordinator",
@@ -125,9 +127,9 @@ def experiments(options: Namespace) -> tuple[str, ...]:
 
 
 def configs_of(options: Namespace) -> ClientConfigs:
-    """Return the one group that the options describe.
+    """Return the clients of the one group that the options describe.
 
-    Raises LoadtestError if it is empty, or if what came from the page is no number or duration.
+    Raises LoadtestError if there are none, or for a value from the page that is invalid.
     """
     members = [
         _member(options, kind, number)
@@ -152,7 +154,7 @@ def _counts(options: Namespace) -> tuple[tuple[Kind, int], ...]:
 
 
 def read(name: str, parse: Callable[[str], int], text: str) -> int:
-    """Return what a field of the form says. Raises LoadtestError, naming the field."""
+    """Parse a field of the form. Raises LoadtestError with the field's name."""
     try:
         return parse(text)
     except ValueError as error:
@@ -177,7 +179,7 @@ def _member(options: Namespace, kind: Kind, number: int) -> MemberConfig:
 
 
 def _checked(parse: Callable[[str], int]) -> Callable[[str], str]:
-    """Refuse text at the command line that would not do later, and keep it text."""
+    """Refuse invalid text at the command line; valid text stays text."""
 
     def check(text: str) -> str:
         try:
@@ -191,7 +193,7 @@ def _checked(parse: Callable[[str], int]) -> Callable[[str], str]:
 
 
 def _rate(text: str) -> float:
-    """Return records a second. Raises ArgumentTypeError if the text is no such number."""
+    """Parse records a second. Raises ArgumentTypeError for invalid text."""
     with suppress(ValueError):
         if isfinite(rate := float(text)) and rate >= 0:
             return rate
@@ -199,7 +201,7 @@ def _rate(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """Return a number of members. Raises ValueError if the text is none."""
+    """Parse a number of members. Raises ValueError for invalid text."""
     if not text.isdecimal():
         raise ValueError(f"{text!r} is no number of members")
     return int(text)

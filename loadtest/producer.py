@@ -1,4 +1,4 @@
-"""One producer that keeps a pace."""
+"""A producer at a constant rate."""
 
 import time
 from collections import deque
@@ -15,13 +15,13 @@ from loadtest.locust_statistics import StatisticRecorder
 from loadtest.member import RunBlocking
 
 FLUSH_S = 5.0
-"""How long `close` waits for records on their way; after that they are given up."""
+"""How long `close` waits for unacknowledged records before it discards them."""
 
 
 class PacedProducer:
-    """Writes a steady number of records a second, and one line of the history for each second.
+    """Produces a constant number of records a second, and writes a history line each second.
 
-    Like a member: used by one greenlet at a time, never waits but in `close`.
+    One greenlet at a time uses it; only `close` waits.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class PacedProducer:
         self._reported_errors: deque[tuple[KafkaError, float]] = deque()
 
     def open(self) -> None:
-        """Create the client; the pace is counted from now. Raises KafkaException if refused."""
+        """Create the client; the rate counts from now. Raises KafkaException if refused."""
         self._producer = KafkaProducer(
             {
                 "bootstrap.servers": self._bootstrap,
@@ -53,27 +53,27 @@ class PacedProducer:
             }
         )
         self._write("created")
-        self._began_s = self._told_s = time.perf_counter()
+        self._began_s = self._written_s = time.perf_counter()
         self._sent = self._records = self._errors = 0
 
     def poll_once(self) -> None:
-        """Send what is due by now and count what was acknowledged."""
+        """Send the records due by now, and count acknowledgements."""
         producer = self._producer
         if producer is None:
             return
         due = int((time.perf_counter() - self._began_s) * self.config.rate)
-        # After a stall the pace goes on; catching up would be a burst that nobody asked for.
+        # After a stall records are skipped: to catch up would be a burst.
         self._sent = max(self._sent, due - max(1, int(self.config.rate)))
         while self._sent < due:
             self._sent += 1
             self._send(producer, self._sent)
         producer.poll(0)
         self._process_callbacks()
-        if time.perf_counter() - self._told_s >= 1:
-            self._tell()
+        if time.perf_counter() - self._written_s >= 1:
+            self._write_produced()
 
     def close(self) -> None:
-        """Wait for records on their way, for `FLUSH_S` at most, and close the client."""
+        """Wait for unacknowledged records, `FLUSH_S` at most, and close the client."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
@@ -83,12 +83,12 @@ class PacedProducer:
             self._run_blocking(lambda: _finish(producer))
         finally:
             self._process_callbacks()
-            self._tell()
+            self._write_produced()
             took_ms = round((time.perf_counter() - began_s) * 1000, 1)
             self._write("closed", took_ms=took_ms)
 
     def _send(self, producer: KafkaProducer, number: int) -> None:
-        # A key of its own for every record spreads them over all partitions.
+        # A different key for each record spreads them over all partitions.
         text = str(number)
         try:
             producer.produce(self.config.topic, text, key=text, on_delivery=self._queue_callback)
@@ -113,10 +113,10 @@ class PacedProducer:
             self._client_errors.add(client_error, at_ms)
             self._report("error", None, error=client_error.name())
 
-    def _tell(self) -> None:
+    def _write_produced(self) -> None:
         self._write("produced", records=self._records, errors=self._errors)
         self._records = self._errors = 0
-        self._told_s = time.perf_counter()
+        self._written_s = time.perf_counter()
 
 
 def _finish(producer: KafkaProducer) -> None:

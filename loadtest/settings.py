@@ -1,4 +1,4 @@
-"""What consumers are told about a member, in their own words."""
+"""The settings of librdkafka and of Java's consumer for a member."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from loadtest.client_configs import MemberConfig
 
 
 def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
-    """Return what librdkafka is told, without callbacks."""
+    """Return the librdkafka settings of a member, without callbacks."""
     settings = {
         "bootstrap.servers": bootstrap,
         "broker.address.family": "v4",
@@ -27,7 +27,7 @@ def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
 
 
 JAVA_COMMAND = "java.json"
-"""Beside the history: the command line that what follows here is appended to, as JSON."""
+"""The file next to the history with the first part of the command line, as JSON."""
 _JAVA_ASSIGNORS = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",
@@ -36,7 +36,7 @@ _JAVA_ASSIGNORS = {
 
 
 def java_properties(config: MemberConfig) -> str:
-    """Return a properties file of what the VerifiableConsumer has no option for."""
+    """Return a properties file of the settings without an option of the VerifiableConsumer."""
     settings = {
         "client.id": config.name,
         "heartbeat.interval.ms": config.heartbeat_interval_ms,

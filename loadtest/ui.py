@@ -1,4 +1,4 @@
-"""What Locust's page shows and does beside its own: tables, runs of experiments, their verdicts."""
+"""Our part of Locust's page: tables, runs of experiments, and their verdicts."""
 
 # Locust's web interface has no types.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call"
@@ -57,10 +57,10 @@ TABLES = {
 
 
 class Page:
-    """Our part of the page. Made before Locust's server takes requests."""
+    """Our routes and tables on the page. Made before Locust's server takes requests."""
 
     def __init__(self, session: LoadSession, offered: Namespace) -> None:
-        """`offered` are the options as the start form offers them."""
+        """`offered` are the initial values of the start form."""
         self._session = session
         self._offered = copy(offered)
         web_ui = session.environment.web_ui
@@ -87,7 +87,9 @@ class Page:
         own.add_url_rule("/state", "state", protected(self._state))
         own.add_url_rule("/runs/<int:number>/<name>", "file", protected(self._file))
         app.register_blueprint(own)
-        app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the form's fields
+        app.jinja_env.policies["json.dumps_kwargs"] = {
+            "sort_keys": False
+        }  # keep the order of the form's fields
         app.after_request(self._add_ours)
         self._locusts_own = app.view_functions["locust.swarm"]
         app.view_functions["locust.swarm"] = protected(self._swarm)
@@ -96,7 +98,7 @@ class Page:
         return render_template("groupquake.html")
 
     def _state(self) -> Response:
-        """Tell about every run of this session, the latest last."""
+        """Return the state of every run of this session, the latest last."""
         return jsonify(
             runs=[
                 {
@@ -115,7 +117,7 @@ class Page:
         )
 
     def _file(self, number: int, name: str) -> Response:
-        """Hand out what a run's analysis made."""
+        """Return a file that the analysis of a run wrote."""
         try:
             return send_file(self._made(number, name))
         except (LookupError, FileNotFoundError):
@@ -127,7 +129,7 @@ class Page:
         return self._session.runs[number - 1].report(name)
 
     def _swarm(self) -> Any:
-        """Start what the form asks for, or say why not."""
+        """Start a test with the values of the form, or return an error message."""
         try:
             users = self._users()
         except LoadtestError as error:
@@ -138,14 +140,14 @@ class Page:
         return jsonify(success=True, message="Swarming started", host="")
 
     def _users(self) -> int | None:
-        """Get ready, and return how many users to start; None is for Locust to decide."""
+        """Prepare the session; return how many users to start, or None if Locust decides."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
-            raise LoadtestError("a page of another site cannot start anything here")
-        if self._session.busy:
             raise LoadtestError(
-                "a run goes on; its experiment decides who takes part, and its verdict comes first"
+                "the request comes from another site's page; start it from Locust's page"
             )
+        if self._session.busy:
+            raise LoadtestError("a run is in progress; wait for its verdict, or press Stop")
         values = {name: request.form.get(name, getattr(self._offered, name)) for name in FORM}
         runner = self._session.runner
         if values["experiment"] != options.NO_EXPERIMENT:
@@ -164,17 +166,19 @@ class Page:
     def _users_of_run(self, values: dict[str, str]) -> int:
         if not isinstance(self._session.runner, LocalRunner):
             raise LoadtestError(
-                "an experiment needs one Locust process, because every member has one place;"
+                "an experiment needs one Locust process, because every member exists once;"
                 " leave out --master, --worker and --processes"
             )
         if values["experiment"] not in options.experiments(self._offered):
-            raise LoadtestError(f"{values['experiment']!r} is none of the experiments offered")
+            raise LoadtestError(
+                f"{values['experiment']!r} is not an experiment of the list; choose one"
+            )
         if request.form.get("run_time"):
             raise LoadtestError("an experiment has phases of its own; leave the run time empty")
         return self._session.choose(choose(values, self._offered.run_option))
 
     def _add_ours(self, response: Response) -> Response:
-        """Put our tables beside Locust's, and our line below its page."""
+        """Add our tables to Locust's statistics, and our status bar to its page."""
         if response.status_code != 200:
             return response
         if request.endpoint == "locust.request_stats":
@@ -182,7 +186,7 @@ class Page:
             report["extended_stats"] = [
                 {"key": key, "data": rows} for key, rows in self._session.tables().items()
             ]
-            if self._session.busy:  # Locust's page looks at the tables while it thinks users run
+            if self._session.busy:  # Locust's page reloads tables only in this state
                 report["state"] = STATE_RUNNING
             response.set_data(json.dumps(report))
         elif request.endpoint == "locust.index":

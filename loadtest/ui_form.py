@@ -1,4 +1,4 @@
-"""The page's start form: what it asks for, as the run of an experiment."""
+"""The start form of the page, and the run of an experiment that its values describe."""
 
 import json
 import re
@@ -15,28 +15,28 @@ from scenarios.fields import BIG_SEED
 from scenarios.model import Ownership
 
 _SET = "--set="
-_BLAMED = re.compile(r"^--set .*: (?=[a-z_]+(?:\.\w+)*: )")
+_SETTINGS_IN_ERROR = re.compile(r"^--set .*: (?=[a-z_]+(?:\.\w+)*: )")
 _LEFT_OUT = (
-    "groups have another number of members than in the file, so what it expects of them was left"
-    " out, but for rebalances that may not happen at all"
+    "groups differ in their number of members from the file, so their expectations were left"
+    " out, except those of 0 rebalances"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An experiment as the form changes it, and what `groupquake run` is told to do the same."""
+    """An experiment with the form's changes, and the arguments of `groupquake run` for the same."""
 
     experiment: Experiment
     arguments: tuple[str, ...]
     remark: str
-    """What follows from the changes, or nothing."""
+    """A remark about the changes for the progress lines, or nothing."""
 
 
 def choose(values: Mapping[str, str], run_options: Sequence[str]) -> Choice:
-    """Return what the values of the form ask for; what is empty stays as the experiment has it.
+    """Return the run that the form's values describe; empty values change nothing.
 
     `run_options` are further options of the run, such as `--set=phases.impact=30s`. Raises
-    LoadtestError if there is no such experiment, or if the changes do not fit it.
+    LoadtestError for an unknown experiment, or for changes that do not fit it.
     """
     name, release = values["experiment"], dict(_release(values))
     given = [option.removeprefix(_SET) for option in run_options if option.startswith(_SET)]
@@ -83,7 +83,9 @@ def _changes(experiment: Experiment, values: Mapping[str, str]) -> Iterator[str]
             if entry.kind == kind
         ]
         if not entries:
-            raise LoadtestError(f"{kind} members: {experiment.name} has none; leave that empty")
+            raise LoadtestError(
+                f"{kind} members: {experiment.name} has none; leave the field empty"
+            )
         for i, j, before in entries:
             if number != before:
                 yield f"workload.groups.{i}.members.{j}.count={number}"
@@ -97,17 +99,17 @@ def _changes(experiment: Experiment, values: Mapping[str, str]) -> Iterator[str]
 def _seed(text: str) -> int:
     if text.isdecimal() and int(text) <= BIG_SEED:
         return int(text)
-    raise ValueError(f"{text!r} is no whole number from 0 to {BIG_SEED}")
+    raise ValueError(f"{text!r} is not a whole number from 0 to {BIG_SEED}")
 
 
 def _without_settings(error_line: str) -> str:
-    """Leave out which settings are to blame: nobody who fills in a form has written them."""
-    lines = [_BLAMED.sub("", line) for line in error_line.splitlines()]
+    """Remove the --set options from an error: users of the form did not write them."""
+    lines = [_SETTINGS_IN_ERROR.sub("", line) for line in error_line.splitlines()]
     return "; ".join(dict.fromkeys(lines))
 
 
 def _expectations(experiment: Experiment, resized: set[str]) -> Iterator[str]:
-    """Leave out expectations that count what so many members do; none stays none."""
+    """Leave out expectations that depend on the number of members; those of 0 rebalances stay."""
     kept = [
         expectation
         for expectation in experiment.expect

@@ -1,8 +1,8 @@
-"""One run that the page started: the runner as a child, and what it tells.
+"""One run that the page started: the runner as a child process, and what it reports.
 
-The runner does everything that a run takes, as at the command line; of this process it wants the
-members only. It tells what happens on standard error, as to a person, and on standard output what
-the page shows beside that, one JSON object a line (`groupquake/attached.py`).
+The runner does the whole run, as at the command line, with the members of this process. It writes
+progress lines to standard error and, for the page, JSON objects to standard output, one a line
+(`groupquake/attached.py`).
 """
 
 import json
@@ -22,21 +22,21 @@ from gevent.event import Event
 from loadtest.dies_with_parent import dying_with_parent
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
-"""`healing` once somebody pressed Stop, `closing` while the members close."""
+"""`healing` begins when Stop is pressed; in `closing` the members close."""
 
 SHOWN = 300
 """How many of the latest progress lines are kept."""
 
-TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (where it is, not what it is)
+TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (the variable's name, no secret)
 STOP = signal.SIGUSR1
-"""What the runner takes for: end the plan now, and judge what happened so far."""
+"""Makes the runner end its plan, heal, and judge the run so far."""
 
 ABORTED, CRASHED = 4, 70
-"""How `groupquake` ends after a signal, and after what should not happen."""
+"""Exit codes of `groupquake`: ended by a signal, internal error."""
 
 
 class Run:
-    """Starts the runner at once; `over` is called when it has ended."""
+    """Starts the runner; `over` is called when it has ended."""
 
     def __init__(
         self,
@@ -68,30 +68,30 @@ class Run:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is ours to handle: we end it, and wait
+            start_new_session=True,  # we handle Ctrl-C: we end the runner, and wait
         )
         self._done = gevent.spawn(self._follow, over)
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is more to come."""
+        """Whether the run is in progress."""
         return self.state != "over"
 
     @property
     def result(self) -> str | None:
-        """The verdict, `not judged`, or None as long as the run goes on."""
+        """The verdict, `not judged`, or None while the run is in progress."""
         if self.goes_on:
             return None
         return "not judged" if self.verdict is None else self.verdict["verdict"]
 
     @property
     def headline(self) -> list[str]:
-        """What the verdict says of each group."""
+        """The verdict's line about each group."""
         return [] if self.verdict is None else list(self.verdict["headline"])
 
     @property
     def why(self) -> list[str]:
-        """What stands behind a verdict other than `pass`, or why there is none."""
+        """The reasons of a verdict other than `pass`, or why there is no verdict."""
         if self.verdict is None:
             return [self.error_line] if self.error_line else []
         found = [
@@ -104,20 +104,24 @@ class Run:
             f" observed {item['observed']}"
             for item in self.verdict["expectations_unmet"]
         ]
-        return found + unmet + [f"left open: {doubt}" for doubt in self.verdict["unknown_because"]]
+        return (
+            found
+            + unmet
+            + [f"unknown because {reason}" for reason in self.verdict["unknown_because"]]
+        )
 
     def stop(self) -> None:
-        """Let the runner end the plan now; wait until the members may close."""
+        """Make the runner end its plan; return when the members may close."""
         self.state = "healing"
         self._send(STOP)
         self.closing.wait()
 
     def end(self) -> int:
-        """Let the runner heal and stop everything; return its exit code once it has ended."""
+        """Make the runner heal and stop everything; return its exit code when it has ended."""
         self._send(signal.SIGTERM)
         self._done.join()
         code = int(self._process.returncode)
-        if code < 0:  # by SIGTERM before it could handle one, it had not begun
+        if code < 0:  # SIGTERM ended it before it had installed its handler
             return ABORTED if code == -signal.SIGTERM else CRASHED
         return code
 
@@ -159,11 +163,11 @@ class Run:
         try:
             self.verdict = json.loads(self.report("verdict.json").read_text("utf-8"))
         except (OSError, ValueError):
-            told = [line for line in self.lines if line.startswith("groupquake: ")]
-            self.error_line = told[-1] if told else f"the runner ended with code {code}"
+            errors = [line for line in self.lines if line.startswith("groupquake: ")]
+            self.error_line = errors[-1] if errors else f"the runner ended with code {code}"
 
     def report(self, name: str) -> Path:
-        """Return where a file of the run folder is. Raises FileNotFoundError without a folder."""
+        """Return the path of a file of the run. Raises FileNotFoundError without a run folder."""
         if self.folder is None:
             raise FileNotFoundError(name)
         return self.folder / name

@@ -1,4 +1,4 @@
-"""Locust users: each carries one client of the fleet and keeps it going."""
+"""Locust users: each leases one client of the pool and polls it."""
 
 from typing import ClassVar
 
@@ -13,13 +13,13 @@ from loadtest.member_handle import ClientHandle
 
 WAIT_S = 0.1
 POLLS_PER_TASK = 50
-"""Turns in one Locust task, as a task costs more than a turn; --stop-timeout waits for one task."""
+"""Polls in one Locust task; a task costs more than a poll. --stop-timeout waits for one task."""
 
 
 class ClientUser(User):
-    """Leases a client, keeps it going and gives it back for the next user.
+    """Leases a client, polls it, and releases it for the next user.
 
-    `client_pool` is None while there is no cluster for it yet (see `session.py`).
+    `client_pool` is None while there is no cluster yet (see `load_session.py`).
     """
 
     abstract = True
@@ -28,15 +28,15 @@ class ClientUser(User):
     handle: ClientHandle | None = None
 
     def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
-        """Return where this kind of user finds its clients."""
+        """Return the clients that users of this class lease."""
         raise NotImplementedError
 
     def on_start(self) -> None:
-        """Lease the first free client and open it, as soon as there are any."""
+        """Lease the first free client, as soon as there is one, and open it."""
         while (client_pool := self.client_pool) is None:
             gevent.sleep(WAIT_S)
         self._pool = self.pool(client_pool)
-        # None is free while the user before us still closes: Locust may spawn before it is done.
+        # None is free while an earlier user still closes: Locust does not wait for it.
         while (handle := self._pool.lease()) is None:
             gevent.sleep(WAIT_S)
         self.handle = handle
@@ -44,14 +44,14 @@ class ClientUser(User):
 
     @task
     def carry_on(self) -> None:
-        """Give the client its turns, for about a second."""
+        """Poll the client for about a second."""
         assert self.handle is not None, "on_start comes first"
         for _ in range(POLLS_PER_TASK):
             self.handle.poll_once()
             gevent.sleep(POLL_INTERVAL_S)
 
     def on_stop(self) -> None:
-        """Close the client and give it back."""
+        """Close the client and release it."""
         if self.handle is None:
             return
         try:
@@ -72,19 +72,19 @@ class GroupMember(ClientUser):
 
 
 class StaticMember(GroupMember):
-    """A static member (KIP-345): it keeps its group.instance.id and leaves without a word."""
+    """A static member (KIP-345): it keeps its group.instance.id and sends no LeaveGroup."""
 
     kind = "static"
 
 
 class DynamicMember(GroupMember):
-    """A dynamic member: a new member id every time, and a LeaveGroup at the end."""
+    """A dynamic member: a new member id at every start, and a LeaveGroup at the end."""
 
     kind = "dynamic"
 
 
 class Producer(ClientUser):
-    """A producer at a steady pace."""
+    """A producer at a constant rate."""
 
     def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
         """Return the producers."""

@@ -5,7 +5,7 @@ Out: a validated, frozen `Experiment`, or a `ScenarioError`: every problem, its 
 It may import nothing of ours; reading one touches neither a cluster nor the network.
 """
 
-from scenarios.experiment import Experiment
+from scenarios.experiment import Experiment, json_schema
 from scenarios.faults import (
     AddPartitions,
     BrokerFault,
@@ -20,12 +20,12 @@ from scenarios.faults import (
     MemberKill,
     MemberRestart,
     RemoveMembers,
+    SingleFault,
     Static,
 )
 from scenarios.loading import find, load, named, names
 from scenarios.members import MemberSpec
 from scenarios.problems import ScenarioError
-from scenarios.schema import json_schema
 from scenarios.targets import (
     Brokers,
     BrokerTarget,
@@ -60,6 +60,7 @@ __all__ = [
     "PartitionLeader",
     "RemoveMembers",
     "ScenarioError",
+    "SingleFault",
     "Static",
     "find",
     "json_schema",

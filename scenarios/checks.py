@@ -4,21 +4,17 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
+from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
 from scenarios.durations import format_ms
-from scenarios.fault_checks import fault_checks
 from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
-from scenarios.releases import number, require_coordinator
-from scenarios.wire_scripts import groups_of, wire_script_checks
+from scenarios.releases import require_coordinator
+from scenarios.wire_scripts import wire_script_checks
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
 
-FIRST_JAVA_CLIENT = number("2.5.0")
-"""From this release on Kafka's VerifiableConsumer takes `--bootstrap-server`."""
-TELLS_ASSIGNMENTS = number("2.8.0")
-"""From this release on brokers log requests as JSON, blobs included."""
 MIN_SESSION_MS = 6_000
 """The brokers' default of `group.min.session.timeout.ms`."""
 
@@ -30,7 +26,8 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _groups(experiment)
     yield from _members(experiment)
     yield from _probes(experiment)
-    yield from fault_checks(experiment)
+    for i, fault in enumerate(experiment.faults):
+        yield from fault.checks(experiment, ("faults", i))
     yield from wire_script_checks(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
@@ -57,7 +54,9 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
             yield Problem((*path, "group"), "missing; name the group in which it is broken")
         else:
             if expected.group is not None:
-                yield from unknown("group", expected.group, groups_of(experiment), (*path, "group"))
+                yield from unknown(
+                    "group", expected.group, experiment.group_names, (*path, "group")
+                )
             if expected.because != "unowned" and experiment.judge != "kip-345":
                 yield Problem(
                     (*path, "because"),
@@ -152,7 +151,7 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
                     f"java reads one topic, and group '{group.name}' has {len(group.topics)}; give "
                     "it one, or leave out client",
                 )
-            if entry.client == "java" and version < FIRST_JAVA_CLIENT:
+            if entry.client == "java" and version < FIRST_JAVA_CLIENT_TOOL:
                 yield Problem((*path, "client"), "java needs Kafka 2.5.0 or later; choose that")
             clash = next((name for name in own if name in owners), None)
             if isinstance(entry, StaticMembers):
@@ -191,7 +190,7 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _expectations(experiment: "Experiment") -> Iterator[Problem]:
-    groups, version = groups_of(experiment), number(experiment.cluster.version)
+    groups, version = experiment.group_names, number(experiment.cluster.version)
     for i, expected in enumerate(experiment.expect):
         yield from unknown("group", expected.group, groups, ("expect", i, "group"))
         match expected:
@@ -199,7 +198,7 @@ def _expectations(experiment: "Experiment") -> Iterator[Problem]:
                 path: Path = ("expect", i, "rebalances")
             case Ownership(unowned=wanted):
                 path = ("expect", i, "unowned")
-                if version < TELLS_ASSIGNMENTS:
+                if version < FIRST_JSON_REQUEST_LOG:
                     yield Problem(path, "logs tell assignments from Kafka 2.8.0 on; choose that")
         least, most = wanted.min, wanted.max
         if most is not None and least > most:

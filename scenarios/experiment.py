@@ -1,14 +1,17 @@
 """The whole experiment: the root of the file."""
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import yaml
 from pydantic import model_validator
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticCustomError, core_schema
 
+from kafka_protocol.releases import number
 from scenarios import overriding
 from scenarios.checks import cross_checks
+from scenarios.durations import format_ms
 from scenarios.faults import Fault
 from scenarios.fields import Name, Part
 from scenarios.members import MemberSpec, members_of
@@ -22,7 +25,7 @@ from scenarios.model import (
     SteadyState,
     Workload,
 )
-from scenarios.releases import Coordinator, default_coordinator, number
+from scenarios.releases import Coordinator, default_coordinator
 
 
 class Experiment(Part):
@@ -78,6 +81,11 @@ class Experiment(Part):
         """What is expected of the owners of partitions."""
         return tuple(one for one in self.expect if isinstance(one, Ownership))
 
+    @property
+    def group_names(self) -> list[str]:
+        """The names of all groups: those of real clients, and those of wire scripts."""
+        return [*(group.name for group in self.workload.groups), *self.workload.wire_scripts]
+
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every member, in the file's order."""
         return tuple(spec for group in self.workload.groups for spec in members_of(group))
@@ -94,3 +102,22 @@ class Experiment(Part):
         See `overriding` for how they are read. Raises ScenarioError naming the assignment.
         """
         return overriding.override(self, assignments)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of an experiment file, for editors.
+
+    The cross-checks of `scenarios.checks` are not in it.
+    """
+    dialect = {"$schema": GenerateJsonSchema.schema_dialect}
+    return dialect | Experiment.model_json_schema(schema_generator=_AsWritten)
+
+
+class _AsWritten(GenerateJsonSchema):
+    """Writes defaults of durations as a file spells them."""
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        found = super().default_schema(schema)
+        if found.get("type") == "string" and isinstance(found.get("default"), int):
+            found["default"] = format_ms(found["default"])
+        return found

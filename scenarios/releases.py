@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from kafka_protocol.releases import number
 from scenarios.problems import shown
 
 VERSION = r"[0-9]+\.[0-9]+\.[0-9]+"
@@ -43,11 +44,6 @@ LINES = (
     Line("4.x", (4, 0), (5, 0), ("java",)),
 )
 """All that can be run; how is told by the row of the same name in `chaos.clusters.releases`."""
-
-
-def number(version: str) -> tuple[int, ...]:
-    """Make a release such as `3.9.1` comparable."""
-    return tuple(int(part) for part in version.split("."))
 
 
 def line_of(version: str) -> Line:

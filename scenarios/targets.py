@@ -1,4 +1,4 @@
-"""Targets: how a fault says whom it hits. All are resolved when the fault fires."""
+"""Targets: the members or brokers that a fault hits. All are resolved when the fault fires."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -9,7 +9,7 @@ from scenarios.fields import Part, PositiveCount, TopicPartition
 
 
 class LeaderMemberOf(Part):
-    """Selects whichever member leads the group when the fault fires."""
+    """Selects the member that leads the group when the fault fires."""
 
     group: str = Field(alias="leader-member-of")
 
@@ -87,3 +87,22 @@ BrokerTarget = Annotated[
         "{partition-leader: TOPIC/NUMBER} or {brokers: [1, ...]}",
     ),
 ]
+
+
+def in_words(target: MemberTarget | BrokerTarget, group: str | None) -> str:
+    """Return a target as people read it: `static-3`, `all of G`, `leader-member-of: G`."""
+    match target:
+        case LeaderMemberOf(group=led):
+            return f"leader-member-of: {led}"
+        case Names(names=names):
+            return ", ".join(names)
+        case CoordinatorOf(group=coordinated):
+            return f"coordinator-of: {coordinated}"
+        case PartitionLeader(partition=partition):
+            return f"partition-leader: {partition}"
+        case Brokers(brokers=ids):
+            return ", ".join(f"broker-{broker}" for broker in ids)
+        case "controller":
+            return "controller"
+        case kind:
+            return f"{kind} of {group}"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from kafka_protocol.releases import number
 from scenarios.faults import AddPartitions, BrokerKill
 from scenarios.problems import Path, Problem
-from scenarios.releases import number
 from scenarios.targets import CoordinatorOf
 
 if TYPE_CHECKING:
@@ -102,14 +102,6 @@ NEEDS: Mapping[WireScript, Needs] = {
     "leader_misses": Needs(session_ms=120_000, grows=True),
     "old_leader_returns": Needs(session_ms=120_000, grows=True),
 }
-
-
-def groups_of(experiment: "Experiment") -> list[str]:
-    """Return the names of all groups: those of real clients, and those of wire scripts."""
-    return [
-        *(group.name for group in experiment.workload.groups),
-        *experiment.workload.wire_scripts,
-    ]
 
 
 def wire_script_checks(experiment: "Experiment") -> Iterator[Problem]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VERSION = "4.3.0"
+SOON_BACK = {"broker.session.timeout.ms": 3_000, "broker.heartbeat.interval.ms": 500}
+"""A killed broker can come back when the controller holds it for dead: after 9 s by default."""
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -44,7 +46,7 @@ COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spa
 SHARING = {
     "tests/chaos/clusters/test_process.py": "three brokers",
     "tests/chaos/faults/test_real_brokers.py": "three brokers",
-    "tests/loadtest/test_broker_faults.py": "three brokers",
+    "tests/loadtest/test_broker_faults.py": "three brokers that are replaced late",
     "tests/loadtest/test_": "one broker",
     "tests/reports/": "Spark",
 }
@@ -102,7 +104,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBot
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ProcessCluster]":
     """Three brokers a worker with a topic `orders`; every test leaves them running and in sync."""
     folder = tmp_path_factory.mktemp("brokers")
-    config = {"group.initial.rebalance.delay.ms": 100}
+    config = {"group.initial.rebalance.delay.ms": 100, **SOON_BACK}
     with ProcessCluster(f"test-{os.getpid()}", folder, config=config) as started:
         create_topic(started, "orders")
         yield started

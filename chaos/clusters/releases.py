@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from chaos.clusters.interface import UnsupportedError
+from kafka_protocol.coordinator_lines import GRAMMARS, JAVA, SCALA
 from scenarios.releases import line_of, require_coordinator
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -67,10 +68,7 @@ def jvm_log_option(folder: PurePath) -> str:
     return f"-Xlog:safepoint*,gc*:file={named}:timemillis,tags:filecount=0"
 
 
-_JAVA_GOODBYE = "] Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)"
-_SCALA_GOODBYE = "]: Shutdown complete. (kafka.coordinator.group.GroupCoordinator)"
-
-GOODBYES = (_JAVA_GOODBYE, _SCALA_GOODBYE)
+GOODBYES = tuple(grammar.last_words for grammar in GRAMMARS.values())
 """How the last log line of any coordinator ends."""
 
 _KAFKA_3_9 = Release(
@@ -79,14 +77,14 @@ _KAFKA_3_9 = Release(
     logging=_TEMPLATES / "log4j.properties",
     logging_property="log4j.configuration",
     coordinators={
-        "scala": Coordinator({"group.coordinator.new.enable": False}, _SCALA_GOODBYE),
-        "java": Coordinator({"group.coordinator.new.enable": True}, _JAVA_GOODBYE),
+        "scala": Coordinator({"group.coordinator.new.enable": False}, SCALA.last_words),
+        "java": Coordinator({"group.coordinator.new.enable": True}, JAVA.last_words),
     },
 )
 
 _KAFKA_3_8 = replace(_KAFKA_3_9, containers=False)
 
-_KAFKA_3_3 = replace(_KAFKA_3_8, coordinators={"scala": Coordinator({}, _SCALA_GOODBYE)})
+_KAFKA_3_3 = replace(_KAFKA_3_8, coordinators={"scala": Coordinator({}, SCALA.last_words)})
 
 _KAFKA_2_8 = replace(
     _KAFKA_3_3, zookeeper=True, ready="[KafkaServer id={}] started (kafka.server.KafkaServer)"
@@ -100,7 +98,7 @@ _KAFKA_4 = Release(
     log_jars=("log4j-core", "log4j-slf4j-impl", "jackson-dataformat-yaml", "snakeyaml"),
     logging=_TEMPLATES / "log4j2.yaml",
     logging_property="log4j2.configurationFile",
-    coordinators={"java": Coordinator({}, _JAVA_GOODBYE)},
+    coordinators={"java": Coordinator({}, JAVA.last_words)},
 )
 
 _RELEASES: Mapping[str, Release] = {

@@ -1,34 +1,98 @@
-"""The faults: how each is injected, witnessed and undone.
+"""The acting half of every fault: inject, verify, heal. The declared half is `scenarios.faults`.
 
-In: one target of a step of the plan, and whatever can act on it.
-Out: a thing broken and put right, and findings from a witness other than whoever broke it.
+In: a fault of the plan, and the cluster, members and logs to act on.
+Out: something broken and healed, and findings from a witness other than the injector.
 It may import the control channel's client, the cluster's interface and releases, the witnesses and
 the removal of members, and knows neither plan nor journal file.
 """
 
-from chaos.faults.add_partitions import AddPartitions
-from chaos.faults.broker_down import BrokerDown
-from chaos.faults.broker_pause import BrokerPause
-from chaos.faults.broker_probe import BrokerProbe
-from chaos.faults.duplicate_instance import DuplicateInstance
+from collections.abc import Mapping
+from typing import Any, assert_never, get_args
+
+from chaos.faults import (
+    add_partitions,
+    broker_down,
+    broker_pause,
+    duplicate_instance,
+    member_kill,
+    member_restart,
+    remove_members,
+)
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Fault, Finding, OneShot, Recoverable
-from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.member_kill import MemberKill
-from chaos.faults.member_restart import MemberRestart
-from chaos.faults.remove_members import RemoveMembers
+from chaos.members import Members
+from scenarios import (
+    AddPartitions,
+    BrokerKill,
+    BrokerPause,
+    BrokerRestart,
+    BrokerStop,
+    DuplicateInstance,
+    MemberKill,
+    MemberRestart,
+    RemoveMembers,
+    SingleFault,
+)
+
+_Acting = (
+    add_partitions.AddPartitions
+    | broker_down.BrokerDown
+    | broker_pause.BrokerPause
+    | duplicate_instance.DuplicateInstance
+    | member_kill.MemberKill
+    | member_restart.MemberRestart
+    | remove_members.RemoveMembers
+)
+
+
+def make(fault_id: str, fault: SingleFault, context: FaultContext) -> tuple[_Acting, ...]:
+    """Resolve the targets of a fault now, and return the acting half for each.
+
+    That is none if the fault allows it. Raises TargetError if there is no target, and ChaosError
+    if the cluster cannot tell before time is up or the run ends.
+    """
+    match fault:
+        case MemberRestart():
+            return member_restart.make(fault, context)
+        case MemberKill():
+            return member_kill.make(fault, context)
+        case DuplicateInstance():
+            return duplicate_instance.make(fault, context)
+        case RemoveMembers():
+            return remove_members.make(fault_id, fault, context)
+        case AddPartitions():
+            return add_partitions.make(fault, context)
+        case BrokerKill():
+            return broker_down.make(fault, fault.down_for_ms, context, cleanly=False)
+        case BrokerStop():
+            return broker_down.make(fault, fault.down_for_ms, context, cleanly=True)
+        case BrokerRestart():
+            return broker_down.make(fault, 0, context, cleanly=True)
+        case BrokerPause():
+            return broker_pause.make(fault, context)
+        case _:
+            assert_never(fault)
+
+
+def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+    """Undo what the journal says with `undo`, and return how; None if no fault writes this.
+
+    `members` is None if the load process is gone. Raises ChaosError if it fails.
+    """
+    for kind in get_args(_Acting):
+        if kind.kind == "recoverable":
+            how: str | None = kind.heal_from_journal(undo, members)
+            if how is not None:
+                return how
+    return None
+
 
 __all__ = [
-    "AddPartitions",
-    "BrokerDown",
-    "BrokerPause",
-    "BrokerProbe",
-    "DuplicateInstance",
     "Fault",
+    "FaultContext",
     "Finding",
-    "MemberEvidence",
-    "MemberKill",
-    "MemberRestart",
     "OneShot",
     "Recoverable",
-    "RemoveMembers",
+    "heal_from_journal",
+    "make",
 ]

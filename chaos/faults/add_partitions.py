@@ -1,6 +1,6 @@
-"""`topic.add-partitions`: a topic grows, and the leader of each group has to notice.
+"""`topic.add-partitions`: a topic gets more partitions.
 
-Kafka takes no partition away again, so nothing undoes it.
+Kafka cannot remove partitions, so nothing undoes it.
 """
 
 import threading
@@ -10,17 +10,19 @@ from typing import Any, Literal
 from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
 from chaos.errors import ChaosError
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import await_finding
+from scenarios import faults as declared
 
 _KNOWN_WITHIN_MS = 15_000
-"""What it takes until the last broker has heard of a partition and of its leader."""
+"""How long the last broker may take to learn of a partition and of its leader."""
 
 
 class AddPartitions:
-    """Lets a topic have `to` partitions; the metadata of every broker is the witness.
+    """Gives a topic `to` partitions; the metadata of every broker is the witness.
 
-    `add` asks for them.
+    `add` requests them.
     """
 
     kind: Literal["one-shot"] = "one-shot"
@@ -43,11 +45,11 @@ class AddPartitions:
         self._view = view
 
     def inject(self) -> None:
-        """Ask for the partitions; the controller has agreed when this returns."""
+        """Request the partitions; the controller has created them when this returns."""
         self._add()
 
     def verify(self, stop: threading.Event) -> Finding:
-        """Wait until every broker that answers knows so many partitions, each with a leader."""
+        """Wait until every broker that answers knows `to` partitions, each with a leader."""
         missing = f"not every broker knows {self._to} partitions of {self.target} with a leader"
         return await_finding(self._look, _KNOWN_WITHIN_MS, missing, stop)
 
@@ -57,8 +59,18 @@ class AddPartitions:
             try:
                 known[broker.id] = self._view.partitions(broker.port, self.target)
             except ChaosError:
-                continue  # it is away, as another fault wants it
+                continue  # another fault has taken it down
         if not known or set(known.values()) != {self._to}:
             return None
-        told = ", ".join(f"broker {broker}" for broker in known)
-        return Finding(True, f"{self._to} partitions of {self.target} with leaders, by {told}")
+        known_by = ", ".join(f"broker {broker}" for broker in known)
+        return Finding(True, f"{self._to} partitions of {self.target} with leaders, by {known_by}")
+
+
+def make(fault: declared.AddPartitions, context: FaultContext) -> tuple[AddPartitions]:
+    """Return the growth of the topic that the fault names."""
+
+    def add() -> None:
+        context.unless_stopped(lambda: context.view.add_partitions(fault.topic, fault.to))
+
+    brokers = context.cluster.brokers
+    return (AddPartitions(fault.topic, fault.to, add, brokers, context.view),)

@@ -1,4 +1,4 @@
-"""`broker.kill`, `broker.stop`, `broker.restart`: a broker goes, and comes back with its data."""
+"""`broker.kill`, `broker.stop`, `broker.restart`: a broker ends, and starts with its old data."""
 
 import threading
 from collections.abc import Mapping
@@ -8,14 +8,17 @@ from typing import Any, Literal
 from chaos.clusters import Cluster, ClusterError
 from chaos.errors import ChaosError
 from chaos.faults.broker_probe import BrokerProbe
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
+from chaos.members import Members
+from scenarios import BrokerFault
 
 
 class BrokerDown:
-    """Kills or stops one broker, and starts it; its port and its last words are the witness.
+    """Kills or stops one broker and starts it; its port and its last log line are the witness.
 
-    One that goes `cleanly` leaves a goodbye in its group.log, one that is killed does not.
-    `group` is the one that it was chosen for, if any.
+    The coordinator of a broker that stops `cleanly` logs its shutdown in group.log; that of a
+    killed one does not. `group` is the one that the broker was selected for, if any.
     """
 
     kind: Literal["recoverable"] = "recoverable"
@@ -54,7 +57,7 @@ class BrokerDown:
         self._is_down = True
 
     def verify(self) -> Finding:
-        """Tell whether nobody listens at its port, and whether it went as it was meant to."""
+        """Return whether its port is closed, and whether it ended as intended."""
         goodbye = self._probe.said_goodbye()
         last = f"{'a' if goodbye else 'no'} goodbye of its coordinator in its group.log"
         if self._probe.takes_connections():
@@ -63,10 +66,15 @@ class BrokerDown:
             goodbye == self._cleanly, f"{self._probe.address} takes no connections, {last}"
         )
 
+    @staticmethod
+    def heal_from_journal(undo: Mapping[str, Any], _: Members | None) -> str | None:
+        """Return that nothing is left to do: `groupquake heal` ends all brokers of the run."""
+        return gone_with_cluster("start-broker", undo)
+
     def heal(self) -> str:
         """Start the broker; it takes requests when this returns."""
         try:
-            if not self._is_down:  # on its way at most: let it not be in the way of the new one
+            if not self._is_down:  # it may be shutting down still, and would block the new process
                 with suppress(ClusterError):
                     self._cluster.kill(self._broker)
             self._cluster.start_broker(self._broker)
@@ -75,5 +83,23 @@ class BrokerDown:
         return "started, and ready for requests"
 
     def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the cluster has the broker back in sync."""
+        """Wait until the broker is in sync again."""
         return self._probe.await_back(stop)
+
+
+def make(
+    fault: BrokerFault, lasts_ms: int, context: FaultContext, *, cleanly: bool
+) -> tuple[BrokerDown, ...]:
+    """Return the end of each broker that the fault hits now."""
+    return tuple(
+        BrokerDown(broker, group, lasts_ms, context.cluster, context.probe(broker), cleanly=cleanly)
+        for broker, group in context.brokers_of(fault)
+    )
+
+
+def gone_with_cluster(do: str, undo: Mapping[str, Any]) -> str | None:
+    """Return what became of a broker whose `undo` is `do`, once all brokers have ended."""
+    match undo:
+        case {"do": str(found), "broker": int(broker)} if found == do:
+            return f"nothing to undo: broker {broker} ends with all that is left of its cluster"
+    return None

@@ -1,4 +1,4 @@
-"""`broker.pause`: a broker freezes; its sockets stay open, and nobody answers."""
+"""`broker.pause`: a broker freezes; its sockets stay open, and nothing answers."""
 
 import threading
 import time
@@ -7,18 +7,22 @@ from typing import Any, Literal
 
 from chaos.clusters import Cluster, ClusterError
 from chaos.errors import ChaosError
+from chaos.faults.broker_down import gone_with_cluster
 from chaos.faults.broker_probe import BrokerProbe, Question
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import grouped
+from chaos.members import Members
+from scenarios import faults as declared
 
 _SETTLING_S = 0.1
-"""Until the last thread has stopped: at once after SIGSTOP, one request in sixty was answered."""
+"""Until the last thread has stopped: right after SIGSTOP, one request in sixty was answered."""
 
 
 class BrokerPause:
     """Pauses and resumes one broker; a request that it does not answer meanwhile is the witness.
 
-    `group` is the one that it was chosen for, if any.
+    `group` is the one that the broker was selected for, if any.
     """
 
     kind: Literal["recoverable"] = "recoverable"
@@ -39,7 +43,7 @@ class BrokerPause:
         self._question: Question | None = None
 
     def inject(self) -> None:
-        """Freeze the broker, and ask it something: the kernel takes the connection for it."""
+        """Freeze the broker and send it a request: the kernel accepts the connection."""
         try:
             self._cluster.pause(self._broker)
             time.sleep(_SETTLING_S)
@@ -50,7 +54,7 @@ class BrokerPause:
             raise ChaosError(f"{self._probe.address}: takes no connections ({error})") from error
 
     def verify(self) -> Finding:
-        """Tell whether the request is still without an answer, and the connection open."""
+        """Return whether the request is still unanswered, and the connection open."""
         assert self._question is not None, "asked when it was paused"
         what = f"ApiVersions sent to {self._probe.address}"
         match self._question.reply():
@@ -61,6 +65,11 @@ class BrokerPause:
                 return Finding(False, f"{what} found the connection closed")
             case _:
                 return Finding(False, f"{what} was answered")
+
+    @staticmethod
+    def heal_from_journal(undo: Mapping[str, Any], _: Members | None) -> str | None:
+        """Return that nothing is left to do: `groupquake heal` ends all brokers of the run."""
+        return gone_with_cluster("resume-broker", undo)
 
     def heal(self) -> str:
         """Let the broker go on."""
@@ -74,5 +83,13 @@ class BrokerPause:
         return "resumed"
 
     def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the cluster has the broker back in sync."""
+        """Wait until the broker is in sync again."""
         return self._probe.await_back(stop)
+
+
+def make(fault: declared.BrokerPause, context: FaultContext) -> tuple[BrokerPause, ...]:
+    """Return the pause of each broker that the fault hits now."""
+    return tuple(
+        BrokerPause(broker, group, fault.down_for_ms, context.cluster, context.probe(broker))
+        for broker, group in context.brokers_of(fault)
+    )

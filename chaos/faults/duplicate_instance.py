@@ -1,6 +1,6 @@
-"""`member.duplicate-instance`: a second process under the instance id of a member.
+"""`member.duplicate-instance`: a second process joins under the instance id of a member.
 
-The coordinator lets the newer one in and answers the older one FENCED_INSTANCE_ID (KIP-345).
+The coordinator lets the newer process in and answers the older one FENCED_INSTANCE_ID (KIP-345).
 """
 
 import threading
@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from chaos.errors import LoadGoneError
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE, Members
+from scenarios import faults as declared
 
 
 class DuplicateInstance:
@@ -41,7 +43,7 @@ class DuplicateInstance:
         self._duplicate = self._members.duplicate(self.target)
 
     def verify(self) -> Finding:
-        """Tell whether the brokers let the duplicate in and fenced the member."""
+        """Return whether the brokers let the duplicate in and fenced the member."""
         self._witness.poll()
         joined = self._witness.joined_since(self._duplicate, self._began_ms)
         if joined is None:
@@ -58,6 +60,14 @@ class DuplicateInstance:
             True, f"{came}, {fenced.api} of {self.target} FENCED_INSTANCE_ID ({fenced.place})"
         )
 
+    @staticmethod
+    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+        """End the duplicate of a run that died, and start the member afresh."""
+        match undo:
+            case {"do": "end-duplicate", "member": str(member)}:
+                return end_duplicate(member, members)
+        return None
+
     def heal(self) -> str:
         """End the duplicate and start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
@@ -71,15 +81,25 @@ class DuplicateInstance:
 def end_duplicate(member: str, members: Members | None) -> str:
     """End the duplicate of a member and start the member afresh, and return how that went.
 
-    A load process that is gone (None, or found so) took both along: nothing is left to undo.
-    Raises ChaosError if the load process is there and does not do it.
+    If the load process is gone (None, or found so), both ended with it: nothing is left to undo.
+    Raises ChaosError if the load process is there and refuses.
     """
     try:
         if members is not None:
             members.end_duplicate(member)
-            members.stop(member)  # one that was not fenced yet would be, by whoever comes next
+            members.stop(member)  # it would be fenced by the next process, if it is not yet
             members.start(member)
             return "the duplicate ended, the member started afresh over the control channel"
     except LoadGoneError:
         pass
     return "nothing to undo: the load process is gone, its members and their duplicates with it"
+
+
+def make(fault: declared.DuplicateInstance, context: FaultContext) -> tuple[DuplicateInstance, ...]:
+    """Return a duplicate of each member that the fault hits now."""
+    return tuple(
+        DuplicateInstance(
+            member.name, member.group, fault.lasts_ms, context.evidence(member), context.members
+        )
+        for member in context.targets_of(fault)
+    )

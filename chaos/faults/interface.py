@@ -1,39 +1,41 @@
-"""What every fault has to offer."""
+"""What the acting half of every fault offers."""
 
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from chaos.members import Members
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the witness says: whether it was so, and the evidence, as a part of a sentence."""
+    """What the witness says: whether the claim holds, and the evidence, as part of a sentence."""
 
     holds: bool
     evidence: str
 
 
-class _Any(Protocol):
-    """One target, to be broken once. The methods are called in this order, in one thread."""
+class _Common(Protocol):
+    """A fault of one target, for one use. The methods are called in this order, in one thread."""
 
     @property
     def target(self) -> str:
-        """Whom it hits."""
+        """The member, group, topic or broker that it hits."""
 
     @property
     def group(self) -> str | None:
-        """The group that is hit, if it is one."""
+        """The group that is hit, if one is."""
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """What the plan could not know of it, for the journal."""
+        """What only shows when the fault fires, for the journal."""
 
     def inject(self) -> None:
-        """Break it. Raises ChaosError, and then it may or may not be broken."""
+        """Break the target. Raises ChaosError; it may or may not be broken then."""
 
 
-class OneShot(_Any, Protocol):
+class OneShot(_Common, Protocol):
     """A fault that nothing can undo."""
 
     @property
@@ -41,11 +43,11 @@ class OneShot(_Any, Protocol):
         """There is nothing to undo."""
 
     def verify(self, stop: threading.Event) -> Finding:
-        """Tell whether it happened; may wait for the evidence a little, or until `stop`."""
+        """Return whether it happened; may wait a little for the evidence, or until `stop`."""
 
 
-class Recoverable(_Any, Protocol):
-    """A fault that lasts, and is put right in the end."""
+class Recoverable(_Common, Protocol):
+    """A fault that lasts, and is healed at its end."""
 
     @property
     def kind(self) -> Literal["recoverable"]:
@@ -57,16 +59,23 @@ class Recoverable(_Any, Protocol):
 
     @property
     def undo(self) -> Mapping[str, Any]:
-        """What undoes it, for someone who has nothing but the journal."""
+        """What undoes it, as the journal stores it for `heal_from_journal`."""
 
     def verify(self) -> Finding:
-        """Tell, while it should be broken, whether it is."""
+        """Return whether the target is broken, while it should be."""
+
+    @staticmethod
+    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+        """Carry out an `undo` of the journal, and return how; None if it is none of this class.
+
+        `members` is None if the load process is gone. Raises ChaosError if it fails.
+        """
 
     def heal(self) -> str:
-        """Put it right, broken or not, and return how. Raises ChaosError if that failed."""
+        """Heal the target, broken or not, and return how. Raises ChaosError if that fails."""
 
     def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until it is right again, no longer than a fault of this kind may take, or `stop`."""
+        """Wait until the target works again, until the time limit of the fault, or until `stop`."""
 
 
 Fault = OneShot | Recoverable

@@ -1,4 +1,4 @@
-"""`member.kill`: a member ends as in a crash, without a word, and a fresh one takes its place."""
+"""`member.kill`: a member ends as in a crash, without LeaveGroup, and is started afresh."""
 
 import re
 import threading
@@ -7,11 +7,13 @@ from typing import Any, Literal
 
 import psutil
 
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.member_restart import start_again
+from chaos.faults.member_restart import start_again, start_from_journal
 from chaos.journal import now_ms
 from chaos.members import Members
+from scenarios import faults as declared
 
 _CONNECTION = re.compile(r"(.+):(\d+)-(.+):(\d+)(?:-\d+)+")
 
@@ -19,10 +21,10 @@ _CONNECTION = re.compile(r"(.+):(\d+)-(.+):(\d+)(?:-\d+)+")
 class MemberKill:
     """Kills one member over the control channel.
 
-    The brokers' logs tell that it was silent and sent no LeaveGroup, the kernel that the connection
-    on which the broker last heard of it is gone. A static member sends no LeaveGroup when it is
-    closed, either (KIP-345), and its connection ends as well: nobody outside can tell its crash
-    from a close, and the evidence says so.
+    The brokers' logs show that it was silent and sent no LeaveGroup; the kernel shows that the
+    connection of its last request is gone. A static member sends no LeaveGroup when it is closed,
+    either (KIP-345), and its connection ends as well: from outside, its crash cannot be told from
+    a close, and the evidence says so.
     """
 
     kind: Literal["recoverable"] = "recoverable"
@@ -47,7 +49,7 @@ class MemberKill:
         witness = self._evidence.witness
         witness.poll()
         last = witness.last_request(self.target)
-        # from inside a container, or through a NAT, the broker may know it by another name
+        # the broker may name it otherwise: from inside a container, or behind a NAT
         self._connection = last.connection if last and is_open(last.connection) else None
         self._is_static = bool(last and last.instance_id)
         self._ordered_ms = now_ms()
@@ -55,7 +57,7 @@ class MemberKill:
         self._killed_ms = now_ms()
 
     def verify(self) -> Finding:
-        """Tell whether the member fell silent without a goodbye."""
+        """Return whether the member fell silent without a LeaveGroup."""
         silence = self._evidence.silence(self._killed_ms)
         left = self._evidence.witness.left_since(self.target, self._ordered_ms)
         if left:
@@ -70,6 +72,11 @@ class MemberKill:
         )
         return Finding(silence.holds, f"{silence.evidence}, no LEAVE_GROUP of it{left_out}, {gone}")
 
+    @staticmethod
+    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+        """Start the member of a run that died."""
+        return start_from_journal(undo, members)
+
     def heal(self) -> str:
         """Start a fresh consumer; it has not joined yet when this returns."""
         self._started_ms = now_ms()
@@ -81,7 +88,7 @@ class MemberKill:
 
 
 def is_open(connection: str) -> bool:
-    """Tell whether this machine's kernel has a connection that a broker names, at the client's end.
+    """Return whether the kernel has the client's end of a connection that a broker names.
 
     Kafka's name for it is `<local host>:<port>-<remote host>:<port>-<numbers>`.
     """
@@ -92,4 +99,14 @@ def is_open(connection: str) -> bool:
     return any(
         (found.status, found.laddr, found.raddr) == (psutil.CONN_ESTABLISHED, client, broker)
         for found in psutil.net_connections("tcp4")
+    )
+
+
+def make(fault: declared.MemberKill, context: FaultContext) -> tuple[MemberKill, ...]:
+    """Return the kill of each member that the fault hits now."""
+    return tuple(
+        MemberKill(
+            member.name, member.group, fault.down_for_ms, context.evidence(member), context.members
+        )
+        for member in context.targets_of(fault)
     )

@@ -1,14 +1,17 @@
-"""`member.restart`: a member closes, and comes back, at times as somebody else."""
+"""`member.restart`: a member closes, and starts again, if asked with another identity."""
 
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from chaos.errors import LoadGoneError
+from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.journal import now_ms
 from chaos.members import SAME, Identity, Members
+from scenarios import Experiment, MemberSpec, Static
+from scenarios import faults as declared
 
 
 class MemberRestart:
@@ -43,8 +46,13 @@ class MemberRestart:
         self._stopped_ms = now_ms()
 
     def verify(self) -> Finding:
-        """Tell whether the brokers heard nothing of the member since it was stopped."""
+        """Return whether the brokers received no request of the member since it was stopped."""
         return self._evidence.silence(self._stopped_ms)
+
+    @staticmethod
+    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+        """Start the member of a run that died."""
+        return start_from_journal(undo, members)
 
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
@@ -59,8 +67,8 @@ class MemberRestart:
 def start_again(member: str, members: Members | None, identity: Identity = SAME) -> str:
     """Start a member that may be down, and return how that went.
 
-    A load process that is gone (None, or found so) took its members along: nothing is left to undo.
-    Raises ChaosError if the load process is there and does not do it.
+    If the load process is gone (None, or found so), its members are gone too: nothing is left to
+    undo. Raises ChaosError if the load process is there and refuses.
     """
     try:
         if members is not None:
@@ -69,3 +77,40 @@ def start_again(member: str, members: Members | None, identity: Identity = SAME)
     except LoadGoneError:
         pass
     return "nothing to undo: the load process is gone, and its members with it"
+
+
+def start_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+    """Start the member that an `undo` of the journal names, and return how; None if it has none."""
+    match undo:
+        case {"do": "start", "member": str(member), **identity}:
+            return start_again(member, members, cast(Identity, identity))
+    return None
+
+
+def make(fault: declared.MemberRestart, context: FaultContext) -> tuple[MemberRestart, ...]:
+    """Return the restart of each member that the fault hits now."""
+    return tuple(
+        MemberRestart(
+            member.name,
+            member.group,
+            fault.down_for_ms,
+            context.evidence(member),
+            context.members,
+            _identity(fault, member, context.experiment),
+        )
+        for member in context.targets_of(fault)
+    )
+
+
+def _identity(
+    fault: declared.MemberRestart, member: MemberSpec, experiment: Experiment
+) -> Identity:
+    """Return the identity that a member restarts with; `{n}` is its position in its group."""
+    match fault.becomes:
+        case None:
+            return SAME
+        case Static(instance_id=pattern):
+            group = [m.name for m in experiment.members() if m.group == member.group]
+            return {"instance_id": pattern.replace("{n}", str(group.index(member.name)))}
+        case "dynamic":
+            return {"instance_id": None}

@@ -27,6 +27,7 @@ from reference_coordinator.event_files.request_table import plain
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence
+from reports.judgement.collector import collector_paused
 
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
 """What a sequence's verdict ends the command with, the worst first."""
@@ -242,7 +243,8 @@ class _Shown:
         """Leave out what the violation does not need, and write the rest down."""
         sequence = judged.sequence
         console.progress(f"leaving out what sequence {sequence.number} does not need for it")
-        found = counterexample(sequence.evidence, judged.profile)
+        with collector_paused():
+            found = counterexample(sequence.evidence, judged.profile)
         if found is None:
             return None
         source = f"{name}:{sequence.line}, sequence {sequence.number}, group {sequence.group}"

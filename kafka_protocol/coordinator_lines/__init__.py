@@ -45,6 +45,6 @@ def finder_of(*names: str) -> LineFinder:
 
 
 __all__ = [
-    "ALL_GRAMMARS", "GRAMMARS", "Grammar", "LineFinder", "LineParser", "Reason", "Template",
-    "finder_of", "grammar_of",
+    "ALL_GRAMMARS", "GRAMMARS", "JAVA", "SCALA", "Grammar", "LineFinder", "LineParser",
+    "Reason", "Template", "finder_of", "grammar_of",
 ]  # fmt: skip

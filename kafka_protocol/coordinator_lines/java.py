@@ -268,6 +268,7 @@ JAVA = Grammar(
     templates=TEMPLATES,
     reasons=REASONS,
     first_words="] Starting up.",
+    last_words=f"] Shutdown complete. ({SERVICE})",
     last_template="shut_down",
 )
 """The Java coordinator, its lines in the form that 4.3 gives them."""

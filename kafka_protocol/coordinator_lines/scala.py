@@ -295,6 +295,7 @@ SCALA = Grammar(
     templates=TEMPLATES,
     reasons=REASONS,
     first_words="]: Starting up.",
+    last_words=f"]: Shutdown complete. ({COORDINATOR})",
     last_template="shut_down",
 )
 """The Scala coordinator of Kafka 3.x."""

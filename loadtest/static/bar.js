@@ -1,4 +1,4 @@
-// A line below Locust's own page: how the run goes, and where its verdict and report are.
+// A status bar below Locust's page: the state of the run, and links to its verdict and report.
 (() => {
   const home = new URL("../", document.currentScript.src);
   const bar = document.body.appendChild(document.createElement("footer"));
@@ -9,10 +9,10 @@
   document.body.style.paddingBottom = "4em";
   const colours = { pass: "#2e9e5b", fail: "#d64545", unknown: "#e0a021", "not judged": "#e0a021" };
 
-  let said = "";
-  const say = (...what) => {
-    if (JSON.stringify(what) === said) return; // a link must not go from under the mouse
-    said = JSON.stringify(what);
+  let shown = "";
+  const update = (...what) => {
+    if (JSON.stringify(what) === shown) return; // keep links in place while they are clicked
+    shown = JSON.stringify(what);
     const [colour, text, links] = what;
     bar.style.borderTopColor = colour;
     const words = document.createElement("span");
@@ -34,15 +34,15 @@
   const show = (runs) => {
     const run = runs.at(-1);
     if (!run) {
-      say("#8899a6", "groupquake: no run yet. A verdict needs an experiment (Custom parameters); " +
-        "without one, Rebalances shows what clients saw.", [["Runs", ""]]);
+      update("#8899a6", "groupquake: no run yet. A verdict needs an experiment (Custom parameters); " +
+        "without one, Rebalances shows the events of clients.", [["Runs", ""]]);
     } else if (run.result === null) {
-      say("#3d9be9", `${run.name}: ${run.state}. ${run.lines.at(-1) ?? ""}`, [["Progress", ""]]);
+      update("#3d9be9", `${run.name}: ${run.state}. ${run.lines.at(-1) ?? ""}`, [["Progress", ""]]);
     } else if (!run.judged) {
-      say(colours[run.result], `${run.name}: ${run.result}. ${run.why.join("; ")}`, [["Progress", ""]]);
+      update(colours[run.result], `${run.name}: ${run.result}. ${run.why.join("; ")}`, [["Progress", ""]]);
     } else {
       const more = run.result === "pass" ? run.headline : run.why;
-      say(colours[run.result], `${run.name}: verdict ${run.result}. ${more.join("; ")}`, [
+      update(colours[run.result], `${run.name}: verdict ${run.result}. ${more.join("; ")}`, [
         ["Report", `runs/${run.number}/report.html`],
         ["verdict.json", `runs/${run.number}/verdict.json`],
         ["Progress", ""],
@@ -54,13 +54,13 @@
     try {
       show((await (await fetch(new URL("state", home))).json()).runs);
     } catch {
-      say("#8899a6", "groupquake: this page has lost its server; Locust has ended, or does not answer", []);
+      update("#8899a6", "groupquake: Locust has ended, or does not respond", []);
     }
     setTimeout(look, 1000);
   };
   look();
 
-  // Whoever comes here looks for our fields first, and Locust has them folded away.
+  // Locust folds our fields away; open them.
   const opened = new WeakSet();
   new MutationObserver(() => {
     for (const button of document.querySelectorAll("button[aria-expanded=false]")) {

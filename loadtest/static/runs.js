@@ -3,7 +3,7 @@
   const home = new URL("../", document.currentScript.src);
   const template = document.querySelector("#run");
   const lost = document.querySelector("#lost");
-  const tell = (text) => {
+  const showError = (text) => {
     if (lost.textContent !== text) lost.textContent = text; // or it would be read out every second
   };
 
@@ -16,7 +16,7 @@
     put(".folder", run.folder);
     put("pre", run.lines.join("\n"));
     for (const line of [...run.headline, ...run.why]) {
-      made.querySelector(".told").appendChild(document.createElement("li")).textContent = line;
+      made.querySelector(".reasons").appendChild(document.createElement("li")).textContent = line;
     }
     if (run.judged) {
       for (const name of ["report.html", "verdict.json", "junit.xml"]) {
@@ -42,9 +42,9 @@
   const look = async () => {
     try {
       show((await (await fetch(new URL("state", home))).json()).runs);
-      tell("");
+      showError("");
     } catch {
-      tell("This page has lost its server: what stands here is the last that Locust told.");
+      showError("Locust does not respond, or has ended; this page shows its last state.");
     }
     setTimeout(look, 1000);
   };

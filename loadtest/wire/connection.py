@@ -9,6 +9,7 @@ from typing import Any
 
 from kio.serial import entity_reader, entity_writer
 
+from kafka_protocol.apis import ApiKey
 from loadtest.errors import LoadtestError
 from loadtest.wire import schemas
 from loadtest.wire.bodies import Body, to_body, to_entity
@@ -189,7 +190,7 @@ def _frame(entity: Any, api: str, version: int, client_id: str, correlation_id: 
     """Encode a request with its length and header in front."""
     header_schema = type(entity).__header_schema__
     header = header_schema(
-        request_api_key=schemas.KEYS[api],
+        request_api_key=ApiKey[api],
         request_api_version=version,
         correlation_id=correlation_id,
         client_id=client_id,

@@ -8,18 +8,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kio.index import load_request_schema, load_response_schema
-from kio.schema.index import api_key_map, schema_name_map
+from kio.schema.index import schema_name_map
 
-from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.apis import COORDINATOR_APIS, ApiKey
 
 if TYPE_CHECKING:
     from loadtest.wire.connection import Connection
 
 Versions = Mapping[str, tuple[int, int]]
 """The lowest and the highest version, by API."""
-
-KEYS: Mapping[str, int] = {name.upper(): key for key, name in api_key_map.items()}
-"""Kafka's key of a request by the name that the request log gives it, such as JOIN_GROUP."""
 
 
 def known(api: str) -> tuple[int, int]:
@@ -30,12 +27,12 @@ def known(api: str) -> tuple[int, int]:
 
 def request_schema(api: str, version: int) -> type[Any]:
     """Return kio's class of a request. Raises `UnknownEntity` (kio) if there is none."""
-    return load_request_schema(KEYS[api], version)
+    return load_request_schema(ApiKey[api], version)
 
 
 def response_schema(api: str, version: int) -> type[Any]:
     """Return kio's class of a response."""
-    return load_response_schema(KEYS[api], version)
+    return load_response_schema(ApiKey[api], version)
 
 
 def negotiate(connection: "Connection", apis: Iterable[str] = COORDINATOR_APIS) -> Versions:
@@ -48,7 +45,7 @@ def negotiate(connection: "Connection", apis: Iterable[str] = COORDINATOR_APIS) 
     shared = {}
     for api in apis:
         lowest, highest = known(api)
-        first, last = offered.get(KEYS[api], (highest + 1, highest))
+        first, last = offered.get(ApiKey[api], (highest + 1, highest))
         if max(lowest, first) <= min(highest, last):
             shared[api] = (max(lowest, first), min(highest, last))
     return shared

@@ -7,7 +7,7 @@ the reason that its JoinGroup gives (KIP-423, never released).
 from base64 import b64decode
 from enum import StrEnum, auto
 
-from kafka_protocol.body_fields import LENGTH
+from kafka_protocol.bodies import LENGTH
 from kafka_protocol.versions import FIRST_JOIN_WITH_REASON
 from reference_coordinator.assignors.consumer_protocol import ConsumerProtocolError, Subscription
 from reference_coordinator.classic.context import Context

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_protocol.errors import Error
+from kafka_protocol.releases import FIRST_JAVA_BY_DEFAULT, Release, number
 from reference_coordinator.classic.profiles import Profile
 
 
@@ -102,15 +103,6 @@ LINES = {
 }
 """Which release lines have which coordinator."""
 BOTH = set(LINES["scala"]) & set(LINES["java"])
-
-Release = tuple[int, int, int]
-FIRST_JAVA_BY_DEFAULT: Release = (4, 0, 0)
-
-
-def number(version: str) -> Release:
-    """Make a release such as `3.9.1` comparable; a line such as `3.9` counts as its first."""
-    major, minor, patch = (*map(int, version.split(".")), 0)[:3]
-    return major, minor, patch
 
 
 def _profiles(coordinator: str) -> dict[Release, Profile]:

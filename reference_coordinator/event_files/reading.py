@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from kafka_protocol.body_fields import FORMS, problems
+from kafka_protocol.bodies import BODIES, problems
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.event_files.broker_evidence import (
     LAST_MS,
@@ -183,11 +183,11 @@ def _add(sequence: EventSequence, line: Line, number: int) -> None:
     if id_ in sequence.places:
         raise _Malformed(f"id {id_!r} stands at line {sequence.places[id_]} already")
     api, version = _text(line, "api"), _of(line, "api_version", int, "a whole number")
-    if api not in FORMS:
-        raise _Malformed(f"the api {api!r} is none of {', '.join(FORMS)}")
+    if api not in BODIES:
+        raise _Malformed(f"the api {api!r} is none of {', '.join(BODIES)}")
     answered_ms, response = _answer(line, at_ms)
     request = _of(line, "request", dict, "an object")
-    form = FORMS[api]
+    form = BODIES[api]
     for name, fields, body in (
         ("request", form.request, request),
         ("response", form.response, response),

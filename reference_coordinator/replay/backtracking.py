@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.effects import Answer, Arm
-from reference_coordinator.classic.events import Choices
+from reference_coordinator.classic.effects import Answer, Arm, Effect
+from reference_coordinator.classic.events import Choices, Event
+from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.candidates import Candidate, next_if_any_ms
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest
 from reference_coordinator.replay.fast_path import fast_forward
@@ -125,9 +126,10 @@ def impossible(
     hypothesis: Hypothesis, parts: Sequence[Part], indices: range, hints: Hints, steps: int
 ) -> bool:
     """Tell whether it is certain that stretches cannot be explained from a world, in any way."""
-    return any(
-        _is_impossible(replace(hypothesis.fork(), relaxed=relaxed), parts, indices, hints, steps)
-        for relaxed in (False, True)
+    relaxed = hypothesis.fork()
+    relaxed.clock.relaxed = True
+    return _is_impossible(hypothesis.fork(), parts, indices, hints, steps) or _is_impossible(
+        relaxed, parts, indices, hints, steps
     )
 
 
@@ -179,7 +181,7 @@ def _variants(
     }
     every = waiting | fresh
     answered = [candidate for candidate in part if not _is_unanswered(candidate)]
-    end_ms = float("inf") if until_ms is None else until_ms
+    end_ms, now_ms = float("inf") if until_ms is None else until_ms, hypothesis.clock.now_ms
     new = [frozenset(ids) for n in range(len(fresh), -1, -1) for ids in combinations(fresh, n)]
     late = [frozenset(ids) for n in range(len(waiting) + 1) for ids in combinations(waiting, n)]
     for now in new:
@@ -187,7 +189,10 @@ def _variants(
             acting = now | then
             acts = [
                 Candidate(
-                    seen.at_ms, max(seen.at_ms, hypothesis.now_ms), max(seen.at_ms, end_ms), seen
+                    seen.at_ms,
+                    max(seen.at_ms, now_ms),
+                    max(seen.at_ms, end_ms),
+                    seen,
                 )
                 for seen in (every[id_] for id_ in sorted(acting))
             ]
@@ -213,7 +218,7 @@ def _is_idle(variant: StretchVariant, until_ms: float | None) -> bool:
     late = [
         c.cause
         for c in variant.part
-        if _is_unanswered(c) and c.earliest_ms < hypothesis.earliest_ms
+        if _is_unanswered(c) and c.earliest_ms < hypothesis.clock.earliest_ms
     ]
     quiet = all(
         _is_unanswered(c)
@@ -224,7 +229,7 @@ def _is_idle(variant: StretchVariant, until_ms: float | None) -> bool:
         not late
         or not quiet
         or hypothesis.writes
-        or hypothesis.may_expire(until_ms or float("inf"))
+        or hypothesis.timers.may_expire(until_ms or float("inf"))
     ):
         return False
     return any(
@@ -234,17 +239,27 @@ def _is_idle(variant: StretchVariant, until_ms: float | None) -> bool:
 
 def _does_nothing(hypothesis: Hypothesis, seen: ObservedRequest) -> bool:
     """Tell whether a request would leave the group as it is, were it acted on now."""
-    event = event_of(seen, hypothesis.now_ms, Choices())
-    group, effects = hypothesis.step(hypothesis.group, event, hypothesis.profile)
+    event = event_of(seen, hypothesis.clock.now_ms, Choices())
+    group, effects = hypothesis.conditions.step(
+        hypothesis.group, event, hypothesis.conditions.profile
+    )
     return group is hypothesis.group and not any(isinstance(effect, Arm) for effect in effects)
+
+
+def _decide(hypothesis: Hypothesis, event: Event) -> tuple[Group, tuple[Effect, ...]]:
+    """Let the coordinator decide on an event; the hypothesis stays as it is."""
+    conditions = hypothesis.conditions
+    return conditions.step(hypothesis.group, event, conditions.profile)
 
 
 def _comes_to_nothing(hypothesis: Hypothesis, seen: ObservedRequest) -> bool:
     """Tell whether a request can do nothing any more: no member gets an id that was in use."""
     if not seen.request.get("memberId"):
         return False
-    event = event_of(seen, hypothesis.now_ms, Choices())
-    group, effects = hypothesis.step(hypothesis.group, event, hypothesis.profile)
+    event = event_of(seen, hypothesis.clock.now_ms, Choices())
+    group, effects = hypothesis.conditions.step(
+        hypothesis.group, event, hypothesis.conditions.profile
+    )
     refused = [effect.response.error for effect in effects if isinstance(effect, Answer)]
     gone = refused in ([Error.UNKNOWN_MEMBER_ID], [Error.FENCED_INSTANCE_ID])
     return gone and group is hypothesis.group

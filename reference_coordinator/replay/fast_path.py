@@ -34,12 +34,9 @@ def fast_forward(
     """
     if hypothesis.writes or hypothesis.unanswered:
         return index
-    group, pending_requests, reply_ms = (
-        hypothesis.group,
-        hypothesis.pending_requests,
-        hypothesis.tolerance.reply,
-    )
-    step, profile, reaction_to = hypothesis.step, hypothesis.profile, hypothesis.reactions.to
+    group, pending_requests = hypothesis.group, hypothesis.pending_requests
+    conditions, reaction_to = hypothesis.conditions, hypothesis.reactions.to
+    step, profile, reply_ms = conditions.step, conditions.profile, conditions.tolerance.reply
     while index < last:
         until_ms, passing = next_ms(parts, index), []
         for candidate in parts[index]:
@@ -56,7 +53,7 @@ def fast_forward(
             if latest_ms > until_ms:
                 until_ms = latest_ms
             passing.append((candidate, timers, seen.id))
-        if hypothesis.may_expire(until_ms):
+        if hypothesis.timers.may_expire(until_ms):
             return index
         for taken in passing:
             _pass(hypothesis, *taken)
@@ -65,17 +62,14 @@ def fast_forward(
 
 
 def _pass(hypothesis: Hypothesis, candidate: Candidate, timers: Timers, request: str) -> None:
-    """Let a request happen that has no effect but on timers; `Hypothesis.take` without the rest."""
-    if candidate.at_ms > hypothesis.now_ms:
-        hypothesis.now_ms = candidate.at_ms
-    if candidate.earliest_ms > hypothesis.earliest_ms:
-        hypothesis.earliest_ms = candidate.earliest_ms
-    hypothesis.latest_ms = candidate.latest_ms
+    """Let a request happen that affects timers alone; `Hypothesis.take` without the rest."""
+    clock = hypothesis.clock
+    clock.advance_in_order(candidate)
     for timer, after_ms in timers:
         if after_ms is None:
             hypothesis.disarm(timer, candidate)
         else:
-            hypothesis.arm(timer, hypothesis.now_ms + after_ms, candidate)
+            hypothesis.arm(timer, clock.now_ms + after_ms, candidate)
     hypothesis.output.answered.append(request)
 
 
@@ -87,7 +81,7 @@ def likely_order(
     None if it does not explain all; else it is the first that a search would find, too.
     """
     hypothesis, queue = hypothesis.fork(), LikelyOrder(stretch)
-    for steps in range(1, len(stretch) + hypothesis.tolerance.search + 1):
+    for steps in range(1, len(stretch) + hypothesis.conditions.tolerance.search + 1):
         if not queue.left and _is_quiet(hypothesis, until_ms):
             return hypothesis, steps
         option, cutoff = _likeliest(hypothesis, queue, until_ms, hints)
@@ -103,21 +97,21 @@ def likely_order(
 
 def _is_quiet(hypothesis: Hypothesis, until_ms: float) -> bool:
     """Tell whether nothing is under way that may go on by itself, or that should have."""
-    return not (hypothesis.writes or hypothesis.pending_requests or hypothesis.may_expire(until_ms))
+    waits = hypothesis.writes or hypothesis.pending_requests
+    return not (waits or hypothesis.timers.may_expire(until_ms))
 
 
 def _left_no_trace(hypothesis: Hypothesis, option: Candidate, cutoff: float) -> bool:
     """Let a right request happen that has no effect but on timers; else nothing has happened."""
     seen, latest_ms = option.cause, option.latest_ms
-    if not isinstance(seen, ObservedRequest) or hypothesis.overtaken or option.at_ms > cutoff:
+    if not isinstance(seen, ObservedRequest) or option.at_ms > cutoff:
         return False
-    if (
-        not -hypothesis.tolerance.early
-        <= seen.answered_ms - latest_ms
-        <= hypothesis.tolerance.reply
-    ):
+    conditions, tolerance = hypothesis.conditions, hypothesis.conditions.tolerance
+    in_time = -tolerance.early <= seen.answered_ms - latest_ms <= tolerance.reply
+    if not in_time or hypothesis.timers.overtaken:
         return False
-    timers = hypothesis.reactions.to(hypothesis.group, seen, hypothesis.step, hypothesis.profile)
+    step, profile = conditions.step, conditions.profile
+    timers = hypothesis.reactions.to(hypothesis.group, seen, step, profile)
     if timers is None:
         return False
     _pass(hypothesis, option, timers, seen.id)
@@ -160,7 +154,7 @@ def _likeliest(
     first = queue.left[-1] if queue.left else None
     if first is not None and _comes_first(hypothesis, first):
         cutoff = queue.latest_ms
-        if not hypothesis.writes and not hypothesis.may_expire(cutoff):
+        if not hypothesis.writes and not hypothesis.timers.may_expire(cutoff):
             return first, cutoff
         due = internal(hypothesis, cutoff, hints)
         if not due:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.replay.alternatives import alternatives, overtaken
+from reference_coordinator.replay.alternatives import other_leaders, other_protocols
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.hints import Hints, extended
@@ -46,14 +46,18 @@ def _at_the_end(
         # what may also happen later is tried here only where an answer asks for it
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
         cutoff = until_ms
-    return iter([*due, *overtaken(hypothesis, cutoff)]), cutoff
+    return iter([*due, *_overtaken(hypothesis, cutoff)]), cutoff
 
 
 def _with_alternatives(
     hypothesis: Hypothesis, options: list[Candidate], cutoff: float
 ) -> Iterator[Candidate]:
+    """Yield the options, and then what else they may bind, or what may happen in their place."""
     yield from options
-    yield from alternatives(hypothesis, options, cutoff)
+    group = hypothesis.group
+    for choose in (other_protocols, other_leaders):
+        yield from [other for option in options for other in choose(group, option)]
+    yield from _overtaken(hypothesis, cutoff)
 
 
 def _ranked(
@@ -109,7 +113,7 @@ def blocked(hypothesis: Hypothesis, option: Candidate, excuse: str) -> Mismatch 
 
 def likely_ms(hypothesis: Hypothesis, candidate: Candidate) -> float:
     """Tell when something is likely to come; what is late already, as late as it can."""
-    late = isinstance(candidate.cause, Timer) and candidate.at_ms < hypothesis.now_ms
+    late = isinstance(candidate.cause, Timer) and candidate.at_ms < hypothesis.clock.now_ms
     return candidate.latest_ms if late and not candidate.hinted else candidate.at_ms
 
 
@@ -143,13 +147,13 @@ def _made_itself_leader(candidate: Candidate) -> bool:
 
 def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
-    early = hypothesis.tolerance.early
+    early = hypothesis.conditions.tolerance.early
     found = [_outcome(hypothesis, request) for request in hypothesis.next_writes()]
-    if not hypothesis.may_expire(until_ms):
+    if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [
         _expiry(hypothesis, timer, due, hints)
-        for timer, due in hypothesis.timers.items()
+        for timer, due in hypothesis.timers.running.items()
         if due.earliest_ms - early <= until_ms
     ]
 
@@ -161,18 +165,35 @@ def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
         other.answered_ms for other in hypothesis.pending_requests.values() if other.api == seen.api
     ]
     likely = min((due.at_ms, *answers))
-    return Candidate(due.earliest_ms, max(likely, hypothesis.now_ms), due.latest_ms, request)
+    return Candidate(due.earliest_ms, max(likely, hypothesis.clock.now_ms), due.latest_ms, request)
+
+
+def _overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:
+    """List the sessions that may end though they were restarted: at the time they would have."""
+    conditions, clock = hypothesis.conditions, hypothesis.clock
+    early = conditions.tolerance.early
+    return [
+        Candidate(
+            max(due.earliest_ms - early, clock.earliest_ms),
+            clock.now_ms,
+            conditions.latest_expiry(due.latest_ms),
+            timer,
+            overtaken=True,
+            of_pending=due.of_pending,
+        )
+        for timer, due in hypothesis.timers.overtaken.items()
+        if due.earliest_ms - early <= until_ms
+    ]
 
 
 def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Candidate:
-    """Tell when a timer may run out."""
-    earliest = due.earliest_ms - hypothesis.tolerance.early
-    latest = hypothesis.lateness.latest(due.latest_ms, hypothesis.tolerance.timer)
+    """Tell when a timer may expire."""
+    conditions = hypothesis.conditions
+    earliest = due.earliest_ms - conditions.tolerance.early
+    latest = conditions.latest_expiry(due.latest_ms)
     group, generation = hypothesis.group, hypothesis.group.generation + 1
-    delay, left = (
-        hypothesis.profile.settings.initial_rebalance_delay_ms,
-        group.initial_delay_left_ms,
-    )
+    delay = conditions.profile.settings.initial_rebalance_delay_ms
+    left = group.initial_delay_left_ms
     extends = timer.kind is TimerKind.JOIN and group.extends_delay
     if extends:
         instant = hints.of_extension(generation, delay, left, earliest, latest)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
+from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.result import ExpectedLine, Row
 
 
@@ -39,25 +40,39 @@ class Output:
         """Count what was bound from observation."""
         self.bound[kind] = self.bound.get(kind, 0) + times
 
-    def begin(self, row: Row) -> None:
-        """Begin a rebalance; one that is under way is superseded."""
-        self.close("superseded", row.started_ms)
-        self.row = row
+    def follow(
+        self, transition: Transition, cause: Candidate, now_ms: float, incarnation: int
+    ) -> None:
+        """Write a transition into the timeline: a rebalance that begins, or its join phase's end.
 
-    def follow(self, transition: Transition, now_ms: float) -> None:
-        """Write how a join phase ended into the timeline."""
-        if self.row is None:
-            return
+        A rebalance that begins supersedes one that is under way.
+        """
+        self.transitions.append(transition)
+        if transition.after is State.PREPARING_REBALANCE:
+            self.close("superseded", now_ms)
+            self.row = Row(
+                incarnation=incarnation,
+                old_generation=transition.generation,
+                started_ms=now_ms,
+                earliest_ms=cause.earliest_ms,
+                latest_ms=cause.latest_ms,
+                reason=str(transition.reason),
+                member_id=transition.member_id,
+            )
+        elif self.row is not None:
+            self._end_join_phase(self.row, transition, now_ms)
+
+    def _end_join_phase(self, row: Row, transition: Transition, now_ms: float) -> None:
         if transition.after is State.COMPLETING_REBALANCE:
             self.row = replace(
-                self.row,
+                row,
                 joined_ms=now_ms,
                 generation=transition.generation,
                 members=transition.members,
             )
         elif transition.after is State.EMPTY:
             self.row = replace(
-                self.row,
+                row,
                 joined_ms=now_ms,
                 generation=transition.generation,
                 members=0,

@@ -8,7 +8,6 @@ census is where the replay takes the group up again.
 
 from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Profile
@@ -23,6 +22,8 @@ from reference_coordinator.replay.backtracking import (
     impossible,
 )
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch, next_if_any_ms
+from reference_coordinator.replay.clock import Clock
+from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.coordinator_epochs import (
     CoordinatorEpoch,
     StoredRecords,
@@ -41,7 +42,6 @@ from reference_coordinator.replay.search import (
     explain,
     stretches,
 )
-from reference_coordinator.replay.uncollected import uncollected
 
 SEPARATE_WRONG_ANSWERS = 3
 """So many wrong answers before the next census count as so many lies; more are one derailment."""
@@ -100,7 +100,9 @@ class Replayer:
         )
         parts = stretches([*candidates, _end(epoch.end_ms + 3 * self.tolerance.early)])
         service = Service.ACTIVE if epoch.serves else Service.ABSENT
-        hypothesis = self._world(Group(self.everything.group, service=service))
+        hypothesis = Hypothesis.of(
+            self._conditions(), Group(self.everything.group, service=service)
+        )
         index = 0
         if self.records.unanswered and epoch.incarnation > 0:
             index, hypothesis = self._resume(hypothesis, parts, 0, self._census(epoch.loaded_ms))
@@ -118,14 +120,14 @@ class Replayer:
                 continue
             doubtful = (
                 checkpoint.unanswered
-                or search.hypothesis.overtaken.keys() > hypothesis.overtaken.keys()
+                or search.hypothesis.timers.overtaken.keys() > hypothesis.timers.overtaken.keys()
             )
             if doubtful or search.hypothesis.group is not hypothesis.group:
                 self.checkpoints.append(checkpoint)
             hypothesis = self._commit(search.hypothesis, reordered=search.reordered)
             index += 1
         hypothesis = self._expire_last_timers(hypothesis)
-        hypothesis.output.close("open", hypothesis.now_ms)
+        hypothesis.output.close("open", hypothesis.clock.now_ms)
         self._commit(hypothesis)
 
     def _checkpoint(self, index: int, hypothesis: Hypothesis, unanswered: bool) -> Checkpoint:
@@ -175,19 +177,17 @@ class Replayer:
         self.outcome.back_to(checkpoint.mark)
         del self.records.stored[checkpoint.kept :]
 
-    def _world(self, group: Group, **state: Any) -> Hypothesis:
-        return Hypothesis(
+    def _conditions(self) -> Conditions:
+        return Conditions(
             self.profile,
             self.tolerance,
-            group,
             self.stored_record,
             self.epoch.incarnation,
             Lateness.of(self.epoch.stalls),
             Lateness.of(self.everything.stalls),
             self.everything.outages,
-            loads_closed=self.epoch.loads_closed,
-            step=self.step,
-            **state,
+            self.epoch.loads_closed,
+            self.step,
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:
@@ -318,7 +318,7 @@ class Replayer:
         """Give everything up to the census up, and take the group from there."""
         outcome = self.outcome
         until = census.answered_ms if census else float("inf")
-        hypothesis.output.close("unsure", hypothesis.now_ms)
+        hypothesis.output.close("unsure", hypothesis.clock.now_ms)
         outcome.rows += hypothesis.output.rows
         outcome.expected_lines += hypothesis.output.expected_lines
         rest = [c for part in parts[index:] for c in part]
@@ -331,16 +331,12 @@ class Replayer:
         outcome.checked += [Checked(seen.id, False) for seen in unsure]
         self.records.unanswered = True
         if census is None:
-            return len(parts), self._world(hypothesis.group)
+            return len(parts), Hypothesis.of(hypothesis.conditions, hypothesis.group)
         outcome.bound["census"] += 1
         group, timers = from_census(self.everything.group, census, *self._joins(until))
-        fresh = self._world(
-            group,
-            earliest_ms=until,
-            now_ms=until,
-            timers={timer: Due(at_ms, at_ms, at_ms) for timer, at_ms in timers.items()},
-            next_timer_ms=min(timers.values(), default=until),
-        )
+        fresh = Hypothesis.of(hypothesis.conditions, group, Clock(until, until))
+        fresh.timers.running = {t: Due(at_ms, at_ms, at_ms) for t, at_ms in timers.items()}
+        fresh.timers.first_ms = min(timers.values(), default=until)
         # The caller walks `parts`; hand it the rest in place of what it had.
         parts[index:] = stretches([c for c in rest if c.at_ms >= until])
         return index, fresh
@@ -399,22 +395,21 @@ def replay(
     """
     tolerance = tolerance or Tolerance()
     outcome, records = Outcome(), StoredRecords()
-    likely_order = coordinator_epochs(evidence, tolerance.early)
-    takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in likely_order}
-    with uncollected():
-        for epoch in likely_order:
-            stored_record = records.loaded_by(epoch, takeovers)
-            Replayer(
-                evidence,
-                epoch,
-                profile,
-                tolerance,
-                outcome,
-                records,
-                stored_record,
-                first_alone,
-                step,
-            ).run()
-            if first_alone and outcome.violations:
-                break
+    epochs = coordinator_epochs(evidence, tolerance.early)
+    takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in epochs}
+    for epoch in epochs:
+        stored_record = records.loaded_by(epoch, takeovers)
+        Replayer(
+            evidence,
+            epoch,
+            profile,
+            tolerance,
+            outcome,
+            records,
+            stored_record,
+            first_alone,
+            step,
+        ).run()
+        if first_alone and outcome.violations:
+            break
     return outcome.result()

@@ -87,7 +87,7 @@ class Frontier:
                 if covers(other, hypothesis):
                     return True
                 self.widened[key] += 1
-                widen(hypothesis, other, at_will=self.widened[key] > WIDENED)
+                widen(hypothesis, other, without_end=self.widened[key] > WIDENED)
                 known[place] = hypothesis
                 return False
         known.append(hypothesis)
@@ -148,7 +148,7 @@ def explanations(
         if option is None:
             continue
         # what goes straight on costs nothing: the budget is for trying other orders
-        if search.steps >= len(stretch) + hypothesis.tolerance.search:
+        if search.steps >= len(stretch) + hypothesis.conditions.tolerance.search:
             search.exhausted = False
             return
         search.steps += 1
@@ -186,7 +186,7 @@ def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis
         return False
     if isinstance(cause, ObservedRequest):  # one that is never told of may be wrong, or come later
         return cause.response is not None and cause.id not in hypothesis.pending_requests
-    return cause not in hypothesis.timers
+    return cause not in hypothesis.timers.running
 
 
 def candidates_of(

@@ -10,7 +10,9 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Any
 
-from reports.judgement.parsing import COMPLETED, NOT_TOLD, REQUEST_LOGGER, Parser, Parts, asked
+from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
+from reports.judgement.parsing import NOT_TOLD, Parser, Parts, asked
 
 END_MISSING = "the log's end is missing"
 """What is said of a broker's life that does not end with the coordinator's last line."""

@@ -11,6 +11,7 @@ from reference_coordinator.event_files.counterexample import counterexample
 from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reference_coordinator.replay import Evidence
+from reports.judgement.collector import collector_paused
 from reports.judgement.run_folder import RunFolder
 
 FILES = (PAGE, EVENTS, CASE)
@@ -43,7 +44,8 @@ def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any
         (sequence,) = read(event_lines(header, evidence), evidence.group)
     except EventFileError:
         return None
-    found = counterexample(sequence.evidence, profile)
+    with collector_paused():
+        found = counterexample(sequence.evidence, profile)
     if found is None:
         return None
     logs = {seen.id: f"brokers/{seen.broker}/group.log" for seen in evidence.requests}

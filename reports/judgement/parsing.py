@@ -7,38 +7,22 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, NamedTuple
 
-from kafka_protocol import request_text
-from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
-from kafka_protocol.body_fields import FORMS, problems
+from kafka_protocol import request_log
+from kafka_protocol.apis import HELD_APIS, LOGGED_APIS
+from kafka_protocol.bodies import BODIES, problems
 from kafka_protocol.coordinator_lines import Grammar, LineParser
-
-EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
-"""Thread, level, message, logger: what every line of the observation log ends with. log4j encodes
-carriage returns."""
-NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
-"""From Kafka 4 on (log4j 2): serial number, epoch ms and nano clock come before it."""
-DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
-"""Before (log4j 1): the UTC time in ms."""
-REQUEST_LOGGER = "kafka.request.logger"
-COMPLETED = "Completed request:"
-PARTS_MS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
-            "sendTimeMs")  # fmt: skip
-"""What a request's time, `totalTimeMs`, is made of."""
+from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
+from kafka_protocol.request_log import PARTS_MS
 
 EARLY_MS = 40.0
 """How far a reconstructed arrival may lie too late: the line is written after the clock is read.
 Measured: 20 to 35 ms on a loaded machine."""
 TURN_MS = 1_000.0
 """How long a request that may be parked can wait for its turn on a busy machine."""
-MAY_PARK = ("JOIN_GROUP", "SYNC_GROUP")
-APIS = frozenset((*GROUP_APIS, *KIP_848_APIS))
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MILLISECOND = timedelta(milliseconds=1)
 INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -116,7 +100,7 @@ class Asked:
         taken = arrived + queue
         answered = logged_ms - answer_queue - sending
         done = min(taken + local, answered)
-        latest = min(answered, done + TURN_MS) if self.api in MAY_PARK else answered
+        latest = min(answered, done + TURN_MS) if self.api in HELD_APIS else answered
         return Times(arrived, taken - EARLY_MS, (taken + done) / 2, latest, answered)
 
 
@@ -145,7 +129,7 @@ class Parser:
             sn, ms, nanos, level, body, logger = match.groups()
             return Parts(number(sn), number(ms), number(nanos), level, body, logger)
         date, level, body, logger = match.groups()
-        return Parts(None, _utc_ms(date), None, level, body, logger)
+        return Parts(None, dated_ms(date), None, level, body, logger)
 
     def tells(self, logger: str) -> bool:
         """Say whether a logger's lines are the coordinator's, and matter."""
@@ -161,9 +145,8 @@ class Parser:
 
 def asked(body: str) -> Asked:
     """Parse the body of a request's line: JSON, or the text that it was before 2.8."""
-    told = body[len(COMPLETED) :]
     try:
-        content = json.loads(told) if told.startswith("{") else request_text.content(told)
+        content = request_log.parsed(body)
         if "\\u" in body:
             WHOLE_TEXT(content).encode()  # half of a character has no bytes
     except (ValueError, RecursionError):
@@ -188,7 +171,7 @@ def asked(body: str) -> Asked:
     result = response.get("topics") if (code := response.get("errorCode")) is None else code
     readable = (
         None not in whole.values()
-        and whole["api"] in APIS
+        and whole["api"] in LOGGED_APIS
         and result is not None
         and times is not None
         and _add_up(times)
@@ -218,12 +201,12 @@ def _add_up(times_ms: tuple[float, ...]) -> bool:
 
 def _has_all(header: Json, request: Json, response: Json) -> bool:
     """Tell whether both bodies have what their version must have, as far as the oracle reads it."""
-    form = FORMS.get(header["api"])
-    if form is None:
+    bodies = BODIES.get(header["api"])
+    if bodies is None:
         return True
     wrong = (
         problems(fields, body, header["api_version"])
-        for fields, body in ((form.request, request), (form.response, response))
+        for fields, body in ((bodies.request, request), (bodies.response, response))
     )
     return next(chain.from_iterable(wrong), None) is None
 
@@ -235,15 +218,6 @@ def number(text: str | None, limit: int = LONG) -> int | None:
     except ValueError:
         return None
     return value if -limit <= value < limit else None
-
-
-def _utc_ms(date: str) -> int | None:
-    """Return the time that log4j 1 prints; None where there is no such date."""
-    try:
-        at = datetime.fromisoformat(date).replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    return (at - EPOCH) // MILLISECOND
 
 
 def _text(value: Any) -> str | None:

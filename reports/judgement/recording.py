@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.log_line import EVENT
+from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import Evidence, ObservedRequest
@@ -25,7 +27,7 @@ from reports.judgement.gaps import Gap, left_open, missing, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
 from reports.judgement.members import Request
-from reports.judgement.parsing import COMPLETED, EVENT, Parser
+from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
 
 Row = Mapping[str, Any]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
+from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.judgement import machine_log
@@ -18,6 +19,7 @@ from reports.judgement.journal import Entry, read
 from reports.judgement.json_form import Form, lacks, parse
 from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
+from scenarios.faults import about
 
 JOURNAL = "journal.jsonl"
 MACHINE = "machine.jsonl"
@@ -32,8 +34,6 @@ ENVIRONMENT: Form = {
 }
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may still fail for want of replicas in sync."""
-BROKER_DOWN = ("broker.kill", "broker.stop", "broker.restart")
-"""The faults that are put right by a start of their broker."""
 PHASES = ("formation", "impact", "recovery", "teardown")
 
 
@@ -81,7 +81,7 @@ class RunFolder:
     @property
     def numbered_lines(self) -> bool:
         """Whether the brokers' lines carry serial numbers: log4j 2 gives them, from 4.0 on."""
-        return not self.environment["kafka_version"].startswith(("2.", "3."))
+        return is_numbered(self.environment["kafka_version"])
 
     @cached_property
     def kills(self) -> tuple[tuple[str, float], ...]:
@@ -89,7 +89,7 @@ class RunFolder:
         return tuple(
             (fault["broker"], fault["injected_at_ms"])
             for fault in self.faults
-            if fault["name"] == "broker.kill" and fault["injected_at_ms"] is not None
+            if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
         )
 
     @cached_property
@@ -139,7 +139,7 @@ class RunFolder:
         return tuple(
             Stall(fault["broker"], fault["meant_at_ms"], _back_ms(fault))
             for fault in self.faults
-            if fault["name"] == "broker.pause"
+            if broker_process(fault) == "paused"
         )
 
     @cached_property
@@ -170,7 +170,8 @@ class RunFolder:
 
         A fault that was not put right may have started its broker once more.
         """
-        down = (fault for fault in self.faults if fault["name"] in BROKER_DOWN and fault["healed"])
+        started = ("killed", "stopped")
+        down = (f for f in self.faults if broker_process(f) in started and f["healed"])
         return Counter([*self.brokers, *(fault["broker"] for fault in down)])
 
     @cached_property
@@ -329,6 +330,12 @@ def _if_readable(file: Path) -> Iterator[str]:
 def _back_ms(fault: dict[str, Any]) -> float:
     """Return when a fault was healed; one that was not lasts to the end."""
     return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
+
+
+def broker_process(fault: dict[str, Any]) -> str | None:
+    """Return what a fault did to the process of its broker (`About.broker`), if it hits one."""
+    known = about(fault["name"])
+    return known.broker if known else None
 
 
 def _broker(intent: dict[str, Any]) -> str | None:

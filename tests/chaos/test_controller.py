@@ -129,7 +129,7 @@ def test_a_selector_without_a_match_is_passed_over_if_that_is_allowed(run, load,
     allowed = LEADER.replace("at: 0s", "at: 0s, allow_empty: true")
     assert run.of(experiment(allowed, ONE)) == GOOD
     assert load.ordered("stop") == ["static-3"]
-    assert any("leader-member-of: static matches nobody" in line for line in run.progress)
+    assert any("leader-member-of: static matches no member" in line for line in run.progress)
 
 
 def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monkeypatch):
@@ -246,7 +246,7 @@ def test_a_fault_that_breaks_down_is_healed_and_surfaces(run, load, experiment, 
     def broken(self):
         raise RuntimeError("a bug in the fault")
 
-    monkeypatch.setattr("chaos.faults.MemberRestart.verify", broken)
+    monkeypatch.setattr("chaos.faults.member_restart.MemberRestart.verify", broken)
     outcome = run.of(experiment(ONE, LONG.replace("static-3", "lone")))
     assert str(outcome.error) == "a bug in the fault"
     assert outcome.unhealed == ()

@@ -150,8 +150,10 @@ def removed(load, monkeypatch):
         load.log.request(client_id, "LEAVE_GROUP", group=group, removed=answers)
         return Removal(0, tuple(answers.items()))
 
-    monkeypatch.setattr("chaos.fault_factory.remove_members", remove)
-    monkeypatch.setattr("chaos.fault_factory.static_members", lambda *_: ("static-1", "static-2"))
+    monkeypatch.setattr("chaos.faults.remove_members.remove_members", remove)
+    monkeypatch.setattr(
+        "chaos.faults.remove_members.static_members", lambda *_: ("static-1", "static-2")
+    )
     return asked
 
 
@@ -171,7 +173,7 @@ def test_a_removal_is_over_when_it_has_happened(run, removed, experiment, instan
 
 
 def test_all_of_nobody_is_an_error(run, removed, experiment, monkeypatch):
-    monkeypatch.setattr("chaos.fault_factory.static_members", lambda *_: ())
+    monkeypatch.setattr("chaos.faults.remove_members.static_members", lambda *_: ())
     outcome = run.of(experiment(REMOVE % "all"))
     assert isinstance(outcome.error, TargetError)
     assert "group static has no static members now" in str(outcome.error)
@@ -182,7 +184,7 @@ def test_all_of_nobody_is_an_error(run, removed, experiment, monkeypatch):
 def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
     run, removed, experiment, monkeypatch, instances
 ):
-    monkeypatch.setattr("chaos.fault_factory.LEFT_S", 0.1)
+    monkeypatch.setattr("chaos.faults.context.LEFT_S", 0.1)
     asked, over = threading.Event(), threading.Event()
 
     def hang(*_, **__):
@@ -191,7 +193,7 @@ def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
         return ("static-1",)
 
     what = "static_members" if instances == "all" else "remove_members"
-    monkeypatch.setattr(f"chaos.fault_factory.{what}", hang)
+    monkeypatch.setattr(f"chaos.faults.remove_members.{what}", hang)
     began = time.monotonic()
     try:
         outcome = run.meanwhile(
@@ -208,7 +210,7 @@ def test_what_a_removal_is_refused_with_is_told(run, removed, experiment, monkey
     def refuse(*_):
         raise GroupError(69, "there is no classic group static")
 
-    monkeypatch.setattr("chaos.fault_factory.static_members", refuse)
+    monkeypatch.setattr("chaos.faults.remove_members.static_members", refuse)
     outcome = run.of(experiment(REMOVE % "all"))
     assert str(outcome.error) == "there is no classic group static"
 

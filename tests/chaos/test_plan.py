@@ -10,7 +10,12 @@ LEADER = "{fault: member.restart, target: {leader-member-of: static}, at: 4s, do
 
 
 def names_of(plan: Plan) -> list[str]:
-    return [name for s in plan.steps if isinstance(s.target, Names) for name in s.target.names]
+    return [
+        name
+        for s in plan.steps
+        if isinstance(s.planned.target, Names)
+        for name in s.planned.target.names
+    ]
 
 
 def test_the_same_seed_gives_the_same_plan(experiment):
@@ -36,9 +41,9 @@ def test_a_bounce_becomes_restarts_and_a_role_stays_a_role(experiment):
     first, leader, *_ = make_plan(experiment(BOUNCE, LEADER), 7).steps
     assert (first.id, first.origin, first.at_ms) == ("f1.1", "f1", 3000)
     assert (first.fault, first.cause) == ("member.restart", "group.bounce")
-    assert first.args == {"down_for_ms": 2500}
+    assert first.planned.args == {"down_for_ms": 2500}
     assert (leader.id, leader.cause, leader.at_ms) == ("f2.1", None, 4000)
-    assert leader.target == LeaderMemberOf.model_validate({"leader-member-of": "static"})
+    assert leader.planned.target == LeaderMemberOf.model_validate({"leader-member-of": "static"})
 
 
 RESTART = "{fault: member.restart, target: all, group: mixed, at: 1s, down_for: 2s, becomes: %s}"
@@ -96,7 +101,7 @@ CONTROLLER = "{fault: broker.pause, target: controller, at: 1s, down_for: 5s}"
 def test_every_fault_has_a_step_that_tells_what_it_needs(experiment, fault, args, whom, undo):
     plan = make_plan(experiment(fault), 7)
     [step] = plan.steps
-    assert (step.args, step.whom, step.undo) == (args, whom, undo)
+    assert (step.planned.args, step.planned.whom, step.planned.undo) == (args, whom, undo)
     [row] = plan.describe().splitlines()[2:]
     assert all(cell in row for cell in ("f1.1", "1 s", step.fault, whom, undo))
 
@@ -126,7 +131,7 @@ def test_a_plan_tells_json_what_the_file_told(experiment):
 
 def test_a_role_of_a_broker_stays_a_role(experiment):
     [step] = make_plan(experiment(COORDINATOR % "kill"), 7).steps
-    assert step.target == CoordinatorOf.model_validate({"coordinator-of": "mixed"})
+    assert step.planned.target == CoordinatorOf.model_validate({"coordinator-of": "mixed"})
 
 
 def test_the_description_is_a_table(experiment):

@@ -49,6 +49,7 @@ expect:
 FAULTS = {"member.kill", "broker.pause", "broker.restart", "broker.stop"}
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_both_pass(tmp_path: Path) -> None:
     file = tmp_path / "other-faults.yaml"

@@ -1,6 +1,7 @@
 """What the load does while brokers are gone: it goes on, and says so in few words."""
 
 import json
+import os
 import time
 from collections import Counter
 
@@ -11,16 +12,21 @@ from chaos.clusters.process import ProcessCluster
 
 pytestmark = pytest.mark.cluster
 
-TOPIC, PARTITIONS = "parcels", 8
+PARTITIONS = 8
 WORST_LAG_MS = 1_500
 """Brokers that start take both cores of a small machine; a blocking call would take seconds."""
 
 
 @pytest.fixture(scope="module")
-def cluster(brokers):
-    admin = AdminClient({"bootstrap.servers": brokers.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])[TOPIC].result()
-    return brokers
+def cluster(tmp_path_factory):
+    """Three brokers; it takes them 9 s to replace one, which is longer than a session."""
+    folder = tmp_path_factory.mktemp("three")
+    settings = {"group.initial.rebalance.delay.ms": "500"}
+    with ProcessCluster(f"loadtest3-{os.getpid()}", folder, brokers=3, config=settings) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        for created in admin.create_topics([NewTopic("orders", PARTITIONS, 3)]).values():
+            created.result()
+        yield cluster
 
 
 def coordinator_of(cluster, group):
@@ -39,7 +45,7 @@ def coordinator_of(cluster, group):
 def test_members_and_producers_outlive_their_coordinator(locust, cluster, breaks, heals):
     group = breaks.__name__
     load = locust(
-        *("--headless", "--bootstrap", cluster.bootstrap, "--group", group, "--topic", TOPIC),
+        *("--headless", "--bootstrap", cluster.bootstrap, "--group", group),
         *("--static-members", "3", "--dynamic-members", "3", "--session-timeout", "6s"),
         *("--produce-rate", "200"),
     )

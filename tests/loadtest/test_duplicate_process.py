@@ -76,7 +76,7 @@ def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
     printed, told = run(REFUSED)
     error_line, client_id = printed
     assert error_line.startswith(
-        "'m.duplicate' did not come up; the history and the load's own log"
+        "'m.duplicate' did not come up; see the history and the load's own log"
     )
     assert client_id == "m.duplicate"
     assert [event for event, _ in told] == ["created", "error", "killed", "created", "killed"]
@@ -84,7 +84,7 @@ def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
 
 def test_a_process_that_had_ended_by_itself_is_told_of(run):
     _, told = run(ENDED_BY_ITSELF)
-    error_line = "its process had ended by itself before, exit code -15"
+    error_line = "its process had already ended, exit code -15"
     assert told == [("created", None), ("error", error_line), ("killed", None)]
 
 

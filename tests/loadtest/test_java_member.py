@@ -154,7 +154,7 @@ def test_it_is_told_who_it_is_and_closes_cleanly(run, tmp_path):
 
 def test_it_is_killed_and_comes_back_as_another(run, tmp_path):
     (is_up, is_down), told = run(KILLED)
-    assert is_up == "'m' is up as app-1; stop or kill it before it comes back as something else"
+    assert is_up == "'m' is up as app-1; stop or kill it before you start it with another identity"
     assert is_down == "'m' is killed and has no process to kill; start it first"
     events = [
         ("created", None), ("assigned", ["t-0", "t-1"]), ("killed", ["t-0", "t-1"])

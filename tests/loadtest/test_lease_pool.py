@@ -19,5 +19,5 @@ def test_a_freed_identity_is_leased_again_before_later_ones():
 @pytest.mark.parametrize("released", ["static-0", "stranger"])
 def test_what_is_not_out_cannot_be_given_back(released):
     pool = LeasePool(["static-0"])
-    with pytest.raises(LoadtestError, match="is not out"):
+    with pytest.raises(LoadtestError, match="is not leased"):
         pool.release(released)

@@ -83,7 +83,7 @@ def test_a_steady_state_follows_the_number_of_members(experiment_file):
             ),
         ),
         ({"coordinator": "scala"}, "Kafka 4.3.0 cannot be run with the scala group coordinator"),
-        ({"seed": "-1"}, "seed: '-1' is no whole number from 0 to 2147483648"),
+        ({"seed": "-1"}, "seed: '-1' is not a whole number from 0 to 2147483648"),
     ],
 )
 def test_what_cannot_be_is_said_in_the_words_of_the_form(values, error_line):

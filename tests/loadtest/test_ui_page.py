@@ -104,10 +104,10 @@ def test_the_start_form_has_our_options_in_a_useful_order(web):
 @pytest.mark.usefixtures("child")
 def test_what_cannot_be_started_is_refused_in_the_form(web):
     for fields, error_line in (
-        ({"experiment": "demo", "seed": "x"}, "seed: 'x' is no whole number"),
+        ({"experiment": "demo", "seed": "x"}, "seed: 'x' is not a whole number"),
         ({"experiment": "demo", "session_timeout": "1s"}, "is below what the brokers accept"),
         ({"experiment": "demo", "run_time": "1m"}, "leave the run time empty"),
-        ({"experiment": "/etc/passwd.yaml"}, "is none of the experiments offered"),
+        ({"experiment": "/etc/passwd.yaml"}, "is not an experiment of the list"),
         ({"static_members": "few"}, "static members: 'few' is no number of members"),
         ({"static_members": "0", "dynamic_members": "0"}, "nobody to run"),
     ):
@@ -115,7 +115,7 @@ def test_what_cannot_be_started_is_refused_in_the_form(web):
         assert not reply["success"]
         assert error_line in reply["message"]
     foreign = web.start({"Origin": "http://elsewhere.example"}, experiment="demo")
-    assert "another site" in foreign["message"]
+    assert "another site's page" in foreign["message"]
     assert web.json("/groupquake/state") == {"runs": []}
     assert web.json("/stats/requests")["state"] == "ready"
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kafka_protocol.errors import Error, name_of
+from kafka_protocol.releases import number
 from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS, FIRST_JOIN_WITH_REASON
 from loadtest.wire import Versions
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import PROFILES, number
+from reference_coordinator.classic.releases import PROFILES
 
 OUT_OF_REACH: Mapping[str, str] = {
     "sync_while_loading": "needs a broker that loads the group",

@@ -19,6 +19,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.replay import Replay, Tolerance, Violation, replay
+from reports.judgement.collector import collector_paused
 
 BRIEFLY = 300
 """How many steps a search may cost where one sequence of many will do."""
@@ -73,7 +74,8 @@ def replay_of(
 ) -> Replay:
     """Replay a sequence that was read, by a coordinator; see `replayed`."""
     rules = profile.with_settings(sequence.settings)
-    return replay(sequence.evidence, rules, tolerance, first_alone=True, step=coordinator)
+    with collector_paused():
+        return replay(sequence.evidence, rules, tolerance, first_alone=True, step=coordinator)
 
 
 def verdict_of(told: Replay) -> Verdict:

@@ -11,8 +11,8 @@ from chaos.clusters.process import ProcessCluster
 from groupquake.selftest.fuzz.offsets_partitions import OffsetsPartitions
 from groupquake.selftest.fuzz.sequence_driver import MAX_SIZE, TOPIC
 from kafka_protocol.errors import Error
+from kafka_protocol.releases import OLD_JOIN_FAILS_BESIDE_STATICS, number
 from loadtest.wire import NO_TOPIC_ID, Connection, Versions, WireError, negotiate
-from reference_coordinator.classic.releases import number
 
 CONFIG: Mapping[str, str | int | bool] = {
     "group.initial.rebalance.delay.ms": 200,
@@ -55,10 +55,11 @@ class Target:
     def old_joins_know_no_statics(self) -> bool:
         """Whether JoinGroup below v5 fails for the leader of static members (KAFKA-14422).
 
-        So it was from 2.5.0 to 3.3.1. It leaves the group half-way through its answers, and the
+        It leaves the group half-way through its answers, and the
         oracle does not tell how.
         """
-        return number("2.5.0") <= number(self.kafka) < number("3.3.2")
+        first, mended = OLD_JOIN_FAILS_BESIDE_STATICS
+        return first <= number(self.kafka) < mended
 
 
 @contextmanager

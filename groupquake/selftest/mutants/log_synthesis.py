@@ -7,7 +7,6 @@ loses its state; the next coordinator loads the records that this coordinator st
 
 import heapq
 import itertools
-import json
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording, body
+from kafka_protocol.request_log import COMPLETED, printed
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -43,11 +43,13 @@ from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.wire import event_of
-from reports.judgement.parsing import COMPLETED, EARLY_MS
+from reports.judgement.parsing import EARLY_MS
 from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
 """How long a synthesized broker takes to store a record."""
+NO_MEMBER = "null"
+"""The member in the reason of a rebalance that a mutant starts though no member left."""
 SENT_MS = 0.15
 """How long a synthesized broker takes to send a response."""
 
@@ -253,7 +255,8 @@ class LogSynthesis:
         instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
         reason = ""
         if moved.reason is not None:
-            reason = self._wording.reason(moved.reason, moved.member_id, instance)
+            member = moved.member_id or NO_MEMBER
+            reason = self._wording.reason(moved.reason, member, instance)
         self._print_line(
             broker,
             now,
@@ -269,18 +272,18 @@ class LogSynthesis:
         received = process.open.pop(request)
         line = self.lines[request]
         assert line.request is not None
-        printed = self._with_group_name(line.request, body(response, received.seen))
-        remote = max(0.0, now - received.read_ms - printed["localTimeMs"])
-        total = printed["requestQueueTimeMs"] + printed["localTimeMs"] + remote + SENT_MS
-        printed |= {
+        content = self._with_group_name(line.request, body(response, received.seen))
+        remote = max(0.0, now - received.read_ms - content["localTimeMs"])
+        total = content["requestQueueTimeMs"] + content["localTimeMs"] + remote + SENT_MS
+        content |= {
             "remoteTimeMs": round(remote, 3),
             "responseQueueTimeMs": 0.05,
             "sendTimeMs": 0.1,
             "totalTimeMs": round(total, 3),
         }
-        sent = received.read_ms - printed["requestQueueTimeMs"] + total
+        sent = received.read_ms - content["requestQueueTimeMs"] + total
         head, tail = line.text.partition(COMPLETED)[0], line.text.rpartition(" (")[2]
-        text = f"{head}{COMPLETED}{json.dumps(printed, separators=(',', ':'))} ({tail}"
+        text = f"{head}{printed(content)} ({tail}"
         self.result.append(SynthesizedLine(broker, process.number, sent, text))
         if waiting := process.waiting.get(received.connection):
             following = waiting.pop(0)

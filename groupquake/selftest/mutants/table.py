@@ -13,6 +13,7 @@ from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.replay import replay
+from reports.judgement.collector import collector_paused
 from reports.judgement.recording import Recording
 
 SEEDS = 10
@@ -98,9 +99,9 @@ def is_caught_in_logs(mutant: str, run: Recording) -> bool:
 
 def is_caught_as_oracle(mutant: str, run: Recording, group: str) -> bool:
     """Return whether a mutant as the oracle cannot explain the unaltered evidence of a group."""
-    result = replay(
-        run.evidence_with_faults(group), run.profile, first_alone=True, step=MUTANTS[mutant]
-    )
+    evidence = run.evidence_with_faults(group)
+    with collector_paused():
+        result = replay(evidence, run.profile, first_alone=True, step=MUTANTS[mutant])
     return result.proven
 
 

@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.coordinator_lines import Grammar
-from kafka_protocol.versions import (
-    FIRST_BATCH_LEAVE,
-    FIRST_JOIN_WITH_PROTOCOL_TYPE,
-    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
-    FIRST_SYNC_WITH_PROTOCOL,
-)
 from reference_coordinator.classic.effects import (
     CommitResponse,
-    HeartbeatResponse,
     JoinResponse,
     LeaveResponse,
     Reason,
@@ -72,47 +66,53 @@ class Wording:
         return "None" if instance is None else f"Some({instance})"
 
 
-def body(answer: Response, seen: ObservedRequest) -> dict[str, Any]:
-    """Write an answer as the request log prints it: the fields of the request's version."""
-    version = seen.api_version
-    result: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": int(answer.error)}
-    match answer:
+def body(response: Response, seen: ObservedRequest) -> dict[str, Any]:
+    """Print a response as the request log does: the fields of the request's version."""
+    values = {"throttleTimeMs": 0, **_values(response, seen)}
+    return of_version(BODIES[seen.api].response, values, seen.api_version)
+
+
+def _values(response: Response, seen: ObservedRequest) -> dict[str, Any]:
+    error = int(response.error)
+    match response:
         case JoinResponse():
-            members = [
-                {"memberId": member, "groupInstanceId": instance, "metadata": metadata}
-                for member, instance, metadata in sorted(answer.members, key=lambda one: one[0])
-            ]
-            result |= {
-                "generationId": answer.generation,
-                "protocolName": answer.protocol or "",
-                "leader": answer.leader,
-                "memberId": answer.member_id,
-                "members": members,
+            return {
+                "errorCode": error,
+                "generationId": response.generation,
+                "protocolType": response.protocol_type,
+                "protocolName": response.protocol or "",
+                "leader": response.leader,
+                "skipAssignment": response.skip_assignment,
+                "memberId": response.member_id,
+                "members": [
+                    {"memberId": member, "groupInstanceId": instance, "metadata": metadata}
+                    for member, instance, metadata in sorted(
+                        response.members, key=lambda listed: listed[0]
+                    )
+                ],
             }
-            if version >= FIRST_JOIN_WITH_PROTOCOL_TYPE:
-                result["protocolType"] = answer.protocol_type
-            if version >= FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
-                result["skipAssignment"] = answer.skip_assignment
         case SyncResponse():
-            result["assignment"] = answer.assignment
-            if version >= FIRST_SYNC_WITH_PROTOCOL:
-                result |= {"protocolType": answer.protocol_type, "protocolName": answer.protocol}
-        case LeaveResponse() if version >= FIRST_BATCH_LEAVE:
-            result["members"] = [
-                {"memberId": member, "groupInstanceId": instance, "errorCode": int(error)}
-                for member, instance, error in answer.members
+            return {
+                "errorCode": error,
+                "protocolType": response.protocol_type,
+                "protocolName": response.protocol,
+                "assignment": response.assignment,
+            }
+        case LeaveResponse():
+            members = [
+                {"memberId": member, "groupInstanceId": instance, "errorCode": int(result)}
+                for member, instance, result in response.members
             ]
-        case HeartbeatResponse() | LeaveResponse():
-            pass
+            return {"errorCode": error, "members": members}
         case CommitResponse():
-            topics = [_topic(topic, answer) for topic in seen.request["topics"]]
-            return {"throttleTimeMs": 0, "topics": topics}
-    return result
+            return {"topics": [_topic(topic, error) for topic in seen.request["topics"]]}
+        case _:
+            return {"errorCode": error}
 
 
-def _topic(topic: dict[str, Any], answer: CommitResponse) -> dict[str, Any]:
+def _topic(topic: dict[str, Any], error: int) -> dict[str, Any]:
     partitions = [
-        {"partitionIndex": part["partitionIndex"], "errorCode": int(answer.error)}
+        {"partitionIndex": part["partitionIndex"], "errorCode": error}
         for part in topic["partitions"]
     ]
-    return {"name": topic["name"], "partitions": partitions}
+    return {**topic, "partitions": partitions}

@@ -11,6 +11,7 @@ from chaos.clusters.process import ProcessCluster
 from chaos.clusters.releases import release_of
 from kafka_protocol.apis import LOGGED_APIS
 from tests.chaos.clusters.clients import create_topic, eventually, member
+from tests.conftest import SOON_BACK
 
 pytestmark = pytest.mark.cluster
 
@@ -83,7 +84,7 @@ class Life:
 def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Life:
     coordinator: str = request.param
     folder = tmp_path_factory.mktemp(coordinator)
-    config = {"group.initial.rebalance.delay.ms": 100}
+    config = {"group.initial.rebalance.delay.ms": 100, **SOON_BACK}
     began = datetime.now(UTC)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("TZ", "Asia/Tokyo")  # the place of the machine must not matter

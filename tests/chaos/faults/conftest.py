@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from chaos.faults import MemberEvidence
+from chaos.faults.member_evidence import MemberEvidence
 from chaos.members import Members
 from chaos.witness import Witness
 from tests.chaos.fakes import TOKEN, FakeLoad

@@ -2,7 +2,7 @@ from functools import partial
 
 import pytest
 
-from chaos.faults import AddPartitions
+from chaos.faults.add_partitions import AddPartitions
 
 
 @pytest.fixture

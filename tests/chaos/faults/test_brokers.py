@@ -7,7 +7,9 @@ import time
 import pytest
 
 from chaos.errors import ChaosError
-from chaos.faults import BrokerDown, BrokerPause, BrokerProbe
+from chaos.faults.broker_down import BrokerDown
+from chaos.faults.broker_pause import BrokerPause
+from chaos.faults.broker_probe import BrokerProbe
 from tests.chaos.fakes import until
 
 

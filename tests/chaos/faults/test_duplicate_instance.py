@@ -1,7 +1,7 @@
 import pytest
 
 from chaos.errors import LoadGoneError
-from chaos.faults import DuplicateInstance
+from chaos.faults.duplicate_instance import DuplicateInstance
 from tests.chaos.fakes import until
 
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import MemberEvidence
-from chaos.faults.member_evidence import GRACE_MS
+from chaos.faults.member_evidence import GRACE_MS, MemberEvidence
 from chaos.journal import now_ms
 from chaos.witness import Witness
 from tests.chaos.fakes import BrokerLog

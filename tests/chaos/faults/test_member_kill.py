@@ -3,9 +3,8 @@ import time
 
 import pytest
 
-from chaos.faults import MemberKill
 from chaos.faults.member_evidence import GRACE_MS
-from chaos.faults.member_kill import is_open
+from chaos.faults.member_kill import MemberKill, is_open
 from tests.chaos.fakes import until
 
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from chaos.faults import MemberRestart
+from chaos.faults.member_restart import MemberRestart
 from tests.chaos.fakes import until
 
 

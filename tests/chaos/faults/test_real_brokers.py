@@ -8,8 +8,11 @@ import pytest
 
 from chaos.clusters.process import ProcessCluster
 from chaos.errors import ChaosError
-from chaos.faults import BrokerDown, BrokerPause, BrokerProbe, RemoveMembers
+from chaos.faults.broker_down import BrokerDown
+from chaos.faults.broker_pause import BrokerPause
+from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.member_kill import is_open
+from chaos.faults.remove_members import RemoveMembers
 from chaos.removal import remove_members, static_members
 from chaos.witness import Witness
 from groupquake.kafka_admin import KafkaAdmin

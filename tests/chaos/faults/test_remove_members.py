@@ -1,6 +1,6 @@
 import pytest
 
-from chaos.faults import RemoveMembers
+from chaos.faults.remove_members import RemoveMembers
 from chaos.removal import Removal
 
 GHOST = {"static-0": 0, "ghost": 25}

@@ -11,7 +11,7 @@ from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.classic.state import State
 from reference_coordinator.event_files.reading import EventSequence, read
 from reference_coordinator.replay import Replay, replay
-from reference_coordinator.replay.uncollected import uncollected
+from reports.judgement.collector import collector_paused
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "sequences"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.jsonl"))
@@ -91,20 +91,9 @@ def test_who_succeeds_a_leader_may_show_in_that_a_group_becomes_stable() -> None
     assert [move.after for move in outcome.transitions][-1] is State.STABLE
 
 
-@pytest.mark.parametrize("collecting", [True, False])
-def test_pythons_collector_is_left_as_it_was(*, collecting: bool) -> None:
-    was_on = gc.isenabled()
-    try:
-        (gc.enable if collecting else gc.disable)()
-        replayed(NAMES[0])
-        assert gc.isenabled() is collecting
-    finally:
-        (gc.enable if was_on else gc.disable)()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_replay_leaves_no_cycles_to_be_collected(name: str) -> None:
     gc.collect()
-    with uncollected():
+    with collector_paused():
         replayed(name)
         assert gc.collect() == 0

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_protocol.releases import number
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import PROFILES, number
+from reference_coordinator.classic.releases import PROFILES
 
 FIRST, LAST = "2.4", "4.3"
 PROPOSALS = {"kip-345", "kip-423"}

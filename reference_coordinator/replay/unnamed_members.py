@@ -1,29 +1,57 @@
-"""Ids of members whose joins were not answered, or not with an id: a leader is told them first.
+"""Members whose broker-given ids are not known: their JoinGroup has no response, or one without id.
 
-The oracle keeps such a member under an id of its own; the first answer that has a matching id in
-its place says what the broker's was.
+The oracle keeps such a member under an id of its own. The first response in which a matching id
+stands in its place (a leader's list of members, a description) says which id the broker gave it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 from reference_coordinator.classic.effects import DescribeResponse, JoinResponse, Response
+from reference_coordinator.classic.state import Group
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedMembers:
+    """What is known of such members, by the ids that the oracle made for them.
+
+    `prefixes` say how their real ids begin (the client id or instance id), `names` hold the real
+    ids that are found out.
+    """
+
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def with_member(self, made_id: str, prefix: str) -> "UnnamedMembers":
+        """Add a member."""
+        return UnnamedMembers({**self.prefixes, made_id: prefix}, self.names)
+
+    def with_name(self, made_id: str, member_id: str) -> "UnnamedMembers":
+        """Note the real id of a member."""
+        return UnnamedMembers(self.prefixes, {**self.names, made_id: member_id})
+
+    def leader_in(self, group: Group, leader: str) -> str:
+        """Return the id under which the group knows a leader that a response names."""
+        if not self.prefixes or leader in group.members:
+            return leader
+        alike = (made for made, prefix in self.prefixes.items() if leader.startswith(prefix))
+        return next((made for made in alike if made in group.members), leader)
 
 
 def named(
     ours: Response, theirs: Response, unnamed: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (our id, the broker's) for each unnamed member of our answer that theirs names.
+    """Yield (our id, the broker's) for each unnamed member of our response that theirs names.
 
-    `unnamed` gives the prefix that the broker's id must have, by our id.
+    `unnamed` are the prefixes that the brokers' ids must have, by our ids.
     """
-    without_member = [told for told in _members(theirs) if told not in _members(ours)]
+    theirs_alone = [one for one in _members(theirs) if one not in _members(ours)]
     found: dict[str, str] = {}
     for old, *about in _members(ours):
         if old not in unnamed:
             continue
-        for new, *rest in without_member:
+        for new, *rest in theirs_alone:
             fits = rest == about and new.startswith(unnamed[old])
             if fits and new not in found.values():
                 found[old] = new

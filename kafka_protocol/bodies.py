@@ -1,0 +1,274 @@
+"""The fields of the bodies of an API's requests and responses, by version: one table for all.
+
+Names, order and versions are those of Kafka's message schemas, as its JSON request log prints them
+(`clients/src/main/resources/common/message/*.json`); tagged fields and lists of operations that a
+client may do are left out. Bytes are base64, or `(39 bytes)` where only their length is known:
+two of one length then count as the same.
+"""
+
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_protocol.versions import (
+    FIRST_BATCH_LEAVE,
+    FIRST_COMMIT_WITH_GENERATION,
+    FIRST_COMMIT_WITH_INSTANCE_ID,
+    FIRST_COMMIT_WITH_TOPIC_ID,
+    FIRST_DESCRIBE_WITH_GROUP_ERRORS,
+    FIRST_DESCRIBE_WITH_INSTANCE_ID,
+    FIRST_HEARTBEAT_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_INSTANCE_ID,
+    FIRST_JOIN_WITH_PROTOCOL_TYPE,
+    FIRST_JOIN_WITH_REASON,
+    FIRST_JOIN_WITH_REBALANCE_TIMEOUT,
+    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
+    FIRST_LEAVE_WITH_REASON,
+    FIRST_SYNC_WITH_INSTANCE_ID,
+    FIRST_SYNC_WITH_PROTOCOL,
+)
+
+LENGTH = re.compile(r"\([1-9][0-9]* bytes\)")
+"""Bytes of which only the length is known, as the request log prints them before 2.8."""
+
+EVER = 1_000
+LEAST, GREATEST = -(2**63), 2**63 - 1
+"""The widest of Kafka's numbers, int64."""
+
+Kind = Literal["text", "number", "boolean", "bytes"]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field, in versions `since` to `until`; `kind` is a scalar's, or the fields of an entry.
+
+    It may be null from version `null_since` on. `read` is false where the reference coordinator
+    does without it, so that a body may lack it. `also` is another name that it has had.
+    """
+
+    name: str
+    kind: "Kind | tuple[Field, ...]"
+    since: int = 0
+    until: int = EVER
+    null_since: int | None = None
+    listed: bool = False
+    read: bool = True
+    also: str | None = None
+
+    def in_version(self, version: int) -> bool:
+        """Tell whether a version has the field."""
+        return self.since <= version <= self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """The bodies of an API; `groups` is the field that names the group, or a list of groups."""
+
+    request: tuple[Field, ...]
+    response: tuple[Field, ...]
+    groups: str = "groupId"
+
+
+def _text(
+    name: str, since: int = 0, until: int = EVER, *, null_since: int | None = None,
+    read: bool = True,
+) -> Field:  # fmt: skip
+    return Field(name, "text", since, until, null_since, read=read)
+
+
+def _number(name: str, since: int = 0, until: int = EVER, *, read: bool = True) -> Field:
+    return Field(name, "number", since, until, read=read)
+
+
+def _bytes(name: str) -> Field:
+    return Field(name, "bytes")
+
+
+def _list(name: str, *entry: Field, since: int = 0) -> Field:
+    return Field(name, entry, since, listed=True)
+
+
+def _instance(since: int = 0) -> Field:
+    return _text("groupInstanceId", since, null_since=0)
+
+
+def _throttle(since: int) -> Field:
+    return _number("throttleTimeMs", since, read=False)
+
+
+_GROUP, _MEMBER, _ERROR = _text("groupId"), _text("memberId"), _number("errorCode")
+_GENERATION = _number("generationId")
+_SYNC_PROTOCOL = (
+    _text("protocolType", FIRST_SYNC_WITH_PROTOCOL, null_since=0),
+    _text("protocolName", FIRST_SYNC_WITH_PROTOCOL, null_since=0),
+)
+
+
+def _topics(*partition: Field) -> Field:
+    return _list(
+        "topics",
+        _text("name", until=FIRST_COMMIT_WITH_TOPIC_ID - 1),
+        _text("topicId", FIRST_COMMIT_WITH_TOPIC_ID),
+        _list("partitions", _number("partitionIndex"), *partition),
+    )
+
+
+BODIES: Mapping[str, Bodies] = {
+    "JOIN_GROUP": Bodies(
+        (
+            _GROUP, _number("sessionTimeoutMs"),
+            _number("rebalanceTimeoutMs", FIRST_JOIN_WITH_REBALANCE_TIMEOUT), _MEMBER,
+            _instance(FIRST_JOIN_WITH_INSTANCE_ID), _text("protocolType"),
+            _list("protocols", _text("name"), _bytes("metadata")),
+            _text("reason", FIRST_JOIN_WITH_REASON, null_since=0, read=False),
+        ),
+        (
+            _throttle(2), _ERROR, _GENERATION,
+            _text("protocolType", FIRST_JOIN_WITH_PROTOCOL_TYPE, null_since=0),
+            _text("protocolName", null_since=FIRST_JOIN_WITH_PROTOCOL_TYPE), _text("leader"),
+            Field("skipAssignment", "boolean", FIRST_JOIN_WITH_SKIP_ASSIGNMENT), _MEMBER,
+            _list(
+                "members", _MEMBER, _instance(FIRST_JOIN_WITH_INSTANCE_ID), _bytes("metadata")
+            ),
+        ),
+    ),
+    "SYNC_GROUP": Bodies(
+        (
+            _GROUP, _GENERATION, _MEMBER, _instance(FIRST_SYNC_WITH_INSTANCE_ID), *_SYNC_PROTOCOL,
+            _list("assignments", _MEMBER, _bytes("assignment")),
+        ),
+        (_throttle(1), _ERROR, *_SYNC_PROTOCOL, _bytes("assignment")),
+    ),
+    "HEARTBEAT": Bodies(
+        (_GROUP, _GENERATION, _MEMBER, _instance(FIRST_HEARTBEAT_WITH_INSTANCE_ID)),
+        (_throttle(1), _ERROR),
+    ),
+    "LEAVE_GROUP": Bodies(
+        (
+            _GROUP, _text("memberId", until=FIRST_BATCH_LEAVE - 1),
+            _list(
+                "members", _MEMBER, _instance(),
+                _text("reason", FIRST_LEAVE_WITH_REASON, null_since=0, read=False),
+                since=FIRST_BATCH_LEAVE,
+            ),
+        ),
+        (
+            _throttle(1), _ERROR,
+            _list("members", _MEMBER, _instance(), _ERROR, since=FIRST_BATCH_LEAVE),
+        ),
+    ),
+    "OFFSET_COMMIT": Bodies(
+        (
+            _GROUP,
+            # renamed in 3.6, with KIP-848
+            Field(
+                "generationIdOrMemberEpoch", "number", FIRST_COMMIT_WITH_GENERATION,
+                also="generationId",
+            ),
+            _text("memberId", FIRST_COMMIT_WITH_GENERATION),
+            _instance(FIRST_COMMIT_WITH_INSTANCE_ID),
+            _number("retentionTimeMs", 2, 4, read=False),
+            _topics(
+                _number("committedOffset", read=False),
+                _number("committedLeaderEpoch", 6, read=False),
+                _number("commitTimestamp", 1, 1, read=False),
+                _text("committedMetadata", null_since=0, read=False),
+            ),
+        ),
+        (_throttle(3), _topics(_ERROR)),
+    ),
+    "DESCRIBE_GROUPS": Bodies(
+        (Field("groups", "text", listed=True),),
+        (
+            _throttle(1),
+            _list(
+                "groups", _ERROR,
+                _text(
+                    "errorMessage", FIRST_DESCRIBE_WITH_GROUP_ERRORS, null_since=0, read=False
+                ),
+                _text("groupId", read=False), _text("groupState"), _text("protocolType"),
+                _text("protocolData"),
+                _list(
+                    "members", _MEMBER, _instance(FIRST_DESCRIBE_WITH_INSTANCE_ID),
+                    _text("clientId"), _text("clientHost"), _bytes("memberMetadata"),
+                    _bytes("memberAssignment"),
+                ),
+            ),
+        ),
+        groups="groups",
+    ),
+    "DELETE_GROUPS": Bodies(
+        (Field("groupsNames", "text", listed=True),),
+        (_throttle(0), _list("results", _GROUP, _ERROR)),
+        groups="groupsNames",
+    ),
+}  # fmt: skip
+
+
+def of_version(fields: tuple[Field, ...], values: Mapping[str, Any], version: int) -> Json:
+    """Return the body with these values that a version has, in its order of fields.
+
+    Raises KeyError where a field that is read is not given.
+    """
+    body: Json = {}
+    for field in fields:
+        if not field.in_version(version) or not (field.read or field.name in values):
+            continue
+        value = values[field.name]
+        if isinstance(field.kind, tuple):
+            value = [of_version(field.kind, entry, version) for entry in value]
+        body[field.name] = value
+    return body
+
+
+_TYPES: Mapping[str, type] = {"text": str, "number": int, "boolean": bool}
+_CALLED: Mapping[str, str] = {
+    "text": "a string", "number": "a whole number", "boolean": "true or false", "bytes": "base64",
+}  # fmt: skip
+
+
+def problems(fields: tuple[Field, ...], body: Mapping[str, Any], version: int) -> Iterator[str]:
+    """Say what a body lacks, or has of another type, in words that begin with the field."""
+    for field in fields:
+        if not field.read or not field.since <= version <= field.until:
+            continue
+        name = next((name for name in (field.name, field.also) if name in body), None)
+        if name is None:
+            yield f"{field.name} is missing, and version {version} has it"
+        elif body[name] is not None or field.null_since is None:
+            yield from _wrong(name, field, body[name], version)
+
+
+def _wrong(name: str, field: Field, value: Any, version: int) -> Iterator[str]:
+    if not field.listed:
+        if not _fits(field.kind, value):
+            yield f"{name} is not {_CALLED[str(field.kind)]}"
+        return
+    if not isinstance(value, list):
+        yield f"{name} is not a list"
+        return
+    for place, entry in enumerate(value):
+        if isinstance(field.kind, tuple):
+            if isinstance(entry, dict):
+                for problem in problems(field.kind, entry, version):
+                    yield f"{name}[{place}].{problem}"
+            else:
+                yield f"{name}[{place}] is not an object"
+        elif not _fits(field.kind, entry):
+            yield f"{name}[{place}] is not {_CALLED[str(field.kind)]}"
+
+
+def _fits(kind: "Kind | tuple[Field, ...]", value: Any) -> bool:
+    if kind == "bytes":
+        try:
+            return isinstance(value, str) and (
+                LENGTH.fullmatch(value) is not None or b64decode(value, validate=True) is not None
+            )
+        except ValueError:
+            return False
+    if type(value) is not _TYPES[str(kind)]:  # true is no number
+        return False
+    return not isinstance(value, int) or LEAST <= value <= GREATEST

@@ -1,0 +1,73 @@
+"""The form of every line in `group.log`: when, which thread, how grave, what and which logger.
+
+    <sn> <epoch ms> <nanos> <thread> INFO <body> (<logger>)      from 4.0 on (log4j 2), numbered
+    <date> <time>,<ms> <thread> INFO <body> (<logger>)           before (log4j 1), in UTC
+
+The templates are those of `chaos/clusters/templates/`.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
+"""Thread, level, message, logger: what every line ends with. log4j encodes carriage returns."""
+NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
+"""From Kafka 4 on: serial number, epoch ms and nano clock come before it."""
+DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
+"""Before: the UTC time in ms."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_EPOCH_MS = re.compile(r"\d+ (\d{13}) ")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
+
+
+class Event(NamedTuple):
+    """What a line says, without its time."""
+
+    thread: str
+    level: str
+    body: str
+    logger: str
+
+
+def is_numbered(kafka_version: str) -> bool:
+    """Tell whether the lines of a release such as `3.9.1` carry serial numbers (log4j 2)."""
+    return not kafka_version.startswith(("2.", "3."))
+
+
+def dated_ms(date: str) -> int | None:
+    """Return the time that log4j 1 prints, in UTC epoch ms; None where there is no such date."""
+    try:
+        at = datetime.fromisoformat(date).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (at - _EPOCH) // _MILLISECOND
+
+
+def written_ms(line: str) -> int:
+    """Return when a line of either form was written, in UTC epoch milliseconds.
+
+    Raises ValueError if it is no whole line.
+    """
+    if match := _EPOCH_MS.match(line):
+        return int(match[1])
+    if (match := _DATE.match(line)) and (at_ms := dated_ms(match[1])) is not None:
+        return at_ms
+    raise ValueError(f"no line of a group.log: {line}")
+
+
+def numbered(sn: int, ms: int, nanos: int, event: Event) -> str:
+    """Print a line as log4j 2 does."""
+    return f"{sn} {ms} {nanos} {_printed(event)}"
+
+
+def dated(ms: int, event: Event) -> str:
+    """Print a line as log4j 1 does."""
+    at = (_EPOCH + ms * _MILLISECOND).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{at},{ms % 1000:03} {_printed(event)}"
+
+
+def _printed(event: Event) -> str:
+    return f"{event.thread} {event.level} {event.body} ({event.logger})"

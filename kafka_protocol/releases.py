@@ -1,0 +1,27 @@
+"""Kafka's releases: how they compare, and where logs and coordinators changed for every package.
+
+The rules of the coordinators by release are data of `reference_coordinator.classic.releases`; the
+lines they write, of `coordinator_lines`; how releases are run, of `chaos.clusters.releases`.
+"""
+
+Release = tuple[int, int, int]
+
+
+def number(version: str) -> Release:
+    """Make a release such as `3.9.1` comparable; a line such as `3.9` counts as its first.
+
+    Raises ValueError for what is no release.
+    """
+    major, minor, patch = (*map(int, version.split(".")), 0)[:3]
+    return major, minor, patch
+
+
+FIRST_JSON_REQUEST_LOG: Release = (2, 8, 0)
+"""The request log is JSON and has the bytes of metadata and assignments (KAFKA-10525)."""
+FIRST_JAVA_CLIENT_TOOL: Release = (2, 5, 0)
+"""Kafka's VerifiableConsumer takes `--bootstrap-server`."""
+FIRST_JAVA_BY_DEFAULT: Release = (4, 0, 0)
+"""The Java group coordinator is the default (KIP-848)."""
+OLD_JOIN_FAILS_BESIDE_STATICS: tuple[Release, Release] = ((2, 5, 0), (3, 3, 2))
+"""From the first release to before the second, JoinGroup below v5 fails for the leader of static
+members (KAFKA-14422)."""
