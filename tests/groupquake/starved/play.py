@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RUNNING_S = (2.0, 10.0)
@@ -79,7 +79,7 @@ def stop_now_and_then(
 
 def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
     """Run one experiment; return its verdict, and its exit code in `exit`."""
-    command = [sys.executable, "-m", "groupquake", "run", name, f"--runs={runs}"]
+    command = [sys.executable, "-m", "groupquake", "run", name, f"--runs={runs}", "--no-report"]
     command += [f"--seed={asked.seed}"]
     command += [f"--kafka={asked.kafka}"] if asked.kafka else []
     command += [f"--coordinator={asked.coordinator}"] if asked.coordinator else []
@@ -94,7 +94,7 @@ def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
         for broker in brokers
     ]
     runs.mkdir(parents=True, exist_ok=True)
-    with (runs / "output.log").open("a") as output:
+    with (runs / "output.log").open("a") as output, load(asked.load):
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         for thread in threads:
             thread.start()
@@ -107,33 +107,36 @@ def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
             if process.poll() is None:
                 process.terminate()
                 process.wait()
+    folder = (runs / "latest").resolve()
+    judging = [sys.executable, "-m", "groupquake", "report", str(folder)]
+    with (runs / "output.log").open("a") as output:
+        judged = subprocess.run(judging, stdout=output, stderr=subprocess.STDOUT, check=False)
     verdict: dict[str, object] = {"verdict": None, "unknown_because": [], "findings": []}
-    file = runs / "latest" / "verdict.json"
-    if file.is_file():
-        verdict = json.loads(file.read_text())
-    return {**verdict, "exit": process.returncode}
+    if (folder / "verdict.json").is_file():
+        verdict = json.loads((folder / "verdict.json").read_text())
+    return {**verdict, "exit": process.returncode or judged.returncode}
 
 
 def main(asked: argparse.Namespace) -> int:
     """Run the experiments one after the other; return how many failed."""
     failed = 0
-    with ExitStack() as stack:
-        stack.enter_context(load(asked.load))
-        for name in asked.names:
-            verdict = run(asked.runs / name, name, asked)
-            failed += verdict["exit"] == 1
-            print(f"{name}: {verdict['verdict']} (exit {verdict['exit']})", flush=True)
-            for reason in verdict["unknown_because"]:  # type: ignore[attr-defined]
-                print(f"    {reason}", flush=True)
-            for finding in verdict["findings"]:  # type: ignore[attr-defined]
-                if finding["root"]:
-                    print(
-                        f"    {finding['kind']} proven={finding['proven']}:"
-                        f" {finding['observed']} instead of {finding['expected']}",
-                        flush=True,
-                    )
-            for item in verdict.get("expectations_unmet", ()):  # type: ignore[attr-defined]
-                print(f"    unmet: {item}", flush=True)
+    for name in asked.names:
+        verdict = run(asked.runs / name, name, asked)
+        failed += verdict["exit"] == 1
+        print(f"{name}: {verdict['verdict']} (exit {verdict['exit']})", flush=True)
+        for reason in verdict["unknown_because"]:  # type: ignore[attr-defined]
+            print(f"    {reason}", flush=True)
+        for finding in verdict["findings"]:  # type: ignore[attr-defined]
+            if finding["root"]:
+                print(
+                    f"    {finding['kind']} proven={finding['proven']}:"
+                    f" {finding['observed']} instead of {finding['expected']}",
+                    flush=True,
+                )
+        for item in verdict.get("expectations_unmet", ()):  # type: ignore[attr-defined]
+            print(f"    unmet: {item}", flush=True)
+        if stood_still := verdict.get("brokers_stood_still"):
+            print(f"    brokers stood still {len(stood_still)} times", flush=True)  # type: ignore[arg-type]
     return failed
 
 
