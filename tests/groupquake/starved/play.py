@@ -1,10 +1,12 @@
 """Runs experiments on brokers that are stopped now and then, or on a machine that is kept busy.
 
 python -m tests.groupquake.starved.play RUNS NAME… [--kafka X] [--coordinator Y] [--seed N]
-                                        [--stops] [--stopped-s MIN MAX] [--brokers N…] [--load N]
+                                        [--stops] [--stopped-s MIN MAX] [--brokers N…]
+                                        [--stop-at AT_S FOR_S] [--load N]
 
 With `--stops` each broker gets SIGSTOP again and again, for 0.3 to 3 s, as the seed has it; no
-journal notes it. `--load` keeps so many busy loops running. Prints a line for each run: experiment,
+journal notes it. With `--stop-at` all of them get it once,
+so long after the impact began. `--load` keeps so many busy loops running. Prints a line for each run: experiment,
 verdict, and why it is no `pass`.
 """
 
@@ -77,6 +79,21 @@ def stop_now_and_then(
                 out.write(json.dumps(note) + "\n")
 
 
+def stop_once(runs: Path, at_s: float, held_s: float, over: threading.Event) -> None:
+    """Stop all brokers once, so long after the impact began."""
+    while _phase((runs / "latest").resolve()) != "impact":
+        if over.wait(0.05):
+            return
+    if over.wait(at_s):
+        return
+    pids = _brokers((runs / "latest").resolve()).values()
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    over.wait(held_s)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
 def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
     """Run one experiment; return its verdict, and its exit code in `exit`."""
     command = [sys.executable, "-m", "groupquake", "run", name, f"--runs={runs}", "--no-report"]
@@ -93,6 +110,9 @@ def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
         )
         for broker in brokers
     ]
+    if asked.stop_at:
+        aimed = (runs, *asked.stop_at, over)
+        threads.append(threading.Thread(target=stop_once, args=aimed, daemon=True))
     runs.mkdir(parents=True, exist_ok=True)
     with (runs / "output.log").open("a") as output, load(asked.load):
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
@@ -149,6 +169,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stops", action="store_true")
     parser.add_argument("--stopped-s", type=float, nargs=2, default=(0.3, 3.0))
+    parser.add_argument("--stop-at", type=float, nargs=2)
     parser.add_argument("--brokers", type=int, nargs="+", default=(1, 2, 3))
     parser.add_argument("--load", type=int, default=0)
     sys.exit(main(parser.parse_args()))
