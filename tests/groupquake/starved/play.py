@@ -5,9 +5,9 @@ python -m tests.groupquake.starved.play RUNS NAME… [--kafka X] [--coordinator 
                                         [--stop-at AT_S FOR_S] [--load N]
 
 With `--stops` each broker gets SIGSTOP again and again, for 0.3 to 3 s, as the seed has it; no
-journal notes it. With `--stop-at` all of them get it once,
-so long after the impact began. `--load` keeps so many busy loops running. Prints a line for each run: experiment,
-verdict, and why it is no `pass`.
+journal notes it. With `--stop-at` all of them get it once, so long after the impact began. `--load`
+keeps so many busy loops running. Prints a line for each run: experiment, verdict, and why it is no
+`pass`.
 """
 
 import argparse
