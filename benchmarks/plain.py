@@ -19,7 +19,7 @@ from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED, LOGGER, PARTS_MS
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
-from reports.judgement.coordinator_epochs import SERVINGS
+from reports.judgement.coordinator_epochs import EPOCH_EVENTS
 from reports.judgement.parsing import EARLY_MS, TURN_MS
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.timeline import HINTS
@@ -165,8 +165,8 @@ class Reader:
         """Take what a coordinator's line says of an instant, or of who serves a partition."""
         if template == "starting":
             self.starts.append(EpochEvent(at_ms, broker, "started"))
-        elif template in SERVINGS:
-            serving = EpochEvent(at_ms, broker, SERVINGS[template])
+        elif template in EPOCH_EVENTS:
+            serving = EpochEvent(at_ms, broker, EPOCH_EVENTS[template])
             self.loads[int(fields["partition"])].append(serving)
         group = fields.get("group")
         if group is None:

@@ -57,8 +57,8 @@ def by_spark(folder: Path) -> Json:
         stages("")
         differences = built.stored("comparison").count_rows(filter=ds.field("outcome") != "match")
         found = {
-            "lines": built.fates.total(),
-            "rejected": built.fates["rejected"],
+            "lines": built.line_counts.total(),
+            "rejected": built.line_counts["rejected"],
             "explained": sum(group["explained"] for group in built.rows("groups")),
             "violations": built.stored("violations").count_rows(),
             "rebalances": built.stored("expected").count_rows(),

@@ -14,6 +14,7 @@ import click
 
 import scenarios
 from groupquake.cli import Lazy, cli
+from reference_coordinator.classic import diagram
 from scenarios.experiment import json_schema
 from scenarios.faults.catalogue import Entry, catalogue
 
@@ -47,6 +48,8 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "experiments/reference.md", NOTE + reference()
     yield from ((f"faults/{name}", NOTE + text) for name, text in faults())
     yield "cli.md", NOTE + command_line()
+    yield "state-machine.md", diagram.markdown()
+    yield diagram.PICTURE, diagram.svg()
 
 
 def experiments() -> str:

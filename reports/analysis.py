@@ -1,4 +1,4 @@
-"""From a run folder to its verdict and report: the one way, for a fresh run and a stored one."""
+"""From a run folder to its verdict and report, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +22,7 @@ def analyse(
 ) -> dict[str, Any]:
     """Compute tables, verdict and report of a run folder, write them into it, return the verdict.
 
-    Raises EvidenceError where the folder is not that of a run.
+    Raises EvidenceError where the folder is not the folder of a run, or was altered.
     """
     run = RunFolder(folder)
     environment = run.environment
@@ -35,16 +35,16 @@ def analyse(
         run.faults,
         run.never_began,
         run.grammar,
-    )  # unreadable parts are told before Spark starts
+    )  # what cannot be read is an error before Spark starts
     for made in ("verdict.json", "junit.xml", "report.html", *counterexample.FILES):
-        (folder / made).unlink(missing_ok=True)  # the tables they speak of are made anew
+        (folder / made).unlink(missing_ok=True)  # the tables they describe are computed again
     clocks = Clocks(tables.parser_of(run))
     captured = capture(folder, folder / tables.LINES, clocks.look)
     progress(f"starting Spark for {captured.lines} log lines")
     with session(master, captured.lines, folder / "spark.log") as spark:
         computed = tables.build(spark, run, captured, clocks, profile, promised, rules, progress)
         progress("judging")
-        data = results.collected(computed)
+        data = results.results(computed)
         kip_848 = results.kip_848_groups(computed)
         named = profile.name if known else None
         judged = verdict.judge(run, data, kip_848, named)
@@ -53,7 +53,7 @@ def analyse(
             data = replace(data, late_alone=results.late_alone(computed, run.busy, wrong))
             judged = verdict.judge(run, data, kip_848, named)
         if (group := counterexample.group_of(judged, data.violations)) is not None:
-            progress(f"leaving out what the first wrong answer to {group} does not need")
+            progress(f"reducing the evidence of {group} to its first wrong response")
             judged["counterexample"] = counterexample.write(run, computed.evidence(group), profile)
         groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         cost = results.costs(computed, groups, PARTITIONS)

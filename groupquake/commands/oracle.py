@@ -198,7 +198,8 @@ def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
             f" Kafka {plain(sequence.kafka)}; choose one with --profile: {NAMES}"
         )
     profile = rules.with_settings(sequence.settings)
-    return Judged(sequence, profile, replay_evidence(sequence.evidence, profile))
+    with collector_paused():
+        return Judged(sequence, profile, replay_evidence(sequence.evidence, profile))
 
 
 def _totals(told: list[dict[str, Any]]) -> dict[str, int]:

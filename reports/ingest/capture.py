@@ -1,6 +1,6 @@
 """Capture: log files in, one table of numbered lines out.
 
-Line numbers are stamped here, before Spark sees the text: a text split loses its place in the file.
+Line numbers are added here, before Spark reads the text: a split of a file has no line numbers.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,27 +24,27 @@ BATCH = 50_000
 
 
 Look = Callable[[str, str], None]
-"""Is shown every line of a broker."""
+"""Gets broker (id) and text of every line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """How many lines there are, and of which brokers."""
+    """The number of captured lines, and the brokers (ids) they come from."""
 
     lines: int
     brokers: tuple[str, ...]
 
 
 def capture(folder: Path, target: Path, look: Look) -> Captured:
-    """Copy `folder`/brokers/<id>/group.log, line by line, into a Parquet file.
+    """Copy the lines of `folder`/brokers/<id>/group.log into a Parquet file.
 
-    Bytes that are no UTF-8 stay visible as replacement characters. `look` sees the lines of each
-    broker in their order.
+    Bytes that are not UTF-8 become replacement characters. `look` gets the lines of each broker in
+    their order. Raises EvidenceError where there is no log, all are empty, or one cannot be read.
     """
     logs = sorted((folder / "brokers").glob("*/group.log"))
     if not logs:
         raise EvidenceError(
-            f"{folder}: no brokers/<id>/group.log there; name a run's folder, such as runs/latest"
+            f"{folder}: no brokers/<id>/group.log; give the folder of a run, such as runs/latest"
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     count = 0
@@ -55,7 +55,7 @@ def capture(folder: Path, target: Path, look: Look) -> Captured:
                 count += batch.num_rows
     if count == 0:
         raise EvidenceError(
-            f"{folder}: every group.log is empty; see what the brokers say in brokers/*/stdout.log"
+            f"{folder}: every group.log is empty; read brokers/*/stdout.log for the reason"
         )
     return Captured(count, tuple(log.parent.name for log in logs))
 

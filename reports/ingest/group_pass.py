@@ -1,7 +1,7 @@
-"""The groups inside Spark: all evidence of a group in, its timelines, comparison and checks out.
+"""The group pass: all rows of a group in; its timelines, comparison and checks out.
 
-Spark adds no logic: rows are brought together by group, and `reports.judgement` does the rest.
-Source of the form: `mapInArrow` over sorted partitions, which does not hold a table of groups.
+Spark adds no logic: it brings rows together by group, and `reports.judgement` does the rest.
+`mapInArrow` over sorted partitions keeps one group in memory at a time.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from reports.ingest.parts import emptied, parts
+from reports.ingest.parts import parts, recreate
 from reports.judgement.group import TABLES, Judge
 
 EVIDENCE = """
 SELECT
     group, broker, file, line, at_ms, NULL AS template, NULL AS partition, NULL AS member,
     NULL AS instance, NULL AS generation, NULL AS members, NULL AS static_members, NULL AS reason,
-    id, api, api_version, client_id, connection, serial, arrived_ms, earliest_ms, latest_ms,
+    id, api, api_version, client_id, connection, correlation_id, arrived_ms, earliest_ms, latest_ms,
     answered_ms, error_code, request, response, readable
 FROM {requests} WHERE group IS NOT NULL
 UNION ALL SELECT
@@ -31,20 +31,20 @@ FROM {lines} WHERE group IS NOT NULL
 
 
 def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
-    """Put everything that is told of groups, by requests and by coordinator lines, into one."""
+    """Unite the requests and the coordinator lines of all groups in one table."""
     return requests.sparkSession.sql(EVIDENCE, requests=requests, lines=lines)
 
 
 def run(evidence: DataFrame, judge: Judge, folder: Path, partitions: int = 4) -> int:
-    """Judge every group; write the tables `TABLES` of a folder; return how many there are."""
-    emptied(folder, TABLES)
+    """Judge every group; write the tables `TABLES` into a folder; return the number of groups."""
+    recreate(folder, TABLES)
 
     def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
         count = 0
         with parts(folder, TABLES) as tables:
-            for group, told in groupby(rows, key=itemgetter("group")):
-                for name, row in judge.tables(group, told):
+            for group, logged in groupby(rows, key=itemgetter("group")):
+                for name, row in judge.tables(group, logged):
                     tables[name].add_named({"group": group, **row})
                 count += 1
         yield pa.record_batch([pa.array([count], pa.int64())], names=["groups"])

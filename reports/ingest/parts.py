@@ -1,8 +1,7 @@
-"""Tables that one pass makes side by side: each of its tasks writes a part of every table.
+"""Writes several tables in one Spark pass: each task writes its part of every table.
 
-Spark writes one table a pass, so a pass that makes several would have to be stored whole first,
-and read again for each. A part is there as a whole or not at all, and a task that is repeated
-writes the same part again.
+Spark itself writes one table a pass; a pass with several results would have to be stored and read
+again for each table. A part appears complete or not at all. A repeated task writes the same part.
 """
 
 import shutil
@@ -18,7 +17,7 @@ from pyspark import TaskContext
 
 Row = Sequence[Any]
 ROWS = 20_000
-"""So many rows are held before they are written."""
+"""How many rows are buffered before they are written."""
 TYPES = {
     "STRING": pa.string(), "DOUBLE": pa.float64(), "INT": pa.int32(), "LONG": pa.int64(),
     "BOOLEAN": pa.bool_(),
@@ -26,20 +25,20 @@ TYPES = {
 
 
 def schema(columns: str) -> pa.Schema:
-    """Give the columns of a table, as SQL has them (`name TYPE, …`), Arrow's form."""
+    """Return the Arrow schema of columns in SQL's form (`name TYPE, …`)."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, TYPES[kind]) for name, kind in pairs])
 
 
-def emptied(folder: Path, names: Iterable[str]) -> None:
-    """Make room for tables that are made anew."""
+def recreate(folder: Path, names: Iterable[str]) -> None:
+    """Delete tables and create them empty."""
     for name in names:
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
 
 
 def stored(table: Path, columns: str) -> ds.Dataset:
-    """Return a table that is stored, its rows in the order of its parts."""
+    """Return a stored table, its rows in the order of its parts."""
     return ds.dataset(table, schema=schema(columns), format="parquet")
 
 
@@ -47,20 +46,20 @@ class Part:
     """This task's part of one table."""
 
     def __init__(self, path: Path, columns: str) -> None:
-        """Open it; what it holds is seen once it is closed."""
+        """Open the part; it becomes visible when it is closed."""
         self._path, self._schema = path, schema(columns)
         self._hidden = path.with_name(f"_{path.name}")
         self._file = pq.ParquetWriter(self._hidden, self._schema)
         self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """Add a row, its values in the order of the columns."""
+        """Add a row with its values in the order of the columns."""
         self._rows.append(row)
         if len(self._rows) == ROWS:
             self._flush()
 
     def add_named(self, row: Mapping[str, Any]) -> None:
-        """Add a row by the names of its columns; others than the table's are left out."""
+        """Add a row by column names; names that are no column of the table are ignored."""
         self.add([row[name] for name in self._schema.names])
 
     def _flush(self) -> None:
@@ -73,22 +72,22 @@ class Part:
         self._rows = []
 
     def close(self) -> None:
-        """Write what is left, and let it be seen."""
+        """Write the remaining rows and make the part visible."""
         self._flush()
         self._file.close()
         self._hidden.replace(self._path)
 
     def drop(self) -> None:
-        """Leave nothing behind, unless it was closed."""
+        """Delete the part if it was not closed."""
         self._hidden.unlink(missing_ok=True)
         self._file.close()
 
 
 @contextmanager
 def parts(folder: Path, tables: Mapping[str, str]) -> Iterator[dict[str, Part]]:
-    """Open this task's parts of tables, given as name and columns; close them if all goes well.
+    """Open this task's parts of tables (name and columns); close them unless an error is raised.
 
-    If not, what is not closed is gone; only a task that is killed leaves it, unseen.
+    After an error the parts are deleted. A killed task leaves hidden files behind.
     """
     context = TaskContext.get()
     number = context.partitionId() if context else 0

@@ -1,4 +1,4 @@
-"""Results: stored tables in; the small values that a verdict and a page are made of, out."""
+"""Results: stored tables in; the few rows that the verdict and the page need, out."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from reports.ingest.tables import Tables, activity
 from reports.judgement import findings
 from reports.judgement.broker_activity import doubt, longest_near, possible, signs_of
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
-from reports.judgement.gaps import ENDS_OF_GROUPS, missing, unreadable, untold
+from reports.judgement.gaps import ENDS_OF_GROUPS, missing, possible_deletion, unreadable
 from reports.judgement.machine_log import Busy
-from reports.judgement.verdict import GAPS, Collected
+from reports.judgement.verdict import GAPS, Results
 
 AROUND_MS = 120_000.0
 """How long before and after what is wrong brokers are looked at."""
@@ -25,40 +25,43 @@ Row = Mapping[str, Any]
 T = TypeVar("T")
 
 
-def collected(tables: Tables) -> Collected:
-    """Read the small results."""
-    violations = tables.rows("violations")
+def results(tables: Tables) -> Results:
+    """Read the rows that the verdict needs."""
     bound: dict[str, dict[str, int]] = defaultdict(dict)
     for row in sorted(tables.rows("bound"), key=itemgetter("group", "name")):
         bound[row["group"]][row["name"]] = row["count"]
     groups = sorted(tables.rows("groups"), key=itemgetter("group"))
-    asked = [row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]]
-    unread = tables.stored("coverage").head(GAPS, filter=ds.field("fate") == "rejected")
+    with_requests = [
+        row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]
+    ]
+    unread = tables.stored("coverage").head(GAPS, filter=ds.field("status") == "rejected")
     lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
-    lives = Counter[str]()
-    for life in tables.lives:
-        lives[life["broker"]] += life["life"] > 0
-    anchored = partial(findings.anchored, before=partial(_before, tables))
-    return Collected(
+    starts = Counter[str]()
+    for process in tables.processes:
+        starts[process["broker"]] += process["process"] > 0
+    located = partial(findings.located, before=partial(_before, tables))
+    return Results(
         observed=_by_start(tables.rows("observed")),
         expected=_by_start(tables.rows("expected")),
-        comparison=[anchored(row, "expected_started_ms") for row in _in_time(tables)],
-        member_lines=[anchored(row, "due_ms") for row in tables.rows("member_lines")],
-        violations=violations,
-        broken=_broken(tables),
+        comparison=[located(row, "expected_started_ms") for row in _in_time(tables)],
+        member_lines=[located(row, "due_ms") for row in tables.rows("member_lines")],
+        violations=tables.rows("violations"),
+        broken_promises=_broken_promises(tables),
         departures=sorted(tables.rows("departures"), key=itemgetter("at_ms", "group")),
-        places={row["request"]: row for row in violations},
         bound=bound,
-        checks={row["group"]: (row["requests"], row["explained"]) for row in asked},
-        spans={row["group"]: row for row in asked},
-        fates=tables.fates,
-        lives=lives,
+        checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
+        groups={row["group"]: row for row in with_requests},
+        line_counts=tables.line_counts,
+        starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
         assigned=tables.rows("assigned"),
         gaps=[
             *map(unreadable, unread.to_pylist()),
             *map(missing, lost[:GAPS]),
-            *map(untold, tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS))),
+            *map(
+                possible_deletion,
+                tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS)),
+            ),
         ],
         standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
@@ -85,7 +88,7 @@ def late_alone(
     }
 
 
-def _broken(tables: Tables) -> Mapping[str, Sequence[str]]:
+def _broken_promises(tables: Tables) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for row in tables.rows("broken"):
         found[row["group"]].append(row["promise"])
@@ -98,7 +101,7 @@ def _by_start(rows: Iterable[Json]) -> list[Json]:
 
 
 def _in_time(tables: Tables) -> list[Json]:
-    """Bring the comparison in a fixed order: what is stored comes back in any."""
+    """Return the comparison in a fixed order: stored rows are read in any order."""
     return sorted(tables.rows("comparison"), key=lambda row: (row["group"], findings.began_ms(row)))
 
 
@@ -107,14 +110,14 @@ def _before(tables: Tables, group: str, at_ms: float) -> list[Json]:
 
 
 def kip_848_groups(tables: Tables) -> list[str]:
-    """List the groups that use the other protocol."""
+    """List the groups that use the KIP-848 protocol."""
     return sorted(row["group"] for row in tables.rows("groups", ds.field("kip_848")))
 
 
 def costs(tables: Tables, groups: Sequence[str], partitions: int) -> Costs:
-    """Read the costs; holdings of `groups`, and of so many partitions of each topic.
+    """Read the costs; of holdings those of `groups` in the first `partitions` of each topic.
 
-    Holdings that overlap with an earlier owner's are read of every group.
+    Holdings that overlap with an earlier owner's are read for every group and partition.
     """
     owned = tables.stored("ownership")
     given = owned.to_table(["group", "from_ms", "moved", "unowned_ms"])

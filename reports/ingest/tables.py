@@ -1,4 +1,4 @@
-"""From lines to tables: the whole Spark pipeline in the order of its stages."""
+"""From captured lines to tables: the Spark pipeline in the order of its stages."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,27 +27,27 @@ Progress = Callable[[str], None]
 Json = dict[str, Any]
 
 LINES = "tables/lines.parquet"
-"""Where in a run folder the captured lines are."""
+"""The captured lines, in a run folder."""
 COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
 """The stored tables, and their columns."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The stored tables of a run; what is not stored is small.
+    """The stored tables of a run, read without Spark, and the few results that are not stored.
 
-    What is small, or has to be looked up in a few places, is read from here without Spark.
+    `processes` are rows of `broker_log_pass.READ`, `stops` rows of `ownership.stops`.
     """
 
     folder: Path
-    lives: Sequence[Json]
+    processes: Sequence[Json]
     stops: Sequence[Json]
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
 
     def stored(self, name: str) -> ds.Dataset:
-        """Return a table."""
+        """Return a stored table."""
         return parts.stored(self.folder / name, COLUMNS[name])
 
     def rows(self, name: str, where: ds.Expression | None = None) -> list[Json]:
@@ -56,28 +56,28 @@ class Tables:
         return found
 
     def rows_of(self, name: str, groups: Sequence[str]) -> list[Json]:
-        """Read the rows of a table that are about some groups."""
+        """Read the rows of a table that belong to some groups."""
         return self.rows(name, ds.field("group").isin(groups))
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
-        return self.judge.evidence(name, self._told(name))
+        return self.judge.evidence(name, self._rows_of_group(name))
 
     def explained_by(self, name: str, stalls: Iterable[Stall]) -> bool:
         """Tell whether a group is explained if brokers stood still at other times, too."""
         judge = replace(self.judge, stalls=(*self.judge.stalls, *stalls))
-        return judge.explains(name, self._told(name))
+        return judge.explains(name, self._rows_of_group(name))
 
-    def _told(self, name: str) -> list[Json]:
+    def _rows_of_group(self, name: str) -> list[Json]:
         mine = ds.field("group") == name
-        asked = [row | {"template": None} for row in self.rows("requests", mine)]
-        return [*asked, *self.rows("transitions", mine)]
+        requests = [row | {"template": None} for row in self.rows("requests", mine)]
+        return [*requests, *self.rows("transitions", mine)]
 
     @cached_property
-    def fates(self) -> Counter[str]:
-        """How many lines were used, irrelevant, or rejected."""
+    def line_counts(self) -> Counter[str]:
+        """How many lines were used, irrelevant and rejected."""
         return Counter(
-            {fate: sum(life[fate] for life in self.lives) for fate in broker_log_pass.FATES}
+            {status: sum(one[status] for one in self.processes) for status in broker_log.STATUSES}
         )
 
 
@@ -91,42 +91,47 @@ def build(
     rules: Profile,
     progress: Progress,
 ) -> Tables:
-    """Compute every table of a run, its lines captured before, and store it in its folder.
+    """Compute every table of a run from its captured lines, and store it in the run folder.
 
-    It is held to `profile`; KIP-345 has `promised` others where the release has its own `rules`.
+    The run is judged by `profile`. `rules` are the release's own, `promised` those with every
+    promise of KIP-345 kept.
     """
     folder = run.path / "tables"
     progress("reading the lines")
     read_back = lambda name: spark.read.schema(COLUMNS[name]).parquet(str(folder / name))
     lines = spark.read.schema(broker_log_pass.LINES).parquet(str(run.path / LINES))
-    lives = broker_log_pass.read_logs(lines, captured.brokers, clocks, folder)
-    all_there(folder, "coverage", captured.lines)
+    processes = broker_log_pass.read_logs(lines, captured.brokers, clocks, folder)
+    check_row_count(folder, "coverage", captured.lines)
     progress("replaying every request through the reference coordinator")
-    told = parts.stored(folder / "transitions", broker_log.TRANSITIONS)
-    of_offices = told.to_table(
+    lines_read = parts.stored(folder / "transitions", broker_log.TRANSITIONS)
+    epoch_lines = lines_read.to_table(
         list(coordinator_epochs.COLUMNS), filter=ds.field("template").isin(coordinator_epochs.LINES)
     )
-    most = max((life["partition"] for life in lives if life["partition"] is not None), default=None)
+    named = (one["partition"] for one in processes if one["partition"] is not None)
+    most = max(named, default=None)
     standstills = _standstills(folder, run)
     judge = Judge(
         run.grammar,
         profile,
         promised,
-        coordinator_epochs.offices(
-            of_offices.to_pylist(), lives, None if most is None else most + 1, run.openings
+        coordinator_epochs.coordinator_epochs(
+            epoch_lines.to_pylist(),
+            processes,
+            None if most is None else most + 1,
+            run.requests_enabled,
         ),
         (*run.stalls, *as_stalls(standstills)),
         run.outages,
         rules=rules,
     )
     evidence = group_pass.evidence_rows(read_back("requests"), read_back("transitions"))
-    all_there(folder, "groups", group_pass.run(evidence, judge, folder))
-    progress("telling who owned what")
+    check_row_count(folder, "groups", group_pass.run(evidence, judge, folder))
+    progress("computing the owners of partitions")
     membership = ownership.membership(spark, run.path / ownership.HISTORY)
     owned = ownership.intervals(membership)
     owned.write.mode("overwrite").parquet(str(folder / "ownership"))
     stops = [row.asDict() for row in ownership.stops(membership).collect()]
-    return Tables(folder, lives, stops, judge, standstills)
+    return Tables(folder, processes, stops, judge, standstills)
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
@@ -155,16 +160,16 @@ def activity(folder: Path, from_ms: float, until_ms: float) -> tuple[list[Json],
     return found[0], found[1]
 
 
-def all_there(folder: Path, name: str, count: int) -> None:
-    """Make sure that a table has as many rows as Spark's tasks were given to write."""
+def check_row_count(folder: Path, name: str, count: int) -> None:
+    """Raise EvidenceError unless a table has as many rows as Spark's tasks had to write."""
     found = parts.stored(folder / name, COLUMNS[name]).count_rows()
     if found != count:
         raise EvidenceError(
-            f"{folder / name}: {found} rows of {count}; Spark's workers write there themselves:"
-            " let them have the run's folder on a disk that they share"
+            f"{folder / name}: {found} rows of {count}; Spark's workers write this folder:"
+            " put the run's folder on a disk that they share"
         )
 
 
 def parser_of(run: RunFolder) -> Parser:
-    """Return what understands the lines of a run."""
+    """Return the parser of a run's lines."""
     return Parser(run.grammar, run.numbered_lines)

@@ -1,7 +1,7 @@
-"""Whose the partitions are, as the coordinator has it: what leaders hand in with SyncGroup.
+"""Assignments that the coordinator accepted: what leaders sent with SyncGroup.
 
-The coordinator itself never reads an assignment; it is written by the group's leader in the
-consumer protocol. Where a blob is of another protocol it gives nobody anything.
+The coordinator never reads an assignment; the group's leader writes it in the consumer protocol.
+Bytes of another protocol count as an empty assignment.
 """
 
 import base64
@@ -19,27 +19,27 @@ Blob = TypeVar("Blob", Subscription, Assignment)
 ASSIGNED = """
     group STRING, generation INT, at_ms DOUBLE, topics STRING, partitions STRING
 """
-"""Every assignment that was taken, when, and of which partitions (`topic-number`, with commas).
-`topics` are those that members subscribed to when they joined that generation, with commas."""
+"""Every assignment that was accepted: when, and its partitions (`topic-number`, comma-separated).
+`topics` are those that the members of that generation subscribed to, comma-separated."""
 
 
 def assigned(requests: Iterable[Request]) -> Iterator[Json]:
-    """Yield every assignment that the coordinator took, without its group."""
-    wanted: dict[int, set[str]] = defaultdict(set)
-    taken: list[Request] = []
+    """Yield the rows of `ASSIGNED`, without their group."""
+    subscribed: dict[int, set[str]] = defaultdict(set)
+    accepted: list[Request] = []
     for one in requests:
-        if one.told["error_code"] != 0:
+        if one.row["error_code"] != 0:
             continue
-        if one.told["api"] == "JOIN_GROUP":
-            wanted[one.response["generationId"]] |= _topics(one)
-        elif one.told["api"] == "SYNC_GROUP" and one.request["assignments"]:
-            taken.append(one)
-    for one in taken:
+        if one.row["api"] == "JOIN_GROUP":
+            subscribed[one.response["generationId"]] |= _topics(one)
+        elif one.row["api"] == "SYNC_GROUP" and one.request["assignments"]:
+            accepted.append(one)
+    for one in accepted:
         generation = one.request["generationId"]
         yield {
             "generation": generation,
-            "at_ms": one.told["answered_ms"],
-            "topics": ",".join(sorted(wanted[generation])),
+            "at_ms": one.row["answered_ms"],
+            "topics": ",".join(sorted(subscribed[generation])),
             "partitions": ",".join(sorted(_partitions(one))),
         }
 
@@ -51,29 +51,29 @@ def unowned(
     topics: Iterable[str],
     partitions: Mapping[str, int],
 ) -> list[str]:
-    """List the partitions of a group's topics that nobody has at a time.
+    """List the partitions of a group's topics that are assigned to no member at `end_ms`.
 
-    What counts is the last assignment taken by then; once another rebalance has begun, nobody has
-    anything. `topics` are those of a group that never had an assignment, `partitions` tells how
-    many each topic has at that time.
+    The last assignment accepted by then counts; if a rebalance started after it, no partition is
+    assigned. `topics` are the group's topics if it never had an assignment. `partitions` is the
+    number of partitions of each topic at `end_ms`.
     """
-    last = max((row for row in assigned if row["at_ms"] <= end_ms), key=_taken_ms, default=None)
+    last = max((row for row in assigned if row["at_ms"] <= end_ms), key=_accepted_ms, default=None)
     given: set[str] = set()
     if last is not None:
         topics = last["topics"].split(",")
         begun = (row["started_ms"] for row in observed if row["started_ms"] is not None)
         if not any(last["at_ms"] < started_ms <= end_ms for started_ms in begun):
             given = set(last["partitions"].split(","))
-    wanted = (f"{topic}-{n}" for topic in topics for n in range(partitions.get(topic, 0)))
-    return [partition for partition in wanted if partition not in given]
+    expected = (f"{topic}-{n}" for topic in topics for n in range(partitions.get(topic, 0)))
+    return [partition for partition in expected if partition not in given]
 
 
-def _taken_ms(row: Row) -> float:
+def _accepted_ms(row: Row) -> float:
     return float(row["at_ms"])
 
 
 def _topics(join: Request) -> set[str]:
-    """Name what a member subscribes to, by the protocol that it was answered with."""
+    """Return the topics a member subscribes to, by the protocol that the response names."""
     chosen = join.response.get("protocolName")
     blobs = [one["metadata"] for one in join.request["protocols"] if one["name"] == chosen]
     return {topic for blob in blobs for topic in _read(Subscription, blob).topics}

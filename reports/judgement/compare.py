@@ -1,7 +1,7 @@
 """The comparison: observed and expected timeline of a group, row by row.
 
-Rows pair by (incarnation, old generation); what is left over on both sides pairs by time and
-reason, so a changed number is one difference and not two.
+Rows pair by (incarnation, old generation). Rows left over on both sides pair by time and reason, so
+that a changed generation is one difference and not two.
 """
 
 from collections import defaultdict
@@ -13,18 +13,18 @@ Json = dict[str, Any]
 Pair = tuple[Row | None, Row | None]
 
 EARLY_MS = 10.0
-"""Reading error of a reconstructed instant."""
+"""Error of a reconstructed instant, in ms."""
 LATE_MS = 500.0
-"""How late a coordinator may act on what is due; the oracle's own bound for timers."""
+"""How late a coordinator may act on what is due, in ms; the oracle's bound for timers, too."""
 OF_ONE_MEMBER = (
     "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
     "session_expired",
 )  # fmt: skip
-"""Reasons that one member gives, by its id."""
+"""Reasons that concern one member, named by its id."""
 MEMBERSHIP = ("leader", "members", "assigned_members", "static_members")
-"""What a rebalance leaves that a release may not tell of."""
+"""Columns about the members after a rebalance, which some releases do not log."""
 PAIR_MS = 1_000.0
-"""How far apart left-overs may lie and still be the same rebalance."""
+"""How far apart in time rows left over may be and still pair, in ms."""
 
 KEY = ("group", "incarnation", "old_generation")
 BOTH = {
@@ -32,7 +32,7 @@ BOTH = {
     "joined_ms": "DOUBLE", "generation": "INT", "members": "INT", "assigned_members": "INT",
     "static_members": "INT", "leader": "STRING", "assigned_ms": "DOUBLE", "ended_as": "STRING",
 }  # fmt: skip
-"""What both timelines tell, and its type."""
+"""The columns that both timelines have, and their types."""
 COMPARISON = ", ".join(
     (
         "group STRING, incarnation INT, old_generation INT",
@@ -44,26 +44,26 @@ COMPARISON = ", ".join(
 
 
 def compare(observed: Sequence[Row], expected: Sequence[Row]) -> list[Json]:
-    """Compare a group's timelines; one row per rebalance that either side has, in order of time."""
+    """Compare a group's timelines: one row per rebalance of either side, in order of time."""
     keyed = _nearest(observed, expected, _same_key(observed, expected))
-    lone_o, lone_e = _left(observed, expected, keyed)
-    rescued = _nearest(lone_o, lone_e, _alike(lone_o, lone_e))
-    rest_o, rest_e = _left(lone_o, lone_e, rescued)
-    pairs: list[Pair] = [*keyed, *rescued, *((o, None) for o in rest_o)]
+    only_o, only_e = _unpaired(observed, expected, keyed)
+    similar = _nearest(only_o, only_e, _similar(only_o, only_e))
+    rest_o, rest_e = _unpaired(only_o, only_e, similar)
+    pairs: list[Pair] = [*keyed, *similar, *((o, None) for o in rest_o)]
     pairs += ((None, e) for e in rest_e)
     return sorted((_judged(o, e) for o, e in pairs), key=_began_ms)
 
 
 def _same_key(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """Yield the places of rows that have one incarnation and old generation."""
+    """Yield the indices of rows with the same incarnation and old generation."""
     of_key = _by(expected, *KEY)
     for i, o in enumerate(observed):
         key = tuple(o[name] for name in KEY)
         yield from ((i, j) for j in of_key.get(key, ()) if None not in key)
 
 
-def _alike(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """Yield the places of rows that may be the same rebalance by their time and reason."""
+def _similar(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the indices of rows that may be the same rebalance by time and reason."""
     of_reason = _by(expected, "reason")
     for i, o in enumerate(observed):
         # a row without its "Preparing" line has no reason to compare
@@ -79,7 +79,7 @@ def _by(rows: Iterable[Row], *names: str) -> Mapping[tuple[Any, ...], list[int]]
 
 
 def _apart_ms(o: Row, e: Row) -> float:
-    """Say how far apart two rows lie in time, by their starts or else by their join phases."""
+    """Return the ms between two rows: between their starts, else the ends of their join phases."""
     for name in ("started_ms", "joined_ms"):
         if o[name] is not None and e[name] is not None:
             return float(abs(o[name] - e[name]))
@@ -89,7 +89,7 @@ def _apart_ms(o: Row, e: Row) -> float:
 def _nearest(
     observed: Sequence[Row], expected: Sequence[Row], may_be: Iterable[tuple[int, int]]
 ) -> list[tuple[Row, Row]]:
-    """Pair each row with the nearest of those it may be, and no row twice."""
+    """Pair rows that are each other's nearest candidate; no row is paired twice."""
     pairs = [(_apart_ms(observed[i], expected[j]), (i, j)) for i, j in may_be]
     best: dict[tuple[str, int], tuple[float, tuple[int, int]]] = {}
     for pair in pairs:
@@ -99,7 +99,7 @@ def _nearest(
     return [(observed[i], expected[j]) for _, (i, j) in mutual]
 
 
-def _left(
+def _unpaired(
     observed: Iterable[Row], expected: Iterable[Row], pairs: Iterable[tuple[Row, Row]]
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of both sides that are in no pair."""
@@ -135,25 +135,25 @@ def _outcome(o: Row | None, e: Row | None, off_by_ms: float) -> str:
     if e is None or o["assignments"] > 1:
         return "unexpected"
     unlike = lambda *names: any(o[name] != e[name] for name in names)
-    # a batch of leavers is named as a whole, an assignment that failed by its leader
+    # a batch of leaving members is named as a whole, a failed assignment by its leader
     if unlike("reason") or (unlike("member_id") and e["reason"] in OF_ONE_MEMBER):
         return "wrong_reason"
-    if e["ended_as"] == "unsure":  # the replay lost the group here: the root stands elsewhere
+    if e["ended_as"] == "unsure":  # the replay does not know the state here: the root is elsewhere
         return "match"
     assigned = o["assigned_generation"], e["generation"]
     if unlike("generation", "old_generation", "incarnation") or (
         None not in assigned and assigned[0] != assigned[1]
     ):
         return "wrong_generation"
-    # before 3.0 no line names the leader, before 2.8 none counts
-    told = (name for name in MEMBERSHIP if o[name] is not None)
-    if unlike("ended_as", *told):
+    # before 3.0 no line names the leader, before 2.8 none has the number of members
+    logged = (name for name in MEMBERSHIP if o[name] is not None)
+    if unlike("ended_as", *logged):
         return "wrong_members"
     return "early" if off_by_ms < 0 else "late" if off_by_ms > 0 else "match"
 
 
 def _place(outcome: str, o: Row, e: Row | None) -> int | None:
-    """Point to the line that differs."""
+    """Return the number of the line that differs."""
     lines: tuple[int | None, ...]
     unlike = lambda name: e is None or o[name] != e[name]
     started, joined, assigned = (o[f"{name}_line"] for name in ("started", "joined", "assigned"))
@@ -169,7 +169,7 @@ def _place(outcome: str, o: Row, e: Row | None) -> int | None:
 
 
 def _off_by_ms(o: Row, e: Row) -> float:
-    """By how much the rebalance began, or its join phase ended, outside what was due; in ms."""
+    """Return by how many ms the start, or the end of a phase, is outside of its bounds."""
     started = o["started_ms"]
     if started is not None and started < e["earliest_ms"] - EARLY_MS:
         return float(started - e["earliest_ms"])

@@ -1,6 +1,7 @@
-"""Offices: which broker had a group's offsets partition, and when, by the brokers' own lines.
+"""Coordinator epochs: which broker coordinated a partition of `__consumer_offsets`, and when.
 
-These lines grow with brokers and partitions, not with requests: every task has all of them.
+The brokers' own lines about loading and unloading tell it. Their number grows with brokers and
+partitions, not with requests, so every Spark task gets all of them.
 """
 
 from collections import defaultdict
@@ -15,22 +16,22 @@ from reference_coordinator.replay import EpochEvent
 Row = Mapping[str, Any]
 Json = dict[str, Any]
 
-SERVINGS = {
+EPOCH_EVENTS = {
     "loading": "loading",
     "loaded": "loaded",
     "load_failed": "unloaded",
     "unload_started": "unloaded",
 }
-"""Templates that tell of a broker taking a partition up or giving it up."""
-LINES = (*SERVINGS, "load_scheduled", "load_ignored", "starting", "shutting_down")
-"""Templates of all lines that tell of offices."""
-COLUMNS = ("broker", "line", "life", "at_ms", "template", "partition", "epoch")
-"""What is needed of them."""
+"""Templates of lines about a broker that loads or unloads a partition, and the kind of event."""
+LINES = (*EPOCH_EVENTS, "load_scheduled", "load_ignored", "starting", "shutting_down")
+"""Templates of all lines that coordinator epochs are derived from."""
+COLUMNS = ("broker", "line", "process", "at_ms", "template", "partition", "epoch")
+"""The columns of the table `transitions` that are read of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A load that a broker finished; those of a partition are numbered in order of time."""
+    """A load that a broker finished; the loads of a partition are numbered in order of time."""
 
     broker: str
     at_ms: float
@@ -38,34 +39,37 @@ class Load:
 
 
 @dataclass(slots=True)
-class Offices:
-    """Who had which partition. `partitions` is how many there are; None if no line tells of any."""
+class CoordinatorEpochs:
+    """Which broker coordinated which partition of `__consumer_offsets`, and when.
+
+    `partitions` is the number of partitions; None if no line names any.
+    """
 
     partitions: int | None
-    everywhere: list[EpochEvent] = field(default_factory=list)
-    """When each broker started, opened, and ended."""
-    servings: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
+    of_brokers: list[EpochEvent] = field(default_factory=list)
+    """When each broker started, took its first request, and ended: events of all its partitions."""
+    of_partitions: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
     loads: dict[int, list[Load]] = field(default_factory=lambda: defaultdict(list))
-    repeated: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
-    """Loads that nobody asked for, as unexpected lines (see `member_lines`) without a group."""
+    repeated_loads: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
+    """Second loads in one leader epoch, as unexpected lines (see `member_lines`), without group."""
 
-    def place(self, group: str) -> int | None:
-        """Say which partition holds a group of which no line tells it; it never changes.
+    def partition_of(self, group: str) -> int | None:
+        """Return the partition of a group, from the hash of its name as Kafka computes it.
 
-        A broker tells of every partition, those that it does not load too: so many there are.
+        Brokers log a line for every partition, loaded or not, which gives the number of partitions.
         """
         return java_hash(group) % self.partitions if group and self.partitions else None
 
-    def serving(self, partition: int | None) -> list[EpochEvent]:
-        """List when which broker started, loaded or gave up a partition, or ended."""
+    def events_of(self, partition: int | None) -> list[EpochEvent]:
+        """List when brokers loaded or unloaded a partition, started, took requests or ended."""
         if partition is None:
             return []
-        return [*self.servings.get(partition, ()), *self.everywhere]
+        return [*self.of_partitions.get(partition, ()), *self.of_brokers]
 
     def incarnation(self, partition: int | None, broker: str, at_ms: float) -> int:
         """Return the number of the load that a broker last finished before a time, or 0.
 
-        By broker, since one that was paused may go on for a while after it was replaced.
+        Loads count by broker: a paused coordinator may go on for a while after it was replaced.
         """
         loads = self.loads.get(partition, ()) if partition is not None else ()
         mine = (load for load in loads if load.broker == broker and load.at_ms <= at_ms)
@@ -73,7 +77,7 @@ class Offices:
 
 
 def java_hash(group: str) -> int:
-    """Return `Utils.abs(group.hashCode())`: by it, Kafka chooses the partition of a group."""
+    """Return `Utils.abs(group.hashCode())`, from which Kafka derives the partition of a group."""
     units = memoryview(group.encode("utf-16-le", "surrogatepass")).cast("H")
     value = 0
     for unit in units:
@@ -81,55 +85,56 @@ def java_hash(group: str) -> int:
     return min(value, (1 << 32) - value) % (1 << 31)
 
 
-def offices(
+def coordinator_epochs(
     lines: Iterable[Row],
-    lives: Iterable[Row],
+    processes: Iterable[Row],
     partitions: int | None,
-    openings: Iterable[tuple[str, float]] = (),
-) -> Offices:
-    """Tell offices from the lines of the templates `LINES`, and from each life's last time.
+    requests_enabled: Iterable[tuple[str, float]] = (),
+) -> CoordinatorEpochs:
+    """Derive coordinator epochs from lines of the templates `LINES`.
 
-    A broker ends as it begins to shut down, or with the last of all lines of that life. `openings`
-    are the brokers (ids) that were seen to take requests, and when, in ms.
+    A broker process ends when it begins to shut down, or with its last line of any kind, whose time
+    `processes` give (`last_ms`). `requests_enabled` says when brokers (ids) were seen to answer
+    requests, in ms.
     """
-    told = sorted(lines, key=lambda row: (row["broker"], row["line"]))
-    found = Offices(partitions)
-    found.everywhere += (EpochEvent(at_ms, broker, "opened") for broker, at_ms in openings)
-    ends = {(row["broker"], row["life"]): row["last_ms"] for row in lives}
-    for row in told:
-        life = row["broker"], row["life"]
+    rows = sorted(lines, key=lambda row: (row["broker"], row["line"]))
+    found = CoordinatorEpochs(partitions)
+    found.of_brokers += (EpochEvent(at, broker, "opened") for broker, at in requests_enabled)
+    ends = {(row["broker"], row["process"]): row["last_ms"] for row in processes}
+    for row in rows:
+        process = row["broker"], row["process"]
         if row["template"] == "starting":
-            found.everywhere.append(EpochEvent(row["at_ms"], row["broker"], "started"))
+            found.of_brokers.append(EpochEvent(row["at_ms"], row["broker"], "started"))
         elif row["template"] == "shutting_down":
-            ends[life] = min(ends.get(life, row["at_ms"]), row["at_ms"])
+            ends[process] = min(ends.get(process, row["at_ms"]), row["at_ms"])
     for (broker, _), at_ms in sorted(ends.items()):
         if at_ms is not None:
-            found.everywhere.append(EpochEvent(at_ms, broker, "ended"))
-    _serve(found, told)
-    _number(found, [row for row in told if row["template"] == "loaded"])
+            found.of_brokers.append(EpochEvent(at_ms, broker, "ended"))
+    _add_partition_events(found, rows)
+    _number_loads(found, [row for row in rows if row["template"] == "loaded"])
     return found
 
 
-def _serve(found: Offices, told: Iterable[Row]) -> None:
-    """Note who took a partition up or gave it up."""
-    whose = itemgetter("broker", "partition")
-    about = [r for r in told if r["partition"] is not None and r["template"] in LINES[:6]]
-    about.sort(key=lambda row: (*whose(row), row["line"]))
-    for (broker, partition), rows in groupby(about, key=whose):
+def _add_partition_events(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
+    """Add which broker loaded or unloaded a partition."""
+    of_broker = itemgetter("broker", "partition")
+    about = [r for r in lines if r["partition"] is not None and r["template"] in LINES[:6]]
+    about.sort(key=lambda row: (*of_broker(row), row["line"]))
+    for (broker, partition), rows in groupby(about, key=of_broker):
         mine = list(rows)
         for row, following in zip(mine, [*mine[1:], None], strict=True):
-            # Java says that it is about to load before it looks whether it has to
+            # the Java coordinator logs that it is about to load before it checks whether it has to
             ignored = following is not None and following["template"] == "load_ignored"
-            kind = SERVINGS.get(row["template"])
+            kind = EPOCH_EVENTS.get(row["template"])
             if kind is not None and not (row["template"] == "loading" and ignored):
-                found.servings[partition].append(EpochEvent(row["at_ms"], broker, kind))
+                found.of_partitions[partition].append(EpochEvent(row["at_ms"], broker, kind))
 
 
-def _number(found: Offices, loaded: list[Row]) -> None:
-    """Number the loads of each partition over all brokers, and find those nobody asked for.
+def _number_loads(found: CoordinatorEpochs, loaded: list[Row]) -> None:
+    """Number the loads of each partition over all brokers, and find second loads in one epoch.
 
-    A leader epoch (KIP-101) is one broker's, and that loads once; before 2.8 no line tells it.
-    Whether one that was restarted may have kept its epoch is left open.
+    A leader epoch (KIP-101) belongs to one broker, which loads the partition once in it. Before 2.8
+    no line names the epoch. A second load after a restart of that broker is not reported.
     """
     first: dict[tuple[int, int], tuple[Row, int]] = {}
     for row in sorted(loaded, key=itemgetter("at_ms", "broker")):
@@ -140,9 +145,9 @@ def _number(found: Offices, loaded: list[Row]) -> None:
             continue
         before, count = first.get((partition, epoch), (row, 0))
         first[partition, epoch] = before, count + 1
-        restarted = before["broker"] == row["broker"] and before["life"] != row["life"]
+        restarted = before["broker"] == row["broker"] and before["process"] != row["process"]
         if count and not restarted:
-            found.repeated[partition].append(
+            found.repeated_loads[partition].append(
                 {
                     "kind": "loaded",
                     "subject": f"__consumer_offsets-{partition} in epoch {epoch}",

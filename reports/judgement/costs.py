@@ -1,7 +1,7 @@
 """What rebalances cost each group: stops, moved partitions, evictions, fences, causes.
 
-Stops and owners are told by the client history, so a run without one has none of these numbers
-(null, which is not nought); the rest comes from the brokers' logs.
+Stops and owners come from the client history; without one their numbers are null, which is not
+zero. The rest comes from the brokers' logs.
 """
 
 from collections import Counter
@@ -29,9 +29,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """What members of a group were given at one instant.
+    """The partitions that members of a group were assigned at one instant.
 
-    `moved` partitions had another owner before; `unowned_ms` adds up how long each had had none.
+    `moved` of them had another owner before; `unowned_ms` sums up how long each had no owner.
     """
 
     group: str
@@ -56,7 +56,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Expulsion:
-    """An eviction of a member id, without an `api`; or an answer that fences a client."""
+    """An eviction of a member id (`api` is empty), or a response that fences a client."""
 
     group: str
     at_ms: float
@@ -66,9 +66,9 @@ class Expulsion:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the driver needs of the tables, each in order of time.
+    """What rebalances cost, each list in order of time.
 
-    `holdings` are those drawn, and those that overlap with an earlier owner's.
+    `holdings` are those that the page draws, and those that overlap with an earlier owner's.
     """
 
     stops: Sequence[Stop] = ()
@@ -76,12 +76,12 @@ class Costs:
     holdings: Sequence[Holding] = ()
     expulsions: Sequence[Expulsion] = ()
 
-    def told(self, group: str) -> bool:
-        """Whether the client history tells of a group."""
+    def has_history(self, group: str) -> bool:
+        """Whether the client history has assignments of a group."""
         return any(handover.group == group for handover in self.handovers)
 
     def of(self, group: str) -> "Costs":
-        """Return what concerns one group."""
+        """Return the costs of one group."""
         return Costs(
             stops=[stop for stop in self.stops if stop.group == group],
             handovers=[handover for handover in self.handovers if handover.group == group],
@@ -91,32 +91,32 @@ class Costs:
 
     @property
     def evictions(self) -> list[Expulsion]:
-        """Members whose session ran out."""
+        """Members whose session expired."""
         return [expulsion for expulsion in self.expulsions if not expulsion.api]
 
     @property
     def fences(self) -> list[Expulsion]:
-        """Answers FENCED_INSTANCE_ID."""
+        """Responses FENCED_INSTANCE_ID."""
         return [expulsion for expulsion in self.expulsions if expulsion.api]
 
 
 def add(verdict: Json, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> None:
-    """Put the costs of each group beside what the verdict says of it."""
+    """Add the costs of each group to its part of the verdict."""
     for name in verdict["groups"]:
         verdict["groups"][name] |= _numbers(name, costs, run, observed)
 
 
 def _numbers(name: str, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> Json:
     """Count by phase; stops are those that began in the impact phase, in ms over all members."""
-    mine, told = costs.of(name), costs.told(name)
+    mine, known = costs.of(name), costs.has_history(name)
     moved = dict.fromkeys(PHASES, 0)
     for handover in mine.handovers:
         moved[run.phase_at(handover.at_ms)] += handover.moved
     begun = [row for row in observed if row["group"] == name and row["started_ms"] is not None]
     return {
         "by_cause": by_cause(run, begun),
-        "stop_the_world_ms": summary(impact(run, mine.stops)) if told else None,
-        "partitions_moved": moved | {"total": sum(moved.values())} if told else None,
+        "stop_the_world_ms": summary(impact(run, mine.stops)) if known else None,
+        "partitions_moved": moved | {"total": sum(moved.values())} if known else None,
         "evictions": _by_phase(run, mine.evictions),
         "fences": _by_phase(run, mine.fences),
     }
@@ -132,12 +132,12 @@ def by_cause(run: RunFolder, rows: Iterable[Row]) -> dict[str, dict[str, int]]:
 
 
 def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
-    """Return the stops that began while the faults went on."""
+    """Return the stops that began in the impact phase."""
     return [stop for stop in stops if run.phase_at(stop.from_ms) == "impact"]
 
 
 def summary(stops: Sequence[Stop]) -> Json:
-    """Sum stops up: how many, percentiles (nearest rank), the longest, all added up, in ms."""
+    """Summarize stops: their number, percentiles (nearest rank), the longest and the sum, in ms."""
     lengths = sorted(stop.stopped_ms for stop in stops)
     rank = lambda share: lengths[ceil(share * len(lengths)) - 1] if lengths else 0.0
     return {

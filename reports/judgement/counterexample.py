@@ -1,6 +1,6 @@
-"""The counterexample of a run that failed: as few requests as show its first wrong answer.
+"""The counterexample of a failed run: as few requests as show its first wrong response.
 
-It stands in the run folder as a page for people, an event file and a pytest case.
+It is written to the run folder as a text for people, an event file and a pytest case.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ Json = Mapping[str, Any]
 
 
 def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
-    """Name the group whose first wrong answer is to be shown: that of the first that is proven.
+    """Return the group of the first response that is proven wrong.
 
-    None where no answer is proven wrong: lines alone may be, or an expectation is not met.
+    None where no response is: the verdict may rest on lines alone, or on an unmet expectation.
     """
     proven = {f["group"] for f in verdict["findings"] if f["root"] and f["proven"]}
     wrong = [row for row in violations if row["searched"] and row["group"] in proven]
@@ -29,10 +29,10 @@ def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
 
 
 def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any] | None:
-    """Reduce a group's evidence to what shows its first violation; write that into the run folder.
+    """Reduce a group's evidence to its first violation, and write that into the run folder.
 
-    Returns what `verdict.json` tells of it. None if it is explained, or if a request of it is in
-    the form of a release that event files do not know.
+    Returns the entry of `verdict.json`. None if the evidence is explained, or if a request has the
+    form of a release that event files do not support.
     """
     environment = run.environment
     header = {

@@ -1,4 +1,4 @@
-"""What can be wrong with evidence before anything is computed."""
+"""The error of a run folder that cannot be read."""
 
 
 class EvidenceError(Exception):

@@ -1,4 +1,4 @@
-"""What the experiment itself asks for: rebalances by group, phase and reason; owners in the end."""
+"""What the experiment expects: numbers of rebalances, owners in the end, and the verdict."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,12 +11,12 @@ from scenarios.model import ExpectedVerdict, Range
 Json = dict[str, Any]
 
 UNOWNED = "partitions without owner"
-"""What is counted where an experiment asks for owners."""
+"""What is counted where an experiment expects owners."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """An expectation that was not met."""
+    """An expectation that was not met; `too_many` if the observed number is above its maximum."""
 
     group: str
     phase: str
@@ -31,11 +31,11 @@ def unmet(
     counts: Counter[tuple[str, str, str]],
     unowned: Mapping[str, Sequence[str]],
 ) -> tuple[Shortfall, ...]:
-    """Compare with `expect` what was observed.
+    """Return the unmet expectations of an experiment's `expect`.
 
-    That is rebalances, by (group, phase, reason), and the partitions without owner, by group.
+    `counts` are observed rebalances by (group, phase, reason), `unowned` partitions without owner.
     """
-    short: list[Shortfall] = []
+    found: list[Shortfall] = []
     for wanted in experiment.bounds:
         observed = sum(
             count
@@ -46,17 +46,17 @@ def unmet(
         )
         because = f" with reason {wanted.reason}" if wanted.reason else ""
         phase = wanted.phase or "total"
-        short += _missed(wanted.group, phase, "rebalances", observed, wanted.rebalances, because)
+        found += _missed(wanted.group, phase, "rebalances", observed, wanted.rebalances, because)
     for owners in experiment.owners:
         observed = len(unowned[owners.group])
-        short += _missed(owners.group, "the end", UNOWNED, observed, owners.unowned)
-    return tuple(short)
+        found += _missed(owners.group, "the end", UNOWNED, observed, owners.unowned)
+    return tuple(found)
 
 
 def _missed(
     group: str, phase: str, what: str, observed: int, wanted: Range, because: str = ""
 ) -> list[Shortfall]:
-    """Return the expectation if it was not met, else nothing."""
+    """Return an expectation if it was not met, else nothing."""
     low, high = wanted.min, wanted.max
     too_many = high is not None and observed > high
     if observed >= low and not too_many:
@@ -72,12 +72,13 @@ def expected_verdict(
     proven: Collection[str],
     unmet: Sequence[Shortfall],
 ) -> Json | None:
-    """Say what was foretold, and whether it came true; None if nothing was.
+    """Return the verdict that the experiment expects and whether it came true; None without one.
 
-    `broken` are the promises that are broken, by group; in the groups `proven` something is proven
-    to be wrong, `unmet` are the counts that prove something. A fail counts if it breaks the promise
-    that is named, in the group that is named, and all that is wrong is wrong there; or, where that
-    is foretold, if nothing is wrong but in groups whose partitions have no owner.
+    `broken` are the broken promises by group, `proven` the groups with a proven finding, `unmet`
+    the unmet expectations that prove something. An expected fail comes true only if the promise it
+    names is the only one broken in the group it names, and nothing else is wrong in any group. For
+    the reason `unowned`, all that is wrong must be partitions without owner, in that group, or in
+    any group if none is named.
     """
     if foretold is None:
         return None
@@ -100,7 +101,7 @@ def expected_verdict(
 
 
 def described(foretold: Mapping[str, Any]) -> str:
-    """Say what was foretold."""
+    """Write an expected verdict (`foretold` in `verdict.json`) in words."""
     because = f" because of {foretold['because']}" if foretold["because"] else ""
     where = f" in {foretold['group']}" if foretold["group"] else ""
     return f"{foretold['verdict']}{because}{where}"

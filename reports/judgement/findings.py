@@ -1,7 +1,7 @@
-"""Findings: every difference that the tables show, with one root for each lie.
+"""Findings: every difference that the tables show, with one root for each cause.
 
-A root is the first difference of its group in log order; what a lie drags along until the replay
-is sure of the group again is linked to it as a consequence.
+A root is the first difference of its group in log order. Differences that follow, until the replay
+knows the group's state again, are linked to it as consequences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,11 +16,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One difference between what the brokers did and what the protocol asks for.
+    """One difference between what the brokers did and what the protocol demands.
 
-    `root` is None for a root, else the number of the finding it follows from. `proven` is false
-    where evidence that might explain it is missing. It stands at `at_ms`; it may have begun at
-    `from_ms` (a request that waited), and the group was out of step until `until_ms`.
+    `root` is None for a root, else the index of the finding that it follows from. `proven` is false
+    where evidence that might explain it is missing. It is at `at_ms`, and may have begun at
+    `from_ms` (a request that waited); the group's state was unknown until `until_ms`.
     """
 
     kind: str
@@ -39,38 +39,39 @@ class Finding:
 
 def collect(
     violations: Sequence[Row],
-    requests: Mapping[str, Row],
     comparison: Sequence[Row],
     member_lines: Sequence[Row],
     *,
     tells_bytes: bool = True,
 ) -> list[Finding]:
-    """Put unexplained answers, rebalances and lines that do not match into one list.
+    """List the unexplained responses, rebalances and lines in log order, linked to their roots.
 
-    Unless the log `tells_bytes`, nothing is proven that untold metadata may explain.
+    Where logs have only the length of metadata (`tells_bytes` is false), a finding that changed
+    metadata may explain is not proven.
     """
-    found = [_from_violation(row, requests[row["request"]]) for row in violations]
+    found = [_from_violation(row) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
     rooted = _rooted(sorted(found, key=_in_log_order))
-    return rooted if tells_bytes else without_proof(rooted, of_untold_metadata(comparison))
+    return rooted if tells_bytes else unproven_since(rooted, possible_metadata_changes(comparison))
 
 
-def anchored(
+def located(
     row: dict[str, Any], due: str, before: Callable[[str, float], Iterable[Row]]
 ) -> dict[str, Any]:
-    """Give what is missing a place: the last line about its group before it should have been.
+    """Return a row with the place of its line; of a missing line, the group's last line before it.
 
-    `before` returns the lines about a group up to a time, in ms.
+    `due` names the column with the time at which the line was due. `before` returns the lines about
+    a group up to a time, in ms.
     """
     if row["line"] is not None:
         return row
-    told = before(row["group"], row[due])
-    last = max(told, key=itemgetter("at_ms", "line"), default=None)
+    lines = before(row["group"], row[due])
+    last = max(lines, key=itemgetter("at_ms", "line"), default=None)
     return row if last is None else {**row, "broker": last["broker"], "line": last["line"]}
 
 
-def _from_violation(row: Row, request: Row) -> Finding:
+def _from_violation(row: Row) -> Finding:
     kind = "wrong_answer" if row["rule"] == "answer" else str(row["rule"])
     if not row["searched"]:
         kind = "unexplained"
@@ -78,13 +79,13 @@ def _from_violation(row: Row, request: Row) -> Finding:
         kind=kind,
         group=row["group"],
         at_ms=row["at_ms"],
-        from_ms=request["arrived_ms"],
+        from_ms=row["arrived_ms"],
         until_ms=row["until_ms"],
-        expected=f"{request['api']} of {request['client_id']}: {row['expected']}",
-        observed=f"{request['api']} of {request['client_id']}: {row['observed']}",
-        broker=request["broker"],
-        file=request["file"],
-        line=request["line"],
+        expected=f"{row['api']} of {row['client_id']}: {row['expected']}",
+        observed=f"{row['api']} of {row['client_id']}: {row['observed']}",
+        broker=row["broker"],
+        file=row["file"],
+        line=row["line"],
         proven=row["searched"],
     )
 
@@ -100,8 +101,8 @@ def _from_comparison(row: Row) -> Finding:
         at_ms=at_ms,
         from_ms=at_ms,
         until_ms=max(at_ms, row["observed_joined_ms"] or 0.0, row["expected_joined_ms"] or 0.0),
-        expected=_told(row, "expected"),
-        observed=_told(row, "observed"),
+        expected=_described(row, "expected"),
+        observed=_described(row, "observed"),
         broker=broker,
         file=f"brokers/{broker}/group.log" if broker else "",
         line=row["line"] or 0,
@@ -109,14 +110,14 @@ def _from_comparison(row: Row) -> Finding:
 
 
 def began_ms(row: Row) -> float:
-    """Return when a rebalance began, by the first that is known of it."""
+    """Return when a rebalance of the comparison began, in ms: its first known time."""
     known = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
     times = (row[name] for name in (*known, "observed_assigned_ms") if row[name])
     return float(next(times, 0.0))
 
 
 def _in_log_order(finding: Finding) -> tuple[str, float, int]:
-    """Order by time; a rebalance goes before the line about a member that announced it."""
+    """Order by time; a rebalance comes before the line about the member that caused it."""
     about_a_member = finding.kind.endswith("_line")
     return finding.group, finding.at_ms + SAME_MOMENT_MS * about_a_member, finding.line
 
@@ -140,13 +141,13 @@ def _from_line(row: Row) -> Finding:
 
 
 SAME_MOMENT_MS = 5.0
-"""Lines that one event left lie within so much."""
+"""The lines of one event lie within this time."""
 
 _LONE = ("missing", "unexpected")
 
 
-def _told(row: Row, side: str) -> str:
-    """Say one side of a row in words."""
+def _described(row: Row, side: str) -> str:
+    """Describe one side of a row of the comparison."""
     if row[f"{side}_started_ms"] is None:
         if row[f"{side}_joined_ms"] is None:
             return "no rebalance"
@@ -166,7 +167,7 @@ def _told(row: Row, side: str) -> str:
 
 
 def _rooted(found: list[Finding]) -> list[Finding]:
-    """Link what follows from an earlier finding of the same group to it."""
+    """Link each finding to the earlier finding of its group that it follows from."""
     linked: list[Finding] = []
     root, reach = None, float("-inf")
     for finding in found:
@@ -180,14 +181,14 @@ def _rooted(found: list[Finding]) -> list[Finding]:
     return linked
 
 
-def around_kills(
+def unproven_around_kills(
     found: Sequence[Finding], kills: Sequence[tuple[str, float]], waits: Mapping[str, float]
 ) -> list[Finding]:
-    """Take back what requests in flight may explain: a broker that is killed never logs them.
+    """Mark findings as unproven that requests in flight at a kill may explain.
 
-    They show where something of a group is off on the broker (`kills`: which, and when) as it is
-    killed; what is off under the next coordinator may then come of them too. A request may have
-    waited as long as `waits` says for its group, in ms.
+    A killed broker never logs them. If a finding of a group is on the killed broker at the time of
+    the kill (`kills`: broker id and ms), findings under the next coordinator may follow from such
+    requests too. `waits` says how long a request of each group may have waited, in ms.
     """
     spans = [
         (group, min(finding.at_ms for finding in off), killed_ms + wait_ms)
@@ -213,23 +214,23 @@ def around_kills(
     ]
 
 
-def of_untold_metadata(comparison: Sequence[Row]) -> dict[str, float]:
-    """Give, for each group, when it first rebalanced for metadata that seemed to be as before.
+def possible_metadata_changes(comparison: Sequence[Row]) -> dict[str, float]:
+    """Return when each group first rebalanced for metadata that seem unchanged, in ms.
 
-    Where the request log tells the length of metadata alone, they may have changed all the same.
+    Where the request log has only the length of metadata, they may have changed.
     """
     first: dict[str, float] = {}
     for row in comparison:
-        undue = row["outcome"] in ("unexpected", "wrong_reason")
-        untold = undue and row["observed_reason"] == "member_metadata"
-        if untold and row["observed_started_ms"] is not None:
+        differs = row["outcome"] in ("unexpected", "wrong_reason")
+        for_metadata = differs and row["observed_reason"] == "member_metadata"
+        if for_metadata and row["observed_started_ms"] is not None:
             group, at_ms = row["group"], row["observed_started_ms"]
             first[group] = min(first.get(group, at_ms), at_ms)
     return first
 
 
-def without_proof(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:
-    """Take back what missing evidence of its group might explain; `gaps` gives the first, in ms."""
+def unproven_since(found: Sequence[Finding], gaps: Mapping[str, float]) -> list[Finding]:
+    """Mark findings as unproven since evidence of their group is missing; `gaps` gives ms."""
     return [
         replace(finding, proven=False)
         if finding.group in gaps and finding.at_ms + LATE_MS >= gaps[finding.group]

@@ -1,4 +1,4 @@
-"""Gaps: where evidence is missing or unreadable, and which of them a fault accounts for."""
+"""Gaps: where evidence is missing or unreadable, and which of them the run's faults explain."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from reports.judgement.broker_log import END_MISSING
 from reports.judgement.run_folder import RunFolder
 
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
-"""Templates of lines about groups that are deleted, or expire: their ids are named in no request
-that the oracle is given, and who comes next finds no group."""
+"""Templates of lines about groups that are deleted or expire. No request of the group tells the
+oracle of it, and the next request finds no group."""
 NOT_UNDERSTOOD = "line not understood"
 KILL_MS = 1_000.0
-"""How long after the note that it was killed a broker's last line may seem to stand."""
+"""How long after the journal's entry of a kill a broker's last line may be stamped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A place where evidence is missing or unreadable; its time may be unreadable, too."""
+    """A place where evidence is missing or unreadable; `at_ms` is None if its time is, too."""
 
     broker: str
     file: str
@@ -26,40 +26,41 @@ class Gap:
     what: str
 
     def __str__(self) -> str:
-        """Say where it is, and what; line 0 is none."""
+        """Return file, line and description; line 0 stands for the whole file."""
         return f"{self.file}:{self.line}: {self.what}" if self.line else f"{self.file}: {self.what}"
 
 
 def unreadable(row: Mapping[str, Any]) -> Gap:
-    """Make a gap of a line that nothing understands."""
+    """Make a gap of a line that no template matches."""
     what = f"{NOT_UNDERSTOOD}: {row['text'][:120]}"
     return Gap(row["broker"], row["file"], row["line"], row["at_ms"], what)
 
 
 def missing(row: Mapping[str, Any]) -> Gap:
-    """Make a gap of a hole in a log."""
+    """Make a gap of a row of the table `lost`."""
     file = f"brokers/{row['broker']}/group.log"
     return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
 
 
-def untold(row: Mapping[str, Any]) -> Gap:
-    """Make a gap of a coordinator's line after which a group may be gone unknown to the oracle."""
+def possible_deletion(row: Mapping[str, Any]) -> Gap:
+    """Make a gap of a line after which a group may be deleted without the oracle knowing."""
     what = f"a group may have been deleted, which is not replayed: {row['message'][:120]}"
     return Gap(row["broker"], row["file"], row["line"], row["at_ms"], what)
 
 
-def gone(broker: str) -> Gap:
-    """Make a gap of a whole log that is not there."""
+def missing_log(broker: str) -> Gap:
+    """Make a gap of a broker's log that does not exist."""
     return Gap(broker, f"brokers/{broker}/group.log", 0, None, "the whole log is missing")
 
 
-def miscounted(told: Mapping[str, int], run: RunFolder) -> list[Gap]:
-    """Make gaps of logs that tell of fewer starts of their brokers than the journal, or of more.
+def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
+    """Make gaps of logs with fewer starts of their brokers than the journal has, or more.
 
-    `told` counts those in each broker's log that is there. Where a log was cut exactly between two
-    lives, nothing else shows it. A run that died has its journal's end from whoever put it right.
+    `in_logs` counts the starts in each log that exists. A log that was cut exactly between two
+    processes shows in no other way. Where the run itself died, nothing is compared: the end of its
+    journal was written by `groupquake heal`.
     """
-    if not run.came_to_its_end:
+    if not run.completed:
         return []
     started = run.starts
     unsure = {fault["broker"] for fault in run.faults if fault["open"]}
@@ -71,42 +72,43 @@ def miscounted(told: Mapping[str, int], run: RunFolder) -> list[Gap]:
             None,
             f"{count} starts of the broker are in the log, {started[broker]} in the journal",
         )
-        for broker, count in told.items()
+        for broker, count in in_logs.items()
         if count < started[broker] or (count > started[broker] and broker not in unsure)
     ]
 
 
-def left_open(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
-    """Leave out what a run's own kills explain; `serving` are the brokers that served groups."""
-    sessions = max(group.session_timeout_ms for group in run.experiment.workload.groups)
-    left = without_kills(gaps, run.kills, dict.fromkeys(serving, sessions))
+def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
+    """Drop the gaps that the run's own kills explain; `serving` are brokers that served groups."""
+    session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
+    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms))
     return without_cuts(left, run.cut_short)
 
 
 def without_kills(
-    gaps: Sequence[Gap], kills: Sequence[tuple[str, float]], silence: Mapping[str, float]
+    gaps: Sequence[Gap], kills: Sequence[tuple[str, float]], max_idle_ms: Mapping[str, float]
 ) -> list[Gap]:
-    """Leave out what kills explain: that a log ends there, and a last line cut off.
+    """Drop the gaps that kills explain: a log that ends there, and a truncated last line.
 
-    `kills` are (broker, when); each ends one life of one log. What a broker has written is on disk
-    when it is killed: `silence` says how long, in ms, one that served groups may have had nothing
-    to write; a log that ends earlier was cut.
+    `kills` are (broker, ms); each ends one process of one log. Everything that a broker wrote is on
+    disk when it is killed. `max_idle_ms` says how long a broker that served groups may have had
+    nothing to write; a log that ends earlier was cut.
     """
     left = list(gaps)
     for broker, killed_ms in sorted(kills, key=lambda kill: kill[1]):
+        first_ms = killed_ms - max_idle_ms.get(broker, float("inf"))
         ends = [
             gap
             for gap in left
             if (gap.broker, gap.what) == (broker, END_MISSING)
             and gap.at_ms is not None
-            and killed_ms - silence.get(broker, float("inf")) <= gap.at_ms <= killed_ms + KILL_MS
+            and first_ms <= gap.at_ms <= killed_ms + KILL_MS
         ]
         left = _without_last(left, ends)
     return left
 
 
 def without_cuts(gaps: Sequence[Gap], cut_short: Collection[str]) -> list[Gap]:
-    """Leave out that the last lives of brokers (ids) have no end: they were killed over it.
+    """Drop the missing ends of the logs of brokers (ids) that were killed as they did not stop.
 
     Their logs are known to be as long as when they were killed.
     """
@@ -117,7 +119,7 @@ def without_cuts(gaps: Sequence[Gap], cut_short: Collection[str]) -> list[Gap]:
 
 
 def _without_last(gaps: list[Gap], ends: Sequence[Gap]) -> list[Gap]:
-    """Leave out the last of some ends of a log, with the half of a line that may follow it."""
+    """Drop the last of some missing ends of a log, and the truncated line that may follow it."""
     if not ends:
         return gaps
     end = max(ends, key=lambda gap: gap.line)
@@ -125,19 +127,21 @@ def _without_last(gaps: list[Gap], ends: Sequence[Gap]) -> list[Gap]:
 
 
 def _cut_off(gap: Gap, end: Gap) -> bool:
-    """Tell whether a gap is the half of a line that follows the end of a log."""
+    """Whether a gap is the truncated line that follows the end of a log."""
     behind = (gap.broker, gap.line) == (end.broker, end.line + 1)
     return behind and gap.what.startswith(NOT_UNDERSTOOD)
 
 
-def by_group(gaps: Sequence[Gap], spans: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Give, for each group, the earliest time that a gap of its evidence may have touched.
+def by_group(gaps: Sequence[Gap], groups: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return, for each group, the earliest time (ms) that a gap may have affected.
 
-    `spans` give each group's longest wait in ms: a request that is missing may have waited as long
-    as a rebalance lasts at the most. What is missing before the first request that is there may
-    have been an earlier one, or how the coordinator loaded the group.
+    `groups` are rows of the table `groups`, by group. A missing request may have waited as long as
+    a rebalance lasts at most. A gap before the first request may hide an earlier request, or how
+    the coordinator loaded the group.
     """
     if not gaps:
         return {}
     first_ms = min(float("-inf") if gap.at_ms is None else gap.at_ms for gap in gaps)
-    return {group: first_ms - (span["wait_ms"] or 0.0) for group, span in spans.items()}
+    return {
+        group: first_ms - (row["max_rebalance_timeout_ms"] or 0.0) for group, row in groups.items()
+    }

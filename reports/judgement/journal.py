@@ -1,4 +1,4 @@
-"""The fault journal as reports read it: every entry in the form that they need of it."""
+"""Reads the fault journal: every entry is checked for the fields that are read of it."""
 
 from typing import Any, cast
 
@@ -26,15 +26,15 @@ _FORMS: dict[str, Form] = {
     "failed": {"error": str},
     "cut_short": {"broker": int, "log_bytes": int},
 }
-"""What is read of an event; of others, no more than that there was one."""
+"""The fields that are read, by event; of other events none is."""
 _LAST_MS = 253_402_300_799_000
-"""The end of the year 9999: what comes after it is no time."""
+"""The end of the year 9999, the last valid time."""
 
 
 def read(name: str, text: str) -> tuple[Entry, ...]:
-    """Return a journal's entries, without a last line that has no end: its writer died over it.
+    """Return a journal's entries; a last line without an end is dropped, its writer died.
 
-    Raises EvidenceError, with `name` and line, where one is not as its writer writes it.
+    Raises EvidenceError, with `name` and line number, for an entry in another form.
     """
     *lines, _cut_off = text.split("\n")
     return tuple(_entry(f"{name}:{number}", line) for number, line in enumerate(lines, 1))

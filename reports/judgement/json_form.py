@@ -1,4 +1,4 @@
-"""JSON of a run folder: parsed, and held against the form that is needed of it."""
+"""JSON of a run folder: parsed, and checked for the fields that are read of it."""
 
 import json
 from collections.abc import Mapping
@@ -6,21 +6,21 @@ from types import UnionType
 from typing import Any
 
 Form = Mapping[str, type | UnionType]
-"""Fields and their types; one that may be null may also be left out."""
+"""Fields and their types; a field that may be null may be missing."""
 
 
 def parse(text: str) -> Any:
-    """Return what a JSON text says. Raises ValueError where it is none, or can never be written."""
+    """Parse a JSON text. Raises ValueError where it is not JSON, or cannot be encoded as UTF-8."""
     try:
         content = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    json.dumps(content, ensure_ascii=False).encode()  # half of a character has no bytes
+    json.dumps(content, ensure_ascii=False).encode()  # a lone surrogate cannot be encoded
     return content
 
 
 def lacks(content: Any, form: Form) -> str | None:
-    """Say in words what keeps a parsed JSON from having a form; None if it has it."""
+    """Say in words how parsed JSON differs from a form; None if it does not."""
     if not isinstance(content, dict):
         return "no JSON object"
     for name, kind in form.items():

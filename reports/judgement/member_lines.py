@@ -1,6 +1,6 @@
-"""Lines about a group's members: each that is due must stand in the log once, and no other.
+"""Lines about a group's members: each line that is due is in the log once, and no other line is.
 
-The nth line of a kind about a subject is compared with the nth that the oracle expects.
+The nth line of a kind about a subject is compared with the nth such line that the oracle expects.
 """
 
 import re
@@ -27,21 +27,23 @@ KINDS = (
     "pending_joins", "left", "pending_left", "session_expired", "pending_expired",
 )  # fmt: skip
 UNNAMED = re.compile(r"-\?[^-]*$")
-"""Ids that no answer told are not known to the oracle: their lines cannot be paired by name."""
+"""Placeholders of member ids that no response names; their lines cannot be paired by subject."""
 
 
-def compare(lines: Iterable[Line], said: Sequence[ExpectedLine], grammar: Grammar) -> list[Json]:
-    """Give the lines that are missing, unexpected, early or late; none if all is well."""
-    said = [
+def compare(
+    lines: Iterable[Line], expected_lines: Sequence[ExpectedLine], grammar: Grammar
+) -> list[Json]:
+    """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early or late."""
+    expected_lines = [
         replace(due, line=name)
-        for due in said
+        for due in expected_lines
         if (name := grammar.lines_instead.get(due.line, due.line)) is not None
     ]
     seen = sorted((line for line in lines if line["template"] in KINDS), key=_place)
     observed = _numbered(seen, lambda line: (line["template"], subject(line)))
-    named = sorted((due for due in said if not UNNAMED.search(due.subject)), key=_due)
+    named = sorted((due for due in expected_lines if not UNNAMED.search(due.subject)), key=_due)
     expected = _numbered(named, lambda due: (due.line, due.subject))
-    unnamed = Counter(due.line for due in said if UNNAMED.search(due.subject))
+    unnamed = Counter(due.line for due in expected_lines if UNNAMED.search(due.subject))
     found = []
     for key in observed.keys() | expected.keys():
         line, due = observed.get(key), expected.get(key)
@@ -69,7 +71,7 @@ def _due(due: ExpectedLine) -> float:
 
 
 def _numbered(items: Iterable[T], about: Callable[[T], tuple[str, str | None]]) -> Mapping[Key, T]:
-    """Number what is said of a subject in one kind of line, in its order."""
+    """Number the lines of a kind about a subject, in their order."""
     count: Counter[tuple[str, str | None]] = Counter()
     found = {}
     for item in items:

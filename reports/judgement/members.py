@@ -1,4 +1,4 @@
-"""What a group's requests tell of its members: who joined, was heard of, evicted or fenced."""
+"""A group's members by its requests: who joined, was last accepted, was evicted or fenced."""
 
 import json
 import re
@@ -12,28 +12,29 @@ from reference_coordinator.replay.lateness import Lateness
 from reports.judgement.parsing import TURN_MS
 
 Json = dict[str, Any]
-Told = Mapping[str, Any]
+LoggedRow = Mapping[str, Any]
 """A row of the table `requests` or, where it has a `template`, of `transitions`."""
 
 JOINS = """
     group STRING, client_id STRING, member_id STRING, generation INT, answered_ms DOUBLE,
     static BOOLEAN
 """
-"""Every JOIN answered NONE."""
+"""Every JoinGroup with the response NONE."""
 HEARD = "group STRING, member_id STRING, last_ms DOUBLE"
-"""The last answer that took a member id for a member."""
+"""When a response last accepted a member id."""
 EXPULSIONS = "group STRING, at_ms DOUBLE, subject STRING, api STRING"
-"""Evictions of a member id, with an empty `api`; answers that fence a client."""
+"""Evictions of a member id (`api` is empty), and responses that fence a client."""
 
 ACCEPTED = (None, Error.NONE, Error.REBALANCE_IN_PROGRESS)
-"""Answers to one who is in the group: NONE and REBALANCE_IN_PROGRESS; a commit has none on top."""
+"""Error codes of responses to members: NONE and REBALANCE_IN_PROGRESS. OffsetCommit has no
+top-level error code."""
 FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
-"""FENCED_INSTANCE_ID (KIP-345), at the top of a response or of one of its members or partitions."""
+"""FENCED_INSTANCE_ID (KIP-345) of a response, or of one of its members or partitions."""
 EVICTED = "session_expired"
-"""The template of the coordinator's line about a member whose session ran out."""
-OBSERVED_FIELDS = (
+"""The template of the coordinator's line about a member whose session expired."""
+OBSERVED_COLUMNS = (
     "id", "broker", "api", "api_version", "client_id", "connection", "earliest_ms", "at_ms",
-    "latest_ms", "answered_ms", "serial",
+    "latest_ms", "answered_ms", "correlation_id",
 )  # fmt: skip
 
 LOGGED_WITHIN_MS = 100.0
@@ -41,16 +42,17 @@ LOGGED_WITHIN_MS = 100.0
 
 
 class Request:
-    """A readable request, its JSON parsed; `observed` is what the oracle sees of it."""
+    """A readable request with its bodies parsed; `observed` is what the oracle sees of it."""
 
-    __slots__ = ("observed", "request", "response", "told")
+    __slots__ = ("observed", "request", "response", "row")
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, row: LoggedRow) -> None:
         """Take a row of the table `requests`."""
-        self.told = told
-        self.request: Json = json.loads(told["request"])
-        self.response: Json = json.loads(told["response"])
-        seen = {name: told[name] for name in OBSERVED_FIELDS}
+        self.row = row
+        self.request: Json = json.loads(row["request"])
+        self.response: Json = json.loads(row["response"])
+        seen = {name: row[name] for name in OBSERVED_COLUMNS}
+        seen["serial"] = seen.pop("correlation_id")
         self.observed = ObservedRequest(**seen, request=self.request, response=self.response)
 
     def held_up(self, lateness: Lateness) -> ObservedRequest:
@@ -73,43 +75,43 @@ class Request:
 
     @property
     def member_id(self) -> str | None:
-        """The member that it is about: the first that leaves, the one that joined."""
+        """The member id of the request: of LeaveGroup the first, of JoinGroup the new one."""
         members = self.request.get("members")
         named: list[str | None] = [members[0].get("memberId")] if members else []
-        named += [self.response.get("memberId")] if self.told["api"] == "JOIN_GROUP" else []
+        named += [self.response.get("memberId")] if self.row["api"] == "JOIN_GROUP" else []
         named += [self.request.get("memberId")]
         return next((name for name in named if name is not None), None)
 
 
 def joins(requests: Iterable[Request]) -> Iterator[Json]:
-    """Yield every JOIN answered NONE, without its group."""
+    """Yield the rows of `JOINS`, without their group."""
     for one in requests:
-        if one.told["api"] == "JOIN_GROUP" and one.told["error_code"] == 0:
+        if one.row["api"] == "JOIN_GROUP" and one.row["error_code"] == 0:
             yield {
-                "client_id": one.told["client_id"],
+                "client_id": one.row["client_id"],
                 "member_id": one.response.get("memberId"),
                 "generation": one.response.get("generationId"),
-                "answered_ms": one.told["answered_ms"],
+                "answered_ms": one.row["answered_ms"],
                 "static": one.request.get("groupInstanceId") is not None,
             }
 
 
 def heard(requests: Iterable[Request]) -> Iterator[Json]:
-    """Yield when each member id was last taken for a member, without its group."""
+    """Yield the rows of `HEARD`, without their group."""
     last_ms: dict[str | None, float] = {}
     for one in requests:
-        if one.told["error_code"] in ACCEPTED:
-            member_id, answered_ms = one.member_id, one.told["answered_ms"]
+        if one.row["error_code"] in ACCEPTED:
+            member_id, answered_ms = one.member_id, one.row["answered_ms"]
             last_ms[member_id] = max(last_ms.get(member_id, answered_ms), answered_ms)
     return ({"member_id": member_id, "last_ms": at_ms} for member_id, at_ms in last_ms.items())
 
 
-def expulsions(requests: Iterable[Told], lines: Iterable[Told]) -> Iterator[Json]:
-    """Yield who was evicted, by the coordinator's lines, or fenced, by answers; without group."""
+def expulsions(requests: Iterable[LoggedRow], lines: Iterable[LoggedRow]) -> Iterator[Json]:
+    """Yield the rows of `EXPULSIONS`, without their group: evictions from lines, then fences."""
     for line in lines:
         if line["template"] == EVICTED:
             yield {"at_ms": line["at_ms"], "subject": line["member"], "api": ""}
-    for told in requests:
-        if told["readable"] and FENCED.search(told["response"]):
-            client, api, at_ms = (told[name] for name in ("client_id", "api", "answered_ms"))
+    for row in requests:
+        if row["readable"] and FENCED.search(row["response"]):
+            client, api, at_ms = (row[name] for name in ("client_id", "api", "answered_ms"))
             yield {"at_ms": at_ms, "subject": client, "api": api}

@@ -1,7 +1,7 @@
-"""A run folder opened without Spark: its lines one by one, and what they tell of each group.
+"""A run folder judged in one process, without Spark: its lines, and the rows of each group.
 
-Lines are read as for a report (`broker_log`), the rows are those of its tables. Logs may be
-as they were written, or compressed (`group.log`, `group.log.xz`).
+Lines are read as for a report (`broker_log`), and the rows are those of its tables. Logs may be
+plain or compressed (`group.log`, `group.log.xz`). The mutants and the tests use it.
 """
 
 import json
@@ -21,9 +21,9 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
-from reports.judgement.broker_log import TABLES, Clocks, Life, Log, Offsets
-from reports.judgement.coordinator_epochs import LINES, offices
-from reports.judgement.gaps import Gap, left_open, missing, unreadable
+from reports.judgement.broker_log import TABLES, BrokerProcess, Clocks, Log, Offsets
+from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
 from reports.judgement.members import Request
@@ -39,39 +39,39 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Line:
-    """One line. `text` is without the time and number before it; `row` is what is told by it.
+    """One line of a log; `text` is what follows its time and serial number.
 
-    That is a row of the table `requests`, with None as its `template`, or of `transitions`.
+    `row` is its row of the table `requests` (with None as `template`) or `transitions`, else empty.
     """
 
     broker: str
     number: int
-    life: int
+    process: int
     at_ms: float
     text: str
     row: Row
 
     @property
     def template(self) -> str | None:
-        """The template that a coordinator's line matches."""
+        """The template that a coordinator's line matches, else None."""
         name: str | None = self.row.get("template")
         return name
 
     @property
     def group(self) -> str | None:
-        """The group that it is about, if it is about one."""
+        """The group that it is about, else None."""
         name: str | None = self.row.get("group")
         return name
 
     @cached_property
     def request(self) -> dict[str, Any] | None:
-        """The request that it tells of, if it does."""
+        """The logged request as JSON, if the line is about one."""
         if "request" not in self.row:
             return None
         event = re.match(EVENT, self.text)
         assert event is not None
-        told: dict[str, Any] = json.loads(event[2].removeprefix(COMPLETED))
-        return told
+        logged: dict[str, Any] = json.loads(event[2].removeprefix(COMPLETED))
+        return logged
 
     @property
     def observed(self) -> ObservedRequest:
@@ -80,17 +80,17 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read of one broker's log: lines, lives, and where evidence is missing."""
+class ReadLog:
+    """What was read of one broker's log: lines, its processes, and gaps."""
 
     lines: tuple[Line, ...]
-    lives: tuple[tuple[str, Life], ...]
+    processes: tuple[tuple[str, BrokerProcess], ...]
     gaps: tuple[Gap, ...]
 
     @classmethod
     def of(
         cls, broker: str, parser: Parser, offsets: Offsets, texts: Iterable[tuple[int, str]]
-    ) -> "Read":
+    ) -> "ReadLog":
         """Read a broker's numbered lines."""
         tables: dict[str, list[Row]] = defaultdict(list)
         add = lambda table, row: tables[table].append(dict(zip(COLUMNS[table], row, strict=True)))
@@ -99,16 +99,16 @@ class Read:
         for number, text in texts:
             log.read(f"brokers/{broker}/group.log", number, text)
             bare[number] = text.split(" ", 3 if parser.numbered else 2)[-1]
-        lives = tuple((broker, life) for life in log.end())
+        processes = tuple((broker, process) for process in log.end())
         rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
         rows |= {row["line"]: row for row in tables["transitions"]}
         lines = (
-            Line(broker, seen["line"], seen["life"], seen["at_ms"], bare[seen["line"]],
+            Line(broker, seen["line"], seen["process"], seen["at_ms"], bare[seen["line"]],
                  rows.get(seen["line"], {}))
             for seen in tables["coverage"]
         )  # fmt: skip
-        gaps = [unreadable(row) for row in tables["coverage"] if row["fate"] == "rejected"]
-        return cls(tuple(lines), lives, (*gaps, *map(missing, tables["lost"])))
+        gaps = [unreadable(row) for row in tables["coverage"] if row["status"] == "rejected"]
+        return cls(tuple(lines), processes, (*gaps, *map(missing, tables["lost"])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class Recording:
 
     @cached_property
     def run(self) -> RunFolder:
-        """What the folder tells beside the logs."""
+        """The run folder without its logs."""
         return RunFolder(self.folder)
 
     @property
@@ -136,11 +136,11 @@ class Recording:
 
     @cached_property
     def parser(self) -> Parser:
-        """What understands its lines."""
+        """The parser of its lines."""
         return Parser(self.run.grammar, self.run.numbered_lines)
 
     @cached_property
-    def _read(self) -> Sequence[Read]:
+    def _read(self) -> Sequence[ReadLog]:
         clocks = Clocks(self.parser)
         logs = {
             log.parent.name: list(enumerate(_texts(log), 1))
@@ -150,7 +150,7 @@ class Recording:
             for _, text in texts:
                 clocks.look(broker, text)
         offsets = clocks.offsets()
-        return [Read.of(broker, self.parser, offsets, texts) for broker, texts in logs.items()]
+        return [ReadLog.of(broker, self.parser, offsets, texts) for broker, texts in logs.items()]
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -158,20 +158,20 @@ class Recording:
         return tuple(line for read in self._read for line in read.lines)
 
     @cached_property
-    def lives(self) -> tuple[tuple[str, Life], ...]:
-        """Each life of each broker."""
-        return tuple(life for read in self._read for life in read.lives)
+    def processes(self) -> tuple[tuple[str, BrokerProcess], ...]:
+        """Each process of each broker."""
+        return tuple(process for read in self._read for process in read.processes)
 
     @cached_property
     def gaps(self) -> list[Gap]:
-        """Where evidence is missing that no fault accounts for."""
-        asked = (line.row for line in self.lines if "request" in line.row)
-        serving = {r["broker"] for r in asked if r["readable"] and r["api"] in GROUP_APIS}
-        return left_open([gap for read in self._read for gap in read.gaps], self.run, serving)
+        """The gaps in its logs that no fault of the run explains."""
+        requests = (line.row for line in self.lines if "request" in line.row)
+        serving = {r["broker"] for r in requests if r["readable"] and r["api"] in GROUP_APIS}
+        return unexplained([gap for read in self._read for gap in read.gaps], self.run, serving)
 
     @cached_property
-    def told(self) -> Mapping[str, Sequence[Row]]:
-        """What is told of each group, by requests and by coordinator lines."""
+    def rows_by_group(self) -> Mapping[str, Sequence[Row]]:
+        """The rows of each group: its requests and its coordinator lines."""
         rows: dict[str, list[Row]] = defaultdict(list)
         for line in self.lines:
             if line.group is not None:
@@ -180,18 +180,21 @@ class Recording:
 
     @cached_property
     def judge(self) -> Judge:
-        """What judges its groups as a report does, by the rules of the release alone."""
+        """Judges its groups as a report does, by the rules of the release alone."""
         rows = [line.row for line in self.lines if line.template in LINES]
-        lives = [
-            {"broker": broker, "life": life.number, "last_ms": life.last_ms}
-            for broker, life in self.lives
+        processes = [
+            {"broker": broker, "process": process.number, "last_ms": process.last_ms}
+            for broker, process in self.processes
         ]
-        named = (life.partition for _, life in self.lives if life.partition is not None)
+        named = (
+            process.partition for _, process in self.processes if process.partition is not None
+        )
         most = max(named, default=None)
         rules, run = self.profile, self.run
-        of_offices = offices(rows, lives, None if most is None else most + 1, run.openings)
+        partitions = None if most is None else most + 1
+        epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
         stalls = (*run.stalls, *as_stalls(self.standstills))
-        return Judge(run.grammar, rules, rules, of_offices, stalls, run.outages)
+        return Judge(run.grammar, rules, rules, epochs, stalls, run.outages)
 
     @cached_property
     def standstills(self) -> list[Standstill]:
@@ -208,23 +211,23 @@ class Recording:
 
     @cached_property
     def partitions(self) -> dict[str, int]:
-        """The offsets partition of each group of which a line tells it."""
+        """The partition of `__consumer_offsets` of each group whose lines name it."""
         rows = (line.row for line in self.lines if line.template and line.group is not None)
         return {row["group"]: row["partition"] for row in rows if row["partition"] is not None}
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """The groups of which there are requests."""
-        asked = {line.group for line in self.lines if "request" in line.row}
-        return tuple(sorted(filter(None, asked)))
+        """The groups that have requests."""
+        found = {line.group for line in self.lines if "request" in line.row}
+        return tuple(sorted(filter(None, found)))
 
     def evidence(self, group: str) -> Evidence:
-        """Collect what the logs tell of a group."""
+        """Return what the logs tell of a group."""
         return replace(self.evidence_with_faults(group), stalls=(), outages=())
 
     def evidence_with_faults(self, group: str) -> Evidence:
-        """Collect what is known of a group, also of when its brokers stood still or were down."""
-        return self.judge.evidence(group, self.told.get(group, ()))
+        """Return what is known of a group, including when its brokers were paused or down."""
+        return self.judge.evidence(group, self.rows_by_group.get(group, ()))
 
 
 def _texts(log: Path) -> list[str]:

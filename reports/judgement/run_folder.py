@@ -1,4 +1,4 @@
-"""A run folder as reports see it: the experiment, the environment, the fault journal."""
+"""A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -33,19 +33,19 @@ ENVIRONMENT: Form = {
     "repeat_command": str,
 }
 CATCHING_UP_MS = 10_000
-"""How long after a broker is back writes may still fail for want of replicas in sync."""
+"""How long after a broker is back writes may fail because too few replicas are in sync."""
 PHASES = ("formation", "impact", "recovery", "teardown")
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Reads what a run left behind; every problem is an `EvidenceError` naming the file."""
+    """Reads the files of a run; every problem is an `EvidenceError` that names the file."""
 
     path: Path
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment as it was resolved."""
+        """The experiment that was run."""
         try:
             return load(self._file("experiment.yaml"))
         except ScenarioError as error:
@@ -53,7 +53,7 @@ class RunFolder:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """Seed, versions, broker settings, git state, the command that repeats the run."""
+        """Seed, versions, broker settings, git state, and the command that repeats the run."""
         return self._json("environment.json", ENVIRONMENT)
 
     @cached_property
@@ -68,7 +68,7 @@ class RunFolder:
 
     @property
     def grammar(self) -> Grammar:
-        """The lines that the run's coordinators write."""
+        """The templates of the lines that the run's coordinators write."""
         coordinator = self.environment["coordinator"]
         try:
             return grammar_of(self.environment["kafka_version"], coordinator)
@@ -80,12 +80,12 @@ class RunFolder:
 
     @property
     def numbered_lines(self) -> bool:
-        """Whether the brokers' lines carry serial numbers: log4j 2 gives them, from 4.0 on."""
+        """Whether the brokers' lines have serial numbers; log4j 2 adds them (Kafka 4.0 on)."""
         return is_numbered(self.environment["kafka_version"])
 
     @cached_property
     def kills(self) -> tuple[tuple[str, float], ...]:
-        """The brokers (ids) that were killed on purpose, and when."""
+        """The brokers (ids) that a fault killed, and when, in ms."""
         return tuple(
             (fault["broker"], fault["injected_at_ms"])
             for fault in self.faults
@@ -94,7 +94,7 @@ class RunFolder:
 
     @cached_property
     def cut_short(self) -> frozenset[str]:
-        """The brokers (ids) killed because they did not shut down, whose logs are still whole."""
+        """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
         sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
         logs = {broker: self.path / "brokers" / broker / "group.log" for broker in sizes}
@@ -106,21 +106,21 @@ class RunFolder:
 
     @cached_property
     def outages(self) -> tuple[Outage, ...]:
-        """When brokers were down or paused on purpose, with the time to catch up after it."""
+        """When faults had brokers down or paused, with the time to catch up afterwards."""
         return tuple(
             Outage(
                 fault["meant_at_ms"],
-                _back_ms(fault) + CATCHING_UP_MS,
+                _healed_ms(fault) + CATCHING_UP_MS,
             )
             for fault in self.faults
             if fault["broker"] is not None
         )
 
     @cached_property
-    def openings(self) -> tuple[tuple[str, float], ...]:
-        """The brokers (ids) that were seen to take requests, and when: at first, and started anew.
+    def requests_enabled(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were seen to answer requests, and when, in ms: after each start.
 
-        The load begins when all of them do.
+        The load starts when all of them answer.
         """
         brokers = map(str, range(1, self.experiment.cluster.brokers + 1))
         began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
@@ -135,9 +135,9 @@ class RunFolder:
 
     @cached_property
     def stalls(self) -> tuple[Stall, ...]:
-        """When brokers were paused on purpose; one that was not resumed stands still to the end."""
+        """When faults paused brokers; one that was not resumed is paused to the end."""
         return tuple(
-            Stall(fault["broker"], fault["meant_at_ms"], _back_ms(fault))
+            Stall(fault["broker"], fault["meant_at_ms"], _healed_ms(fault))
             for fault in self.faults
             if broker_process(fault) == "paused"
         )
@@ -166,9 +166,9 @@ class RunFolder:
 
     @property
     def starts(self) -> Counter[str]:
-        """How often each broker (id) was started, as the journal has it: at first, and put right.
+        """How often each broker (id) was started according to the journal: at first, and healed.
 
-        A fault that was not put right may have started its broker once more.
+        A fault that was not healed may have started its broker once more.
         """
         started = ("killed", "stopped")
         down = (f for f in self.faults if broker_process(f) in started and f["healed"])
@@ -176,17 +176,17 @@ class RunFolder:
 
     @cached_property
     def journal(self) -> tuple[Entry, ...]:
-        """The fault journal's entries, as far as they were written to their end."""
+        """The fault journal's complete entries."""
         return read(f"{self.path}/{JOURNAL}", self._text(JOURNAL))
 
     @property
     def cut_off(self) -> bool:
-        """Whether the journal ends within a line: whoever wrote it died."""
+        """Whether the journal ends within a line: its writer died."""
         return not f"\n{self._text(JOURNAL)}".endswith("\n")
 
     @cached_property
     def phases(self) -> tuple[tuple[str, float], ...]:
-        """The phases that began, with their times."""
+        """The phases that began, and when, in ms."""
         return tuple(
             (entry["phase"], entry["at_ms"])
             for entry in self.journal
@@ -194,7 +194,7 @@ class RunFolder:
         )
 
     def phase_at(self, at_ms: float) -> str:
-        """Tell in which phase a time lies."""
+        """Return the phase of a time."""
         name = PHASES[0]
         for phase, began_ms in self.phases:
             if began_ms <= at_ms:
@@ -203,7 +203,7 @@ class RunFolder:
 
     @cached_property
     def faults(self) -> tuple[dict[str, Any], ...]:
-        """The faults, each with what became of it, in the order they were meant to happen."""
+        """The faults and their outcomes, in the order of the journal."""
         faults: dict[str, dict[str, Any]] = {}
         for entry in self.journal:
             fault = faults.get(entry.get("fault_id") or "")
@@ -235,7 +235,7 @@ class RunFolder:
 
     @cached_property
     def partitions(self) -> dict[str, int]:
-        """How many partitions each topic of the experiment had in the end."""
+        """How many partitions each topic of the experiment had at the end."""
         had = {topic.name: topic.partitions for topic in self.experiment.workload.topics}
         grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
         for entry in self.journal:
@@ -249,7 +249,7 @@ class RunFolder:
 
     @cached_property
     def never_began(self) -> tuple[str, ...]:
-        """The plan's steps that the journal knows nothing of; hitting many, a step has sub-ids."""
+        """The plan's steps without a journal entry; a step with several targets has sub-ids."""
         steps = self._json("plan.json", {"steps": list})["steps"]
         for step in steps:
             if wrong := lacks(step, {"id": str}):
@@ -263,7 +263,7 @@ class RunFolder:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What went wrong with faults, in words."""
+        """The errors of faults, in words."""
         return tuple(
             f"fault {entry['fault_id']}: {entry['error']}"
             if entry.get("fault_id")
@@ -273,24 +273,24 @@ class RunFolder:
         )
 
     @property
-    def came_to_its_end(self) -> bool:
-        """Whether the plan was over and the cluster gone when its journal ended."""
+    def completed(self) -> bool:
+        """Whether the journal says that the plan was carried out and the cluster stopped."""
         began = {entry["phase"] for entry in self.journal if entry["event"] == "phase"}
         return {"recovery", "end"} <= began
 
     @property
     def aborted(self) -> bool:
-        """Whether the run was ended by a signal."""
+        """Whether a signal ended the run."""
         return any(entry["event"] == "aborted" for entry in self.journal)
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped the plan before its time was over."""
+        """Whether the plan was stopped before its end."""
         return any(entry["event"] == "stopped" for entry in self.journal)
 
     @property
     def steady(self) -> bool:
-        """Whether the steady state was met before the first fault."""
+        """Whether the group was in its steady state before the first fault."""
         states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
         return bool(states) and states[0]
 
@@ -327,8 +327,8 @@ def _if_readable(file: Path) -> Iterator[str]:
         yield file.read_text(encoding="utf-8", errors="replace")
 
 
-def _back_ms(fault: dict[str, Any]) -> float:
-    """Return when a fault was healed; one that was not lasts to the end."""
+def _healed_ms(fault: dict[str, Any]) -> float:
+    """Return when a fault was healed, in ms; infinity if it was not."""
     return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
 
 
@@ -339,7 +339,7 @@ def broker_process(fault: dict[str, Any]) -> str | None:
 
 
 def _broker(intent: dict[str, Any]) -> str | None:
-    """Return the id of the broker that a fault hits, if it hits one."""
+    """Return the id of the broker that a fault hits, else None."""
     args = intent.get("args")
     broker = args.get("broker") if isinstance(args, dict) else None
     return None if broker is None else str(broker)

@@ -1,7 +1,7 @@
 """The observed timeline of a group: one row per rebalance, from coordinator lines alone.
 
-One partition has one thread, so the lines of a group stand in the order of what was done to it:
-a rebalance begins with its "Preparing" line and owns what follows up to the next.
+A partition is handled by one thread, so a group's lines stand in the order of its transitions. A
+rebalance starts with its "Preparing" line and has all lines up to the next one.
 """
 
 from collections import defaultdict
@@ -39,11 +39,11 @@ HINTS = {
     "pending_left": "left",
     "assignment": "assigned",
 }
-"""Templates that mark an instant, and the oracle's name for what they mark."""
+"""Templates of lines that mark an instant, and the oracle's name of that instant."""
 
 
 def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
-    """List the lines that mark the instant of a timer, or of acting on a request."""
+    """List the lines that mark when a timer fired, or when a request was handled."""
     found = []
     for line in lines:
         kind = HINTS.get(line["template"])
@@ -51,43 +51,43 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
             kind = "sync_expired"
         if kind is not None:
             generation = -1 if line["generation"] is None else line["generation"]
-            told = line["at_ms"], HintKind(kind), subject(line) or "", generation, line["broker"]
-            found.append(Hint(*told))
+            about = subject(line) or ""
+            found.append(Hint(line["at_ms"], HintKind(kind), about, generation, line["broker"]))
     return found
 
 
 def subject(line: Line) -> str | None:
-    """Name the member that a line is about; where one was replaced, its instance."""
+    """Return the member id that a line is about; of a replaced static member its instance id."""
     name = "instance" if line["template"] == "static_replaced" else "member"
-    told: str | None = line[name]
-    return told
+    found: str | None = line[name]
+    return found
 
 
 def reason(line: Line, grammar: Grammar) -> tuple[str | None, str]:
-    """Class the reason of a "Preparing" line, and name the member that it tells of.
+    """Return the class of the reason in a "Preparing" line, and the member id in it.
 
-    Text of no class keeps standing as it is.
+    Text that matches no class is returned as it is, with an empty member id.
     """
     text = line["reason"]
     return (grammar.classed(text) if text else None) or (text, "")
 
 
 def client_reason(line: Line) -> str | None:
-    """Return what the client itself gave as its reason (KIP-800, from 3.2 on).
+    """Return the reason that the client gave (KIP-800, from 3.2 on), or None.
 
-    The coordinator writes `not provided` if it gave none.
+    The coordinator writes `not provided` if the client gave none.
     """
-    _, _, said = (line["reason"] or "").partition("; client reason: ")
-    return said if said not in ("", "not provided") else None
+    _, _, given = (line["reason"] or "").partition("; client reason: ")
+    return given if given not in ("", "not provided") else None
 
 
 def observed(
     group: str, lines: Iterable[Line], grammar: Grammar, incarnation: Callable[[str, float], int]
 ) -> list[Row]:
-    """Build the timeline of a group; `row` numbers its rebalances in an incarnation.
+    """Build the timeline of a group; the column `row` numbers the rebalances of an incarnation.
 
-    `incarnation` tells the one that a broker was in at a time. The end of a join phase that no
-    "Preparing" line came before stands in a row of its own.
+    `incarnation` returns the number of the load that a broker (id) last finished before a time, in
+    ms. The end of a join phase without a "Preparing" line gets a row of its own.
     """
     placed: dict[int, list[Line]] = defaultdict(list)
     for line in lines:
@@ -96,8 +96,8 @@ def observed(
     found: list[Row] = []
     for number in sorted(placed):
         rows: list[Row] = [
-            {"group": group, "incarnation": number, "row": row} | _rebalance(told, grammar)
-            for row, told in _rebalances(placed[number])
+            {"group": group, "incarnation": number, "row": row} | _rebalance(mine, grammar)
+            for row, mine in _rebalances(placed[number])
         ]
         starts: list[float | None] = [row["started_ms"] for row in rows]
         for row, next_ms in zip(rows, [*starts[1:], None], strict=True):
@@ -107,7 +107,7 @@ def observed(
 
 
 def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
-    """Cut the lines of an incarnation into rebalances; what comes before the first has number 0."""
+    """Split the lines of an incarnation into rebalances; lines before the first have number 0."""
     rows: dict[int, list[Line]] = defaultdict(list)
     row, before = 0, "none"
     for line in sorted(lines, key=lambda line: (line["at_ms"], line["line"])):
@@ -120,7 +120,7 @@ def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
 
 
 def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
-    """Tell of a rebalance what its own lines tell."""
+    """Return what the lines of a rebalance tell about it."""
 
     def least(template: str, name: str) -> Any:
         values = [line[name] for line in lines if line["template"] == template]
@@ -157,7 +157,7 @@ def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
 
 
 def _end(row: Row, next_ms: float | None) -> None:
-    """Tell how and when a rebalance ended, and say so in its row."""
+    """Set in its row how and when a rebalance ended."""
     ended_ms = _first(row["assigned_ms"], row["joined_ms"] if row["ended_as"] == "empty" else None)
     ended_ms = _first(ended_ms, next_ms)
     began_ms = _first(row["started_ms"], row["joined_ms"])

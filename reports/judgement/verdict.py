@@ -1,7 +1,7 @@
 """The verdict: pass, fail or unknown, with everything it rests on.
 
-verdict = comparison under the release's profile, and the experiment's `expect`, and every fault
-verified. fail beats unknown beats pass; an evidence gap never turns into a pass.
+It needs three things: the comparison under the release's profile, the experiment's `expect`, and
+every fault verified. fail beats unknown beats pass; a gap in the evidence never gives a pass.
 """
 
 import json
@@ -18,9 +18,9 @@ from reports.judgement.findings import Finding
 from reports.judgement.gaps import (
     Gap,
     by_group,
-    gone,
-    left_open,
-    miscounted,
+    missing_log,
+    unexplained,
+    wrong_start_counts,
 )
 from reports.judgement.machine_log import Standstill
 from reports.judgement.run_folder import PHASES, RunFolder
@@ -29,12 +29,12 @@ Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
 GAPS = 1_000
-"""How many of each it looks at."""
+"""How many rejected lines, and how many rows of the table `lost`, are read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
-    """What the driver needs of the tables: all of it small."""
+class Results:
+    """The rows of the tables that the verdict needs; there are few of them."""
 
     observed: list[Json]
     expected: list[Json]
@@ -42,16 +42,19 @@ class Collected:
     member_lines: list[Json]
     violations: list[Json]
     departures: list[Json]
-    broken: Mapping[str, Sequence[str]]
+    broken_promises: Mapping[str, Sequence[str]]
     """The promises of KIP-345 that are broken, by group."""
-    places: dict[str, Json]
     bound: dict[str, dict[str, int]]
     checks: dict[str, tuple[int, int]]
-    spans: dict[str, Json]
-    fates: dict[str, int]
-    lives: Mapping[str, int]
-    """By broker that has a log: how often that tells of a start."""
+    """How many responses were checked, and how many explained, by group with requests."""
+    groups: dict[str, Json]
+    """The rows of the table `groups`, by group with requests; `brokers` is a list."""
+    line_counts: dict[str, int]
+    """How many lines were used, irrelevant and rejected."""
+    starts: Mapping[str, int]
+    """How many starts of each broker its log shows; only brokers that have a log."""
     partitions: dict[str, int]
+    """How many partitions of `__consumer_offsets` the lines of each group name."""
     assigned: list[Json]
     gaps: list[Gap]
     standstills: Sequence[Standstill] = ()
@@ -59,25 +62,24 @@ class Collected:
     late_alone: Mapping[str, str] = field(default_factory=dict)
     """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
-    """Whether the logs tell what metadata and assignments are, or their length alone."""
+    """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
 
 
-def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str | None) -> Json:
+def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
     """Build `verdict.json`."""
-    serving = {broker for span in data.spans.values() for broker in span["brokers"]}
-    absent = [broker for broker in run.brokers if broker not in data.lives]
-    of_logs = [*map(gone, absent), *miscounted(data.lives, run)]
-    data = replace(data, gaps=[*of_logs, *left_open(data.gaps, run, serving)])
-    gaps = by_group(data.gaps, data.spans)
-    waits = {group: span["wait_ms"] or 0.0 for group, span in data.spans.items()}
+    serving = {broker for row in data.groups.values() for broker in row["brokers"]}
+    absent = [broker for broker in run.brokers if broker not in data.starts]
+    of_logs = [*map(missing_log, absent), *wrong_start_counts(data.starts, run)]
+    data = replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
+    gaps = by_group(data.gaps, data.groups)
+    waits = {group: row["max_rebalance_timeout_ms"] or 0.0 for group, row in data.groups.items()}
     found = findings.collect(
         data.violations,
-        data.places,
         data.comparison,
         data.member_lines,
         tells_bytes=data.tells_bytes,
     )
-    found = findings.around_kills(findings.without_proof(found, gaps), run.kills, waits)
+    found = findings.unproven_around_kills(findings.unproven_since(found, gaps), run.kills, waits)
     unsure = {*kip_848, *data.late_alone}
     found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
     counts = Counter(
@@ -95,7 +97,7 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     # a count proves something only where the evidence is whole
-    whole = run.came_to_its_end and not (run.aborted or run.stopped or run.failures)
+    whole = run.completed and not (run.aborted or run.stopped or run.failures)
     counted = [item for item in short if item.group in data.checks and whole]
     if proven or (counted and not gaps and held_up is None):
         verdict = "fail"
@@ -120,11 +122,11 @@ def judge(run: RunFolder, data: Collected, kip_848: Sequence[str], profile: str 
         "foretold": expected_verdict(
             run.experiment.expected_verdict,
             verdict,
-            data.broken,
+            data.broken_promises,
             [one.group for one in proven],
             counted,
         ),
-        "broken_promises": data.broken,
+        "broken_promises": data.broken_promises,
         "evidence_level": "requests",
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
@@ -158,19 +160,19 @@ def proven_wrong(verdict: Json) -> dict[str, list[float]]:
     return wrong
 
 
-def _group_names(run: RunFolder, data: Collected) -> list[str]:
-    """List the experiment's groups in its order, then any others in the evidence."""
+def _group_names(run: RunFolder, data: Results) -> list[str]:
+    """List the experiment's groups in its order, then other groups in the evidence."""
     known = [group.name for group in run.experiment.workload.groups]
     return known + sorted(set(data.checks) - set(known))
 
 
 def _doubts(
     run: RunFolder,
-    data: Collected,
+    data: Results,
     kip_848: Sequence[str],
     profile: str | None,
 ) -> list[str]:
-    """List, in words, why a pass would claim too much."""
+    """List, in words, why the verdict cannot be a pass."""
     doubts = []
     if profile is None:
         doubts.append(
@@ -191,7 +193,7 @@ def _doubts(
     if not data.tells_bytes:
         doubts += [
             f"group {group}: whether a member's metadata changed is not in the log, their length is"
-            for group in findings.of_untold_metadata(data.comparison)
+            for group in findings.possible_metadata_changes(data.comparison)
         ]
     doubts += [
         f"group {group}: lines of {count} offsets partitions"
@@ -216,14 +218,14 @@ def _doubts(
         doubts.append("the steady state was not met before the first fault")
     if run.aborted:
         doubts.append("the run was aborted")
-    elif not (run.stopped or run.came_to_its_end):
+    elif not (run.stopped or run.completed):
         doubts.append("the journal ends before the run did")
     if run.cut_off:
         doubts.append("the journal ends within a line: the run died, and what became of it is open")
     return doubts
 
 
-def _held_up(run: RunFolder, data: Collected) -> str | None:
+def _held_up(run: RunFolder, data: Results) -> str | None:
     """Say what held brokers or the load up before teardown; None if nothing is known to have."""
     began = dict(run.phases)
     if not began:
@@ -246,7 +248,7 @@ def _standstills(standstills: Sequence[Standstill]) -> Json:
     return {"brokers_stood_still": listed} if listed else {}
 
 
-def _group(run: RunFolder, data: Collected, name: str) -> Json:
+def _group(run: RunFolder, data: Results, name: str) -> Json:
     members = [member for member in run.experiment.members() if member.group == name]
     checked, explained = data.checks.get(name, (0, 0))
     rows = [row for row in data.observed if row["group"] == name]
@@ -265,15 +267,15 @@ def _group(run: RunFolder, data: Collected, name: str) -> Json:
     }
 
 
-def _unowned(run: RunFolder, data: Collected) -> dict[str, list[str]]:
-    """List the partitions that nobody has when the members are closed, by group.
+def _unowned(run: RunFolder, data: Results) -> dict[str, list[str]]:
+    """List the partitions without an owner when the load is stopped, by group.
 
-    Of groups that ever had an assignment, and of those that were to have one.
+    Groups that never had an assignment are left out, unless the experiment expects owners in them.
     """
     workload = run.experiment.workload
     every = tuple(topic.name for topic in workload.topics)
     topics = {group.name: group.topics for group in workload.groups}
-    had = [row["group"] for row in data.assigned]
+    with_assignment = [row["group"] for row in data.assigned]
     return {
         name: unowned(
             [row for row in data.assigned if row["group"] == name],
@@ -282,7 +284,9 @@ def _unowned(run: RunFolder, data: Collected) -> dict[str, list[str]]:
             topics.get(name, every),
             run.partitions,
         )
-        for name in dict.fromkeys([*had, *(wanted.group for wanted in run.experiment.owners)])
+        for name in dict.fromkeys(
+            [*with_assignment, *(owners.group for owners in run.experiment.owners)]
+        )
     }
 
 
@@ -292,7 +296,7 @@ def _by_phase(run: RunFolder, rows: Sequence[Json]) -> Json:
 
 
 def _headline(groups: Mapping[str, Json]) -> list[str]:
-    """Say what was done to each group and what it cost, one line a group."""
+    """Write the faults of each group and the rebalances they caused, one line a group."""
     lines = []
     for name, group in groups.items():
         count = group["rebalances_observed"]["impact"]
@@ -300,16 +304,16 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
-        told = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
-        lines.append(f"{name} ({who}): {told}")
+        cost = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
+        lines.append(f"{name} ({who}): {cost}")
     return lines
 
 
 def membership(static: int, dynamic: int) -> str:
-    """Say who the members of a group are that its experiment lists."""
+    """Write how many static and dynamic members of a group its experiment lists."""
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
-    told = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
-    return f"{told or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"
+    listed = " and ".join(f"{number} {kind}" for number, kind in kinds if number)
+    return f"{listed or 'unlisted'} {'member' if static + dynamic == 1 else 'members'}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -342,10 +346,10 @@ def _departure(row: Json) -> Json:
     }
 
 
-def _coverage(data: Collected) -> Json:
+def _coverage(data: Results) -> Json:
     return {
-        "lines_read": sum(data.fates.values()),
-        **{fate: data.fates.get(fate, 0) for fate in ("used", "irrelevant", "rejected")},
+        "lines_read": sum(data.line_counts.values()),
+        **{fate: data.line_counts.get(fate, 0) for fate in ("used", "irrelevant", "rejected")},
         "gaps": [
             {"file": gap.file, "line": gap.line, "what": gap.what} for gap in data.gaps[:SHOWN]
         ],
@@ -353,5 +357,5 @@ def _coverage(data: Collected) -> Json:
 
 
 def to_json(verdict: Json) -> str:
-    """Write a verdict so that the same content is the same bytes."""
+    """Write a verdict as JSON; the same content gives the same bytes."""
     return json.dumps(verdict, indent=2, ensure_ascii=False) + "\n"

@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from reports.judgement.costs import Costs, Stop, impact, summary
-from reports.judgement.growth import Noticed
+from reports.judgement.growth import TopicGrowth
 from reports.judgement.run_folder import PHASES, RunFolder
 from reports.page import faults
 from reports.page.scenes import Scenes, identity
@@ -46,7 +46,7 @@ class CostRows:
         about = self.verdict["groups"][group]
         kinds = sorted({j.kind for j in self.scenes.joins if j.group == group}, reverse=True)
         given = self._in_impact(self.costs.of(group).handovers)
-        told = self.costs.told(group)
+        told = self.costs.has_history(group)
         whole = {
             "group": group,
             "kind": " and ".join(kinds) or "-",
@@ -84,7 +84,7 @@ class CostRows:
             "faults": _in_words(hit),
             "rebalances": len(rebalances),
             "each": f"{len(rebalances) / len(hit):.1f}" if hit else "-",
-            **_stopped(stops if self.costs.told(group) else None, 2),
+            **_stopped(stops if self.costs.has_history(group) else None, 2),
             "evictions": len(self._in_impact(evicted)),
             "fences": len(self._in_impact(fences)),
         }
@@ -151,7 +151,7 @@ class CostRows:
         return [row for group in groups for row in self._rebalances(group, zero_ms)]
 
     def _rebalances(self, group: str, zero_ms: float) -> Iterator[Json]:
-        rows, mine, told = self._begun(group), self.costs.of(group), self.costs.told(group)
+        rows, mine, told = self._begun(group), self.costs.of(group), self.costs.has_history(group)
         starts = [row["started_ms"] - CLOCKS_MS for row in rows]
         stops: dict[int | None, list[Stop]] = defaultdict(list)
         moved: Counter[int] = Counter()
@@ -181,7 +181,7 @@ class CostRows:
                 "said": "", "member": "", "generation": None, **_stopped(lost), "moved": "",
             }  # fmt: skip
 
-    def growth(self, found: Sequence[Noticed], zero_ms: float) -> list[Json]:
+    def growth(self, found: Sequence[TopicGrowth], zero_ms: float) -> list[Json]:
         """Say when each group shared out the partitions that were added to its topics."""
         clients = self.scenes.clients()
         rows = []

@@ -16,9 +16,9 @@ from plotly.offline import get_plotlyjs
 
 from reports.judgement import expectations
 from reports.judgement.costs import Costs, impact
-from reports.judgement.growth import Noticed, noticed
+from reports.judgement.growth import TopicGrowth, topic_growths
 from reports.judgement.run_folder import PHASES, RunFolder
-from reports.judgement.verdict import Collected, membership
+from reports.judgement.verdict import Results, membership
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import Block, lane, timeline
 from reports.page.cost_charts import Owned
@@ -34,7 +34,7 @@ FINDINGS_SHOWN = 100
 """How many root findings are written out; `verdict.json` has all."""
 
 
-def render(run: RunFolder, verdict: Json, data: Collected, scenes: Scenes, costs: Costs) -> str:
+def render(run: RunFolder, verdict: Json, data: Results, scenes: Scenes, costs: Costs) -> str:
     """Write the page; the verdict has the costs in it."""
     page = _Page(run, verdict, data, scenes, costs)
     span, groups = page.span, page.groups
@@ -99,7 +99,7 @@ class _Page:
 
     run: RunFolder
     verdict: Json
-    data: Collected
+    data: Results
     scenes: Scenes
     costs: Costs
 
@@ -108,8 +108,8 @@ class _Page:
         """The time that the page covers: from the formation's start to the run's end."""
         phases = self.run.phases
         journal = [entry["at_ms"] for entry in self.run.journal]
-        first = [span["first_ms"] for span in self.data.spans.values()]
-        last = [span["last_ms"] for span in self.data.spans.values()]
+        first = [span["first_ms"] for span in self.data.groups.values()]
+        last = [span["last_ms"] for span in self.data.groups.values()]
         zero_ms = phases[0][1] if phases else min([*journal, *first], default=0.0)
         return Span(zero_ms, max([*journal, *last, zero_ms + 1000.0]), phases)
 
@@ -163,7 +163,7 @@ class _Page:
     @cached_property
     def owned(self) -> list[Owned]:
         """What is drawn of the owners: of the groups that the client history tells of."""
-        return [self._owned(group) for group in self.groups if self.costs.told(group)]
+        return [self._owned(group) for group in self.groups if self.costs.has_history(group)]
 
     def _owned(self, group: str) -> Owned:
         mine, workload = self.costs.of(group), self.run.experiment.workload
@@ -220,13 +220,13 @@ class _Page:
         return told
 
     @cached_property
-    def growth(self) -> list[Noticed]:
-        """When groups noticed that their topics had grown."""
+    def growth(self) -> list[TopicGrowth]:
+        """When groups topic_growths that their topics had grown."""
         workload = self.run.experiment.workload
         every = tuple(topic.name for topic in workload.topics)
         reads = {group.name: group.topics for group in workload.groups}
         topics = {group: reads.get(group, every) for group in self.groups}
-        return noticed(self.verdict["faults"], self.data.observed, topics)
+        return topic_growths(self.verdict["faults"], self.data.observed, topics)
 
     def card(self, group: str) -> Json:
         """Measure KIP-345's promise for a group: what restarts cost it in the impact phase."""

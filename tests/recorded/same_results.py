@@ -17,7 +17,13 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-RENAMED: Mapping[str, Mapping[str, str]] = {}
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "requests": {"serial": "correlation_id"},
+    "transitions": {"life": "process", "sn": "serial_number"},
+    "coverage": {"life": "process", "sn": "serial_number", "fate": "status"},
+    "lost": {"life": "process"},
+    "groups": {"wait_ms": "max_rebalance_timeout_ms"},
+}
 """New names of columns by table and old name. JSON in a column has its keys as `column.key`."""
 OF_THE_MACHINE: tuple[str, ...] = ()
 """Keys of `verdict.json` that tell of the machine or the time of judging; there are none."""

@@ -25,7 +25,7 @@ class Copy:
         for line in recording.lines:
             if named.search(line.text):
                 text = connection.sub(rf'\1-{name}"', named.sub(rf"\1{name}", line.text))
-                copied.append(SynthesizedLine(line.broker, line.life, line.at_ms, text))
+                copied.append(SynthesizedLine(line.broker, line.process, line.at_ms, text))
         return cls(group, name, copied)
 
     def find(self, *parts: str, nth: int = 0, after: int = -1) -> int:

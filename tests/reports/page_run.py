@@ -12,7 +12,7 @@ from reports.judgement import costs, verdict
 from reports.judgement.compare import BOTH
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.run_folder import RunFolder
-from reports.judgement.verdict import Collected
+from reports.judgement.verdict import Results
 from reports.page.scenes import Join, Scenes
 
 Json = dict[str, Any]
@@ -39,8 +39,7 @@ class MadeUpRun:
     last_ms: dict[tuple[str, str], float] = field(default_factory=dict)
     comparison: list[Json] = field(default_factory=list)
     violations: list[Json] = field(default_factory=list)
-    places: dict[str, Json] = field(default_factory=dict)
-    lives: dict[str, int] = field(default_factory=lambda: {"1": 1, "2": 1, "3": 1})
+    starts: dict[str, int] = field(default_factory=lambda: {"1": 1, "2": 1, "3": 1})
     gaps: list[verdict.Gap] = field(default_factory=list)
     kip_848: list[str] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
@@ -60,7 +59,7 @@ class MadeUpRun:
     def recovery_ms(self) -> float:
         return IMPACT_MS + 3_000 + self.size * RESTART_EVERY_MS
 
-    def finish(self) -> tuple[RunFolder, Json, Collected, Scenes, Costs]:
+    def finish(self) -> tuple[RunFolder, Json, Results, Scenes, Costs]:
         """Write the folder and judge the run: the arguments of `page.render`."""
         names = ("environment.json", "plan.json", "experiment.yaml", "journal.jsonl")
         intents = [entry for entry in self.journal if entry["event"] == "intent"]
@@ -98,7 +97,7 @@ expect:
   - {{group: dynamic, phase: impact, rebalances: {{min: {max(0, low)}, max: {high}}}}}
 {self.owners}"""
 
-    def _collected(self) -> Collected:
+    def _collected(self) -> Results:
         sides: dict[str, list[Json]] = {"observed": [], "expected": []}
         for row in self.comparison:
             for side, rows in sides.items():
@@ -115,24 +114,23 @@ expect:
         span = {
             "first_ms": ZERO_MS + 3_000,
             "last_ms": self.recovery_ms + 5_000,
-            "wait_ms": 30_000.0,
+            "max_rebalance_timeout_ms": 30_000.0,
             "brokers": ["1"],
         }
         wrong = len(self.violations)
-        return Collected(
+        return Results(
             observed=sides["observed"],
             expected=sides["expected"],
             comparison=self.comparison,
             violations=self.violations,
             departures=[],
-            broken={},
-            places=self.places,
+            broken_promises={},
             bound={g: {"member_id": 8, "record_write": 9} for g in ("static", "dynamic")},
             checks={"static": (400, 400), "dynamic": (500, 500 - wrong)},
-            spans={"static": span, "dynamic": span},
-            fates={"used": 1000, "irrelevant": 200, "rejected": len(self.gaps)},
+            groups={"static": span, "dynamic": span},
+            line_counts={"used": 1000, "irrelevant": 200, "rejected": len(self.gaps)},
             member_lines=[],
-            lives=self.lives,
+            starts=self.starts,
             partitions={"static": 1, "dynamic": 1},
             assigned=self.assigned,
             gaps=self.gaps,
@@ -146,11 +144,9 @@ expect:
             "group": group, "request": request, "at_ms": at_ms, "until_ms": at_ms + 2_000,
             "rule": "answer", "searched": True,
             "expected": "error_code=0; generation=3", "observed": "error_code=25; generation=-1",
-        })  # fmt: skip
-        self.places[request] = {
             "id": request, "api": "HEARTBEAT", "client_id": client, "arrived_ms": at_ms - 2,
             "broker": "2", "file": "brokers/2/group.log", "line": 777,
-        }  # fmt: skip
+        })  # fmt: skip
 
     def lose(self, at: int, side: str) -> None:
         """Take one side's rebalance out of the comparison."""

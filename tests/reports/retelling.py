@@ -24,7 +24,7 @@ def retell(recording: Recording, stories: Iterable[list[SynthesizedLine]], folde
     for line in recording.lines:
         if line.template in ABOUT_NO_GROUP:
             last = line.template == "shut_down"
-            lives.setdefault((line.broker, line.life), []).append((last, line.at_ms, line.text))
+            lives.setdefault((line.broker, line.process), []).append((last, line.at_ms, line.text))
     for story in stories:
         for told in story:
             lives[told.broker, told.process].append((False, told.at_ms, told.text))

@@ -7,16 +7,16 @@ from kafka_protocol.coordinator_lines import JAVA
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import parts
 from reports.ingest.tables import COLUMNS, Tables
-from reports.judgement.coordinator_epochs import Offices
+from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.group import Judge
 
 Row = dict[str, Any]
-JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), Offices(None))
+JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
 
 
 def stored(folder: Path, stops: list[Row] | None = None, **tables: list[Row]) -> Tables:
     """Store rows by table; columns that a row does not have are null."""
-    parts.emptied(folder, COLUMNS)
+    parts.recreate(folder, COLUMNS)
     with parts.parts(folder, COLUMNS) as written:
         for name, rows in tables.items():
             for row in rows:

@@ -65,7 +65,7 @@ def keep(runs: Path, target: Path, seeds: int) -> None:
             latest = {
                 int(run.environment["seed"]): run
                 for run in sorted(mine, key=lambda run: str(run.environment.get("started_at")))
-                if run.run.came_to_its_end
+                if run.run.completed
                 and not run.run.failures
                 and int(run.environment["seed"]) <= seeds
             }

@@ -44,27 +44,26 @@ def fails(recording: Recording, group: str) -> bool:
 
 def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
     tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for name, row in judge.tables(group, recording.told.get(group, ())):
+    for name, row in judge.tables(group, recording.rows_by_group.get(group, ())):
         tables[name].append({"group": group, **row})
     return tables
 
 
 def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
     """List the differences in log order, without those that kills or gaps may explain."""
-    lines = [row for row in recording.told.get(group, ()) if row["template"] is not None]
+    lines = [row for row in recording.rows_by_group.get(group, ()) if row["template"] is not None]
     before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
-    anchored = lambda name, due: [findings.anchored(row, due, before) for row in tables[name]]
+    located = lambda name, due: [findings.located(row, due, before) for row in tables[name]]
     differences = findings.collect(
         tables["violations"],
-        {row["request"]: row for row in tables["violations"]},
-        anchored("comparison", "expected_started_ms"),
-        anchored("member_lines", "due_ms"),
+        located("comparison", "expected_started_ms"),
+        located("member_lines", "due_ms"),
         tells_bytes=recording.run.grammar.tells_bytes,
     )
     spans = {row["group"]: row for row in tables["groups"] if row["requests"]}
-    waits = {name: span["wait_ms"] or 0.0 for name, span in spans.items()}
-    differences = findings.without_proof(differences, by_group(recording.gaps, spans))
-    return findings.around_kills(differences, recording.run.kills, waits)
+    waits = {name: span["max_rebalance_timeout_ms"] or 0.0 for name, span in spans.items()}
+    differences = findings.unproven_since(differences, by_group(recording.gaps, spans))
+    return findings.unproven_around_kills(differences, recording.run.kills, waits)
 
 
 def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> SynthesizedRun:

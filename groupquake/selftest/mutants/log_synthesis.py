@@ -131,9 +131,9 @@ class LogSynthesis:
         for line in self.recording.lines:
             if line.group == self.group and line.request is not None:
                 self.lines[f"{line.broker}:{line.number}"] = line
-        for broker, life in self.recording.lives:
-            if life.last_ms is not None:
-                self._push(life.last_ms, broker, None)
+        for broker, process in self.recording.processes:
+            if process.last_ms is not None:
+                self._push(process.last_ms, broker, None)
 
     @property
     def _partition(self) -> int:

@@ -11,7 +11,7 @@ from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reference_coordinator.classic.profiles import Profile
 from reports.judgement.gaps import Gap
 from reports.judgement.group import Judge
-from reports.judgement.recording import Line, Read, Recording
+from reports.judgement.recording import Line, ReadLog, Recording
 from reports.judgement.run_folder import RunFolder
 
 
@@ -59,7 +59,7 @@ class SynthesizedRun(Recording):
                 ((one.at_ms, one.text) for one in lines), numbered=parser.numbered
             )
             numbered = zip(numbers, texts, strict=False)
-            kept += Read.of(broker, parser, {(broker, 0): 0.0}, numbered).lines
+            kept += ReadLog.of(broker, parser, {(broker, 0): 0.0}, numbered).lines
         return tuple(kept)
 
 

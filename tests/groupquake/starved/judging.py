@@ -24,7 +24,7 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     lenient = replace(judge, stalls=(*judge.stalls, *stalls))
     found = {}
     for group in recording.groups:
-        rows = recording.told[group]
+        rows = recording.rows_by_group[group]
         if judge.explains(group, rows):
             found[group] = Outcome.EXPLAINED
         elif lenient.explains(group, rows):

@@ -5,22 +5,22 @@ from pathlib import Path
 import pytest
 
 from reports import EvidenceError
-from reports.ingest.parts import emptied, parts
-from reports.ingest.tables import all_there
+from reports.ingest.parts import parts, recreate
+from reports.ingest.tables import check_row_count
 from reports.judgement.group import TABLES
 
 
 def test_rows_that_went_elsewhere_are_missed(tmp_path: Path) -> None:
-    emptied(tmp_path, TABLES)
+    recreate(tmp_path, TABLES)
     with parts(tmp_path, TABLES) as tables:
         tables["bound"].add_named({"group": "g", "name": "order", "count": 1})
-    all_there(tmp_path, "bound", 1)
+    check_row_count(tmp_path, "bound", 1)
     with pytest.raises(EvidenceError, match="bound: 1 rows of 2"):
-        all_there(tmp_path, "bound", 2)
+        check_row_count(tmp_path, "bound", 2)
 
 
 def test_a_task_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    emptied(tmp_path, TABLES)
+    recreate(tmp_path, TABLES)
 
     def fails() -> None:
         with parts(tmp_path, TABLES) as tables:

@@ -20,7 +20,7 @@ def told(api: str, at_ms: float, request: Json, response: Json) -> Request:
     row = dict.fromkeys(("id", "broker", "client_id", "connection"), "x")
     times = dict.fromkeys(("earliest_ms", "at_ms", "latest_ms", "answered_ms"), at_ms)
     texts = {"request": json.dumps(request), "response": json.dumps(response)}
-    error = {"error_code": response["errorCode"], "serial": 1, "api_version": 9}
+    error = {"error_code": response["errorCode"], "correlation_id": 1, "api_version": 9}
     return Request({**row, **times, **texts, **error, "api": api})
 
 

@@ -78,7 +78,7 @@ def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log()
     started = starting.replace("Starting up", "Startup complete")
     told = zip(("000", "005", "005", "007"), (starting, *[started] * 3), strict=True)
     found = read([f"{date},{ms} main {text}" for ms, text in told], numbered=False)
-    assert [row["sn"] for row in found["coverage"]] == [1, 2, 3, 4]
+    assert [row["serial_number"] for row in found["coverage"]] == [1, 2, 3, 4]
     times = [row["at_ms"] - ZERO_MS for row in found["coverage"]]
     assert times == pytest.approx([0.501, 5.501, 5.502, 7.501], abs=0.0005)
 
@@ -149,4 +149,4 @@ def test_the_same_request_twice_is_one_too_many() -> None:
     lines[2] = f"{again} main DEBUG {told()} (kafka.request.logger)"
     found = read(lines)
     assert [row["readable"] for row in found["requests"]] == [True, False]
-    assert [row["fate"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]
+    assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]

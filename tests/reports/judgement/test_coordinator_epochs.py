@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
 from reports.judgement.broker_log import TABLES, Log
-from reports.judgement.coordinator_epochs import LINES, Offices, offices
+from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
 from reports.judgement.parsing import Parser
 from tests.recorded.logs import RECORDINGS
 from tests.reports.stored import JUDGE
@@ -39,10 +39,10 @@ def empty(group: str, partition: int = 3) -> str:
     )
 
 
-def read(**brokers: list[Told]) -> tuple[Offices, dict[str, list[Row]]]:
+def read(**brokers: list[Told]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
     """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
     rows: list[Row] = []
-    lives: list[Row] = []
+    processes: list[Row] = []
     columns = [column.split()[0] for column in TABLES["transitions"].split(",")]
     parser = Parser(JAVA, numbered=True)
 
@@ -52,27 +52,29 @@ def read(**brokers: list[Told]) -> tuple[Offices, dict[str, list[Row]]]:
 
     for name, told in brokers.items():
         broker, sn = name[-1], 0
-        log = Log(broker, parser, {(broker, life): 0.0 for life in range(9)}, add)
+        log = Log(broker, parser, {(broker, process): 0.0 for process in range(9)}, add)
         for number, (at_ms, text) in enumerate(told, 1):
             sn = 1 if text == STARTING else sn + 1
             whose = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
             line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {whose}{text}"
             log.read(f"brokers/{broker}/group.log", number, line)
-        lives += (
-            {"broker": broker, "life": life.number, "last_ms": life.last_ms, "most": life.partition}
-            for life in log.end()
+        processes += (
+            {"broker": broker, "process": one.number, "last_ms": one.last_ms, "most": one.partition}
+            for one in log.end()
         )
     assert all(row["template"] is not None for row in rows)
-    most = max((life["most"] for life in lives if life["most"] is not None), default=-1)
+    most = max((one["most"] for one in processes if one["most"] is not None), default=-1)
     groups: dict[str, list[Row]] = {}
     for row in rows:
         if row["group"] is not None:
             groups.setdefault(row["group"], []).append(row)
-    return offices([row for row in rows if row["template"] in LINES], lives, most + 1), groups
+    return coordinator_epochs(
+        [row for row in rows if row["template"] in LINES], processes, most + 1
+    ), groups
 
 
-def servings(found: Offices, groups: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
-    judge = replace(JUDGE, offices=found)
+def servings(found: CoordinatorEpochs, groups: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
+    judge = replace(JUDGE, epochs=found)
     told = [
         (group, int(one.at_ms), one.broker, one.kind)
         for group, lines in groups.items()
@@ -116,18 +118,18 @@ def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it() -
     found, _ = read(b1=[(5, STARTING), *told])
     placed = RECORDINGS["kafka-4.3.0"].partitions
     assert len(set(placed.values())) > 3
-    assert {group: found.place(group) for group in placed} == placed
+    assert {group: found.partition_of(group) for group in placed} == placed
 
 
 def test_an_epoch_is_loaded_by_one_broker_and_once_in_its_life() -> None:
-    offices_, groups = read(
+    epochs, groups = read(
         b1=[(10, STARTING)]
         + [(30 + p, loaded(7, p)) for p in range(4)]
         + [(40 + p, empty(f"g{p}", p)) for p in range(4)]
         + [(50, loaded(7, 2)), (60, STARTING), (70, loaded(7, 3))],
         b2=[(10, STARTING), (50, loaded(8, 0)), (51, loaded(7, 1))],
     )
-    judge = replace(JUDGE, offices=offices_)
+    judge = replace(JUDGE, epochs=epochs)
     found = [
         (group, row["broker"], row["line"], row["subject"])
         for group, lines in sorted(groups.items())

@@ -151,5 +151,5 @@ def test_same_evidence_same_bytes(tmp_path):
 
 
 def test_a_group_that_nobody_tells_of_has_no_costs():
-    assert not Costs().told("g")
+    assert not Costs().has_history("g")
     assert Costs().of("g") == Costs([], [], [], [])

@@ -49,8 +49,8 @@ def test_a_broker_that_did_not_shut_down_ends_one_life_of_one_log() -> None:
 
 def test_a_gap_touches_every_group_from_then_on() -> None:
     spans = {
-        "early": {"first_ms": 1_000.0, "wait_ms": 500.0},
-        "later": {"first_ms": 9_000.0, "wait_ms": None},
+        "early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0},
+        "later": {"first_ms": 9_000.0, "max_rebalance_timeout_ms": None},
     }
     found = by_group([gap(1, 5_000), gap(2, 6_000)], spans)
     assert found == {"early": 4_500.0, "later": 5_000.0}
@@ -58,6 +58,6 @@ def test_a_gap_touches_every_group_from_then_on() -> None:
 
 
 def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
-    spans = {"early": {"first_ms": 1_000.0, "wait_ms": 500.0}}
+    spans = {"early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0}}
     garbage = Gap("2", "brokers/2/group.log", 1, None, "line not understood: \0\0")
     assert by_group([garbage], spans) == {"early": float("-inf")}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reports.judgement.growth import noticed
+from reports.judgement.growth import topic_growths
 from reports.judgement.timeline import client_reason
 from reports.page.report import render
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up
@@ -58,19 +58,19 @@ def growth(at_ms: float | None, meant_ms: float = 90.0, topic: str = "orders") -
 def test_the_first_rebalance_that_a_change_of_metadata_brought(
     rows: list[Json], delay_ms: float | None
 ) -> None:
-    (one,) = noticed([growth(100.0)], rows, {"g": ("orders",)})
+    (one,) = topic_growths([growth(100.0)], rows, {"g": ("orders",)})
     assert (one.group, one.topic, one.at_ms, one.delay_ms) == ("g", "orders", 100.0, delay_ms)
 
 
 def test_each_growth_has_a_rebalance_of_its_own() -> None:
     faults = [growth(100.0), growth(200.0, 190.0)]
-    first, second = noticed(faults, [row(250.0)], {"g": ("orders",)})
+    first, second = topic_growths(faults, [row(250.0)], {"g": ("orders",)})
     assert (first.delay_ms, second.delay_ms) == (None, 50.0)
 
 
 def test_what_did_not_grow_and_what_a_group_does_not_read_is_not_told() -> None:
     faults = [growth(None), growth(100.0, topic="other"), growth(100.0) | {"name": "broker.kill"}]
-    assert noticed(faults, [row(150.0)], {"g": ("orders",)}) == []
+    assert topic_growths(faults, [row(150.0)], {"g": ("orders",)}) == []
 
 
 # on the page

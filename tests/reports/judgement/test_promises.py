@@ -8,7 +8,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.replay import replay
-from reports.judgement.promises import broken
+from reports.judgement.group import broken_promises
 
 DEFECTS = Path(__file__).parents[2] / "recorded" / "defects"
 RULES = PROFILES["2.8.1"]
@@ -24,7 +24,7 @@ def told(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
         return not in_vain and off >= set(needed)
 
     kept_or_not = {n: (getattr(RULES, n), getattr(PROMISED, n)) for n in PROMISES}
-    return broken(explained, RULES, PROMISED)
+    return broken_promises(explained, RULES, PROMISED)
 
 
 def test_what_a_group_needs_and_no_more() -> None:
@@ -50,4 +50,4 @@ def test_what_real_brokers_broke_is_named(name: str) -> None:
     rules = profile.with_settings(sequence.settings)
     explained = lambda profile: not replay(sequence.evidence, profile).violations
     assert explained(rules)
-    assert broken(explained, rules, promised_by(rules)) == (name.partition("-")[0],)
+    assert broken_promises(explained, rules, promised_by(rules)) == (name.partition("-")[0],)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reports.judgement.assignments import unowned
-from reports.judgement.growth import noticed
+from reports.judgement.growth import topic_growths
 from reports.judgement.members import Request
 from reports.judgement.recording import Recording
 
@@ -29,14 +29,14 @@ def recording(name: str) -> Recording:
 
 def tables(name: str, group: str) -> dict[str, list[dict[str, Any]]]:
     found = defaultdict(list)
-    for table, row in recording(name).judge.tables(group, recording(name).told[group]):
+    for table, row in recording(name).judge.tables(group, recording(name).rows_by_group[group]):
         found[table].append({"group": group, **row})
     return found
 
 
 def last_return(name: str, group: str) -> Request:
     """Return the JoinGroup of whoever led the group and was back, which knew no id of its own."""
-    rows = [row for row in recording(name).told[group] if row["template"] is None]
+    rows = [row for row in recording(name).rows_by_group[group] if row["template"] is None]
     joins = [Request(row) for row in rows if row["api"] == "JOIN_GROUP" and row["readable"]]
     return [one for one in joins if not one.request["memberId"]][-1]
 
@@ -71,7 +71,7 @@ def test_what_a_leader_is_told_that_is_back(
     name: str, group: str, version: int, skips: bool | None
 ) -> None:
     back = last_return(name, group)
-    assert back.told["api_version"] == version
+    assert back.row["api_version"] == version
     assert back.response.get("skipAssignment") == skips
     leads = back.response["leader"] == back.response["memberId"]
     assert leads == bool(skips)
@@ -92,7 +92,7 @@ def test_the_rebalance_that_growth_brought(
     name: str, group: str, said: tuple[str, str | None] | None
 ) -> None:
     run, told = recording(name).run, tables(name, group)
-    (one,) = noticed(run.faults, told["observed"], {group: ("orders",)})
+    (one,) = topic_growths(run.faults, told["observed"], {group: ("orders",)})
     row = one.rebalance
     assert (None if row is None else (row["reason"], row["client_reason"])) == said
     assert one.delay_ms is None or 0 <= one.delay_ms < 5_000

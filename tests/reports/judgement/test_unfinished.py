@@ -98,7 +98,7 @@ def start_again(made: MadeUpRun, broker: str, *, healed: bool = True) -> None:
 
 def test_a_broker_that_was_started_again_has_two_lives(made: MadeUpRun) -> None:
     start_again(made, "2")
-    made.lives["2"] = 2
+    made.starts["2"] = 2
     assert doubts(made) == []
 
 
@@ -107,7 +107,7 @@ def test_a_log_that_tells_of_another_number_of_starts(
     made: MadeUpRun, broker: str, told: int
 ) -> None:
     start_again(made, "2")
-    made.lives |= {"2": 2, broker: told}
+    made.starts |= {"2": 2, broker: told}
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-3")
     (doubt,) = doubts(made)
     started = {"1": 1, "2": 2}[broker]
@@ -119,7 +119,7 @@ def test_a_log_that_tells_of_another_number_of_starts(
 
 def test_a_broker_that_was_not_put_right_may_have_been_started(made: MadeUpRun) -> None:
     start_again(made, "2", healed=False)
-    made.lives["2"] = 2
+    made.starts["2"] = 2
     (doubt,) = doubts(made)
     assert doubt.endswith(" was not put right")
 

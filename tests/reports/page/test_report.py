@@ -7,7 +7,7 @@ import pytest
 
 from reports.judgement import costs
 from reports.judgement.costs import Costs
-from reports.judgement.verdict import Collected, Gap, judge
+from reports.judgement.verdict import Gap, Results, judge
 from reports.page import report
 from reports.page.scenes import Join, Scenes
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
@@ -179,7 +179,7 @@ def test_an_unmet_expectation_alone_is_told_apart_from_wrong_brokers(tmp_path):
 
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
-    data = Collected([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [], [])
+    data = Results([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [], [])
     judged = judge(run, data, [], None)
     costs.add(judged, Costs(), run, [])
     empty = Page(report.render(run, judged, data, Scenes((), (), {}), Costs()))

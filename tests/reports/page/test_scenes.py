@@ -9,7 +9,7 @@ from tests.reports.stored import stored
 
 
 def asked(api, at_ms, error, request, response=None, group="g"):
-    told = dict.fromkeys(members.OBSERVED_FIELDS) | {
+    told = dict.fromkeys(members.OBSERVED_COLUMNS) | {
         "group": group, "api": api, "client_id": "client", "answered_ms": at_ms,
         "error_code": error,
         "request": json.dumps(request), "response": json.dumps(response or {}),
@@ -19,8 +19,8 @@ def asked(api, at_ms, error, request, response=None, group="g"):
 
 def tables(folder, requests, outcomes):
     told = defaultdict(list)
-    for group in {one.told["group"] for one in requests}:
-        mine = [one for one in requests if one.told["group"] == group]
+    for group in {one.row["group"] for one in requests}:
+        mine = [one for one in requests if one.row["group"] == group]
         told["joins"] += [row | {"group": group} for row in members.joins(mine)]
         told["heard"] += [row | {"group": group} for row in members.heard(mine)]
     told["comparison"] = [{"group": group, "outcome": outcome} for group, outcome in outcomes]

@@ -1,0 +1,209 @@
+"""Every change of a group's state that `step` can make, as a table.
+
+The table describes, it does not drive: `step` decides, tests check that `step` takes no transition
+that is not in the table and that each row is taken. `diagram` draws the picture and the page of the
+docs from it. The Kafka methods are those of `GroupCoordinator` (Scala) and `GroupMetadataManager`
+(Java).
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from kafka_protocol.errors import NO_ERROR
+from reference_coordinator.classic.effects import Effect, Reason, Transition
+from reference_coordinator.classic.events import (
+    CommitReceived,
+    DeleteReceived,
+    Event,
+    Expired,
+    JoinReceived,
+    LeaveReceived,
+    Loaded,
+    LoadStarted,
+    RecordWritten,
+    TimerFired,
+    TimerKind,
+    Unloaded,
+)
+from reference_coordinator.classic.state import ABSENT, LOADING, Group, State
+
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (str(state) for state in State)
+NO_GROUP = "no group"
+"""This broker is the coordinator, and does not know the group."""
+LOADING_GROUP = "loading"
+NOT_COORDINATOR = "not coordinator"
+ANY = "any state"
+
+
+class Cause(StrEnum):
+    """What makes a group change its state."""
+
+    JOIN = "JoinGroup"
+    LEAVE = "LeaveGroup"
+    COMMIT = "OffsetCommit"
+    DELETE = "DeleteGroups"
+    SESSION_TIMER = "session timer"
+    JOIN_TIMER = "join timer"
+    SYNC_TIMER = "pending-sync timer"
+    STORED = "record written"
+    NOT_STORED = "record write failed"
+    OFFSETS_EXPIRED = "offsets expired"
+    LOAD_STARTED = "load started"
+    LOADED = "group loaded"
+    UNLOADED = "coordinator resigned"
+
+
+class Row(NamedTuple):
+    """A transition; `reason` where it is a rebalance, `rule` the field of `Profile` that allows it.
+
+    A rule named with a leading `not` must be False.
+    """
+
+    before: str
+    cause: Cause
+    after: str
+    when: str
+    source: str
+    reason: Reason | None = None
+    rule: str = ""
+
+
+_PREPARE = "prepareRebalance in both coordinators"
+_COMPLETE = "onCompleteJoin (Scala), completeClassicGroupJoin (Java)"
+_SESSION = "onExpireHeartbeat (Scala), expireClassicGroupMemberHeartbeat (Java)"
+
+TABLE: tuple[Row, ...] = (
+    # a group begins
+    Row(NO_GROUP, Cause.JOIN, EMPTY, "the first JoinGroup creates the group", "KIP-62"),
+    Row(NO_GROUP, Cause.COMMIT, EMPTY, "a commit without a generation creates the group",
+        "simple consumers; TxnOffsetCommit: KIP-447"),
+    # into PreparingRebalance: a rebalance
+    Row(EMPTY, Cause.JOIN, PREPARING, "a new member joins: the initial delay begins",
+        "KIP-134", Reason.NEW_MEMBER),
+    Row(COMPLETING, Cause.JOIN, PREPARING, "a new member joins", _PREPARE, Reason.NEW_MEMBER),
+    Row(STABLE, Cause.JOIN, PREPARING, "a new member joins", _PREPARE, Reason.NEW_MEMBER),
+    Row(STABLE, Cause.JOIN, PREPARING, "the leader rejoins with its member id",
+        "KIP-345, doJoinGroup (Scala)", Reason.LEADER_REJOIN),
+    Row(COMPLETING, Cause.JOIN, PREPARING, "a member rejoins with other protocols",
+        _PREPARE, Reason.MEMBER_METADATA),
+    Row(STABLE, Cause.JOIN, PREPARING, "a member rejoins with other protocols",
+        _PREPARE, Reason.MEMBER_METADATA),
+    Row(COMPLETING, Cause.JOIN, PREPARING, "a static member rejoins without its member id",
+        "KAFKA-9801 (2.5.0)", Reason.STATIC_REPLACED, "return_makes_completing_group_rebalance"),
+    Row(STABLE, Cause.JOIN, PREPARING, "a static rejoin makes the group select another protocol",
+        "KAFKA-10284 (2.6.1)", Reason.PROTOCOL_CHANGE, "return_may_change_protocol"),
+    Row(STABLE, Cause.JOIN, PREPARING, "a member gives a reason that asks for a rebalance",
+        "KIP-423 (never released)", Reason.JOIN_REASON, "join_reason_counts"),
+    Row(COMPLETING, Cause.LEAVE, PREPARING, "a member leaves or is removed", "KIP-345",
+        Reason.LEAVE),
+    Row(STABLE, Cause.LEAVE, PREPARING, "a member leaves or is removed", "KIP-345", Reason.LEAVE),
+    Row(COMPLETING, Cause.SESSION_TIMER, PREPARING, "a member's session expires", _SESSION,
+        Reason.SESSION_EXPIRED),
+    Row(STABLE, Cause.SESSION_TIMER, PREPARING, "a member's session expires", _SESSION,
+        Reason.SESSION_EXPIRED),
+    Row(COMPLETING, Cause.SYNC_TIMER, PREPARING, "a member has not sent SyncGroup",
+        "KAFKA-12890 (2.8.1)", Reason.PENDING_SYNC, "pending_sync_timer"),
+    Row(STABLE, Cause.SYNC_TIMER, PREPARING, "a member has not sent SyncGroup",
+        "KAFKA-12890 (2.8.1)", Reason.PENDING_SYNC, "pending_sync_timer"),
+    Row(COMPLETING, Cause.NOT_STORED, PREPARING, "the leader's assignment could not be stored",
+        "storeGroup's callback (Scala), classicGroupSync (Java)", Reason.ASSIGNMENT_ERROR),
+    Row(COMPLETING, Cause.UNLOADED, PREPARING, "the assignment under way is lost",
+        "storeGroup's callback (Scala), classicGroupSync (Java)", Reason.ASSIGNMENT_ERROR),
+    Row(STABLE, Cause.LOADED, PREPARING, "the loaded group is larger than group.max.size",
+        "KIP-389", Reason.OVER_CAPACITY),
+    # the join phase completes
+    Row(PREPARING, Cause.JOIN, COMPLETING, "the last member has joined", _COMPLETE),
+    Row(PREPARING, Cause.LEAVE, COMPLETING, "the last absent member leaves", _COMPLETE),
+    Row(PREPARING, Cause.SESSION_TIMER, COMPLETING, "the last absent member expires", _COMPLETE),
+    Row(PREPARING, Cause.JOIN_TIMER, COMPLETING, "the rebalance timeout or initial delay expires",
+        f"KIP-134, {_COMPLETE}"),
+    Row(PREPARING, Cause.LEAVE, EMPTY, "the last member leaves", _COMPLETE),
+    Row(PREPARING, Cause.SESSION_TIMER, EMPTY, "the last member expires", _COMPLETE),
+    Row(PREPARING, Cause.SYNC_TIMER, EMPTY, "the last member is removed by the timer",
+        "KAFKA-12890 (2.8.1)", rule="pending_sync_timer"),
+    Row(PREPARING, Cause.JOIN_TIMER, EMPTY, "no member is left when the join phase ends",
+        _COMPLETE),
+    # the assignment
+    Row(COMPLETING, Cause.STORED, STABLE, "the leader's assignment is stored",
+        "storeGroup's callback (Scala), classicGroupSync (Java)"),
+    # a group ends
+    Row(EMPTY, Cause.DELETE, DEAD, "an operator deletes the group", "KIP-229",
+        rule="deleted_group_is_dead_first"),
+    Row(DEAD, Cause.STORED, NO_GROUP, "the tombstone is written", "cleanupGroupMetadata (Scala)",
+        rule="deleted_group_is_dead_first"),
+    Row(EMPTY, Cause.DELETE, NO_GROUP, "an operator deletes the group", "KIP-229",
+        rule="not deleted_group_is_dead_first"),
+    Row(EMPTY, Cause.OFFSETS_EXPIRED, NO_GROUP, "the group's last offset has expired", "KIP-211"),
+    # failover
+    Row(ANY, Cause.LOAD_STARTED, LOADING_GROUP, "this broker becomes the coordinator", "KIP-345"),
+    Row(ANY, Cause.LOADED, STABLE, "the stored record has members", "onGroupLoaded (Scala)"),
+    Row(ANY, Cause.LOADED, EMPTY, "the stored record has no members", "onGroupLoaded (Scala)"),
+    Row(ANY, Cause.LOADED, NO_GROUP, "no record is stored", "onGroupLoaded (Scala)"),
+    Row(ANY, Cause.UNLOADED, NOT_COORDINATOR, "another broker becomes the coordinator",
+        "onGroupUnloaded (Scala)"),
+)  # fmt: skip
+"""All transitions, in the order of a group's life."""
+
+
+class Taken(NamedTuple):
+    """A transition that one step took."""
+
+    before: str
+    cause: Cause
+    after: str
+    reason: Reason | None = None
+
+
+def status(group: Group) -> str:
+    """Return the state of a group on this broker, as the table names it."""
+    if group.service is ABSENT:
+        return NOT_COORDINATOR
+    if group.service is LOADING:
+        return LOADING_GROUP
+    return str(group.state) if group.exists else NO_GROUP
+
+
+def taken(before: Group, event: Event, effects: Iterable[Effect], after: Group) -> Iterator[Taken]:
+    """Yield the transitions of one step: its `Transition` effects, and the changes between them."""
+    now = status(before)
+    for effect in effects:
+        if isinstance(effect, Transition):
+            if effect.before != now:
+                yield Taken(now, cause_of(event), effect.before)
+            yield Taken(effect.before, cause_of(event), effect.after, effect.reason)
+            now = effect.after
+    if now != status(after):
+        yield Taken(now, cause_of(event), status(after))
+
+
+def row_of(transition: Taken) -> Row | None:
+    """Find the row of a transition; None if the table has none."""
+    return _ROWS.get(transition) or _ROWS.get(transition._replace(before=ANY))
+
+
+def cause_of(event: Event) -> Cause:
+    """Return the cause that an event stands for; KeyError for one that changes no state."""
+    if isinstance(event, TimerFired):
+        return _BY_TIMER[event.timer.kind]
+    if isinstance(event, RecordWritten):
+        return Cause.STORED if event.error is NO_ERROR else Cause.NOT_STORED
+    return _BY_EVENT[type(event)]
+
+
+_ROWS = {Taken(row.before, row.cause, row.after, row.reason): row for row in TABLE}
+_BY_TIMER = {
+    TimerKind.SESSION: Cause.SESSION_TIMER,
+    TimerKind.JOIN: Cause.JOIN_TIMER,
+    TimerKind.SYNC: Cause.SYNC_TIMER,
+}
+_BY_EVENT: dict[type[Event], Cause] = {
+    JoinReceived: Cause.JOIN,
+    LeaveReceived: Cause.LEAVE,
+    CommitReceived: Cause.COMMIT,
+    DeleteReceived: Cause.DELETE,
+    Expired: Cause.OFFSETS_EXPIRED,
+    LoadStarted: Cause.LOAD_STARTED,
+    Loaded: Cause.LOADED,
+    Unloaded: Cause.UNLOADED,
+}
