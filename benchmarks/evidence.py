@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from kafka_protocol.coordinator_lines import GRAMMARS, Grammar
+from kafka_protocol.coordinator_lines import GRAMMARS, JAVA, Grammar
+from kafka_protocol.request_log import COMPLETED
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
 MOST_COPIES = 10_000
@@ -76,8 +77,8 @@ def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evide
         folder,
         bytes=sum(log.stat().st_size for log in folder.glob("brokers/*/group.log")),
         lines=sum(written),
-        requests=count("Completed request:"),
-        rebalances=count("] Preparing to rebalance group "),
+        requests=count(COMPLETED),
+        rebalances=count(JAVA.template("preparing").text.partition("{")[0]),
         groups=copies * len({name for line in every for name in GROUP.findall(line.text)}),
     )
 

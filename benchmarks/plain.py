@@ -20,7 +20,7 @@ from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED, LOGGER, PARTS_MS
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
 from reports.judgement.coordinator_epochs import EPOCH_EVENTS
-from reports.judgement.parsing import EARLY_MS, TURN_MS
+from reports.judgement.parsing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.timeline import HINTS
 
@@ -147,9 +147,11 @@ class Reader:
                 api_version=header["requestApiVersion"],
                 client_id=header["clientId"],
                 connection=connection,
-                earliest_ms=taken_ms - EARLY_MS,
+                earliest_ms=taken_ms - ARRIVAL_ERROR_MS,
                 at_ms=taken_ms + local / 2,
-                latest_ms=min(answered_ms, done_ms + TURN_MS) if api in HELD_APIS else answered_ms,
+                latest_ms=min(answered_ms, done_ms + HANDLING_DELAY_MS)
+                if api in HELD_APIS
+                else answered_ms,
                 answered_ms=answered_ms,
                 request=request,
                 response=response,

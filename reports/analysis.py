@@ -12,9 +12,9 @@ from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.broker_log import Clocks
 from reports.judgement.run_folder import RunFolder
-from reports.page import junit, report, scenes
+from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
-from reports.page.scenes import GROUPS_DRAWN
+from reports.page.drawn_groups import GROUPS_DRAWN
 
 
 def analyse(
@@ -58,7 +58,7 @@ def analyse(
         groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         cost = results.costs(computed, groups, PARTITIONS)
         costs.add(judged, cost, run, data.observed)
-        drawn = scenes.collect(data.comparison, computed.rows_of)
+        drawn = drawn_groups.collect(data.comparison, computed.rows_of)
     (folder / "verdict.json").write_text(verdict.to_json(judged), encoding="utf-8")
     (folder / "junit.xml").write_text(junit.render(judged), encoding="utf-8")
     progress("drawing the report")

@@ -1,4 +1,4 @@
-"""What differs between Kafka's releases for whoever starts their brokers, as data."""
+"""What differs between Kafka's releases when their brokers are started, as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

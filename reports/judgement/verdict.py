@@ -300,16 +300,16 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
     lines = []
     for name, group in groups.items():
         count = group["rebalances_observed"]["impact"]
-        who = membership(group["members_static"], group["members_dynamic"])
+        members = members_in_words(group["members_static"], group["members_dynamic"])
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
         cost = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
-        lines.append(f"{name} ({who}): {cost}")
+        lines.append(f"{name} ({members}): {cost}")
     return lines
 
 
-def membership(static: int, dynamic: int) -> str:
+def members_in_words(static: int, dynamic: int) -> str:
     """Write how many static and dynamic members of a group its experiment lists."""
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
     listed = " and ".join(f"{number} {kind}" for number, kind in kinds if number)

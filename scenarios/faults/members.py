@@ -38,7 +38,9 @@ class Static(Part):
 def _identity(value: object) -> object:
     if value == "dynamic" or isinstance(value, dict | Static):
         return value
-    raise ValueError(f'{shown(value)} will not do; write dynamic, or {{instance_id: "app-{{n}}"}}')
+    raise ValueError(
+        f'{shown(value)} is not allowed; write dynamic, or {{instance_id: "app-{{n}}"}}'
+    )
 
 
 Identity = Annotated[

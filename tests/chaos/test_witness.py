@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from chaos.witness import Witness
+from kafka_protocol.errors import Error
 from tests.chaos.fakes import BrokerLog, request_text
 
 T = 1795261540000
@@ -39,9 +40,11 @@ def test_a_held_back_answer_is_no_sign_of_life(log, witness):
 
 
 def test_a_join_or_sync_counts_only_without_an_error(log, witness):
-    log.request("static-3", "JOIN_GROUP", T + 1, error=79, member_id="static-3-a")
-    log.request("static-3", "JOIN_GROUP", T + 2, error=82)
-    log.request("static-3", "SYNC_GROUP", T + 3, error=27)
+    log.request(
+        "static-3", "JOIN_GROUP", T + 1, error=Error.MEMBER_ID_REQUIRED, member_id="static-3-a"
+    )
+    log.request("static-3", "JOIN_GROUP", T + 2, error=Error.FENCED_INSTANCE_ID)
+    log.request("static-3", "SYNC_GROUP", T + 3, error=Error.REBALANCE_IN_PROGRESS)
     witness.poll()
     assert witness.joined_since("static-3", T) is None
     assert witness.synced_since("static-3", T) is None
@@ -146,16 +149,16 @@ def test_a_group_may_move_to_another_broker(tmp_path: Path):
 
 
 def test_a_fenced_answer_is_found_whatever_was_asked(log, witness):
-    log.request("a", "HEARTBEAT", T, error=82, instance_id="one")
+    log.request("a", "HEARTBEAT", T, error=Error.FENCED_INSTANCE_ID, instance_id="one")
     witness.poll()
     assert witness.fenced_since("a", T).api == "HEARTBEAT"
     assert witness.fenced_since("a", T + 1) is None
-    log.request("a", "OFFSET_COMMIT", T + 5, error=82, instance_id="one")
+    log.request("a", "OFFSET_COMMIT", T + 5, error=Error.FENCED_INSTANCE_ID, instance_id="one")
     witness.poll()
     fenced = witness.fenced_since("a", T + 1)
     assert (fenced.api, fenced.instance_id) == ("OFFSET_COMMIT", "one")
     # an answer that was held back counts from when it was given
-    log.request("b", "JOIN_GROUP", T + 50, error=82, total_ms=2000)
+    log.request("b", "JOIN_GROUP", T + 50, error=Error.FENCED_INSTANCE_ID, total_ms=2000)
     witness.poll()
     assert witness.fenced_since("b", T).api == "JOIN_GROUP"
 
@@ -172,7 +175,7 @@ def test_a_commit_without_partitions_has_no_answer_and_one_that_went_well_has(lo
 def test_a_leave_group_is_told_with_those_it_removes(log, witness):
     removed = {"static-0": 0, "ghost": 25}
     log.request("remover", "LEAVE_GROUP", T, error=0, removed=removed)
-    log.request("static-1", "LEAVE_GROUP", T, error=25)
+    log.request("static-1", "LEAVE_GROUP", T, error=Error.UNKNOWN_MEMBER_ID)
     witness.poll()
     assert witness.left_since("remover", T).removed == (("static-0", 0), ("ghost", 25))
     assert witness.left_since("static-1", T).removed == ()

@@ -13,7 +13,7 @@ from reports.judgement.compare import BOTH
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.verdict import Results
-from reports.page.scenes import Join, Scenes
+from reports.page.drawn_groups import DrawnGroups, Join
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ class MadeUpRun:
     def recovery_ms(self) -> float:
         return IMPACT_MS + 3_000 + self.size * RESTART_EVERY_MS
 
-    def finish(self) -> tuple[RunFolder, Json, Results, Scenes, Costs]:
+    def finish(self) -> tuple[RunFolder, Json, Results, DrawnGroups, Costs]:
         """Write the folder and judge the run: the arguments of `page.render`."""
         names = ("environment.json", "plan.json", "experiment.yaml", "journal.jsonl")
         intents = [entry for entry in self.journal if entry["event"] == "intent"]
@@ -73,8 +73,8 @@ class MadeUpRun:
         data = self._collected()
         judged = verdict.judge(run, data, self.kip_848, "4.3")
         costs.add(judged, self.costs, run, data.observed)
-        scenes = Scenes(("dynamic", "static"), tuple(self.joins), self.last_ms)
-        return run, judged, data, scenes, self.costs
+        drawn = DrawnGroups(("dynamic", "static"), tuple(self.joins), self.last_ms)
+        return run, judged, data, drawn, self.costs
 
     def _experiment(self) -> str:
         group = "topics: [orders], session_timeout: 10s, heartbeat_interval: 700ms"

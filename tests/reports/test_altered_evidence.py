@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
+from kafka_protocol.request_log import COMPLETED
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
@@ -115,7 +116,7 @@ def wrong_reason(copy: Copy) -> SynthesizedLine:
 def missing_line(copy: Copy) -> SynthesizedLine:
     replaced = copy.find("Replacing previously mapped member static-0")
     copy.drop(replaced)
-    lines = [told for told in copy.lines[:replaced] if "Completed request:" not in told.text]
+    lines = [told for told in copy.lines[:replaced] if COMPLETED not in told.text]
     return lines[-1]
 
 

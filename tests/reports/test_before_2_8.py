@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.mutants.judging import found, proven
+from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import promised_by
 from reports.judgement.findings import Finding
 from reports.judgement.group import Judge
@@ -43,7 +44,7 @@ def test_every_line_is_understood_and_explained_by_the_rules_of_the_release(
     run = Recording(unpacked(name, tmp_path))
     assert run.gaps == []
     assert differences(run) == []
-    asked = [line for line in run.lines if "Completed request:" in line.text]
+    asked = [line for line in run.lines if COMPLETED in line.text]
     assert asked
     assert all(line.row["readable"] for line in asked)
 

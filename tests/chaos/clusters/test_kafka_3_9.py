@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.releases import release_of
 from kafka_protocol.apis import LOGGED_APIS
+from kafka_protocol.request_log import COMPLETED
 from tests.chaos.clusters.clients import create_topic, eventually, member
 from tests.conftest import SOON_BACK
 
@@ -135,10 +136,10 @@ def test_a_group_leaves_its_coordinators_lines(life: Life) -> None:
 
 
 def test_a_group_leaves_its_requests_and_no_others(life: Life) -> None:
-    requests = [line for line in life.lines if "Completed request:" in line]
+    requests = [line for line in life.lines if COMPLETED in line]
     names = {re.search(r'"requestApiKeyName":"(\w+)"', line)[1] for line in requests}
     assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= names <= set(LOGGED_APIS)
-    assert "Completed request:" not in life.server_log
+    assert COMPLETED not in life.server_log
 
 
 def test_lines_tell_utc_time_thread_level_message_and_logger(life: Life) -> None:

@@ -15,6 +15,7 @@ from chaos.clusters import BrokerInfo, Cluster, ClusterError
 from chaos.clusters.interface import CutShort
 from chaos.clusters.process import ProcessCluster
 from kafka_protocol.apis import LOGGED_APIS
+from kafka_protocol.request_log import COMPLETED
 from tests.chaos.clusters.clients import create_topic, eventually, member
 
 pytestmark = pytest.mark.cluster
@@ -174,7 +175,7 @@ def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
         if (api := re.match(r'Completed request:.*?"requestApiKeyName":"(\w+)"', message))
     }
     assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= apis <= set(LOGGED_APIS)
-    others = [message for _, message in fields if not message.startswith("Completed request:")]
+    others = [message for _, message in fields if not message.startswith(COMPLETED)]
     assert all(message.startswith("[GroupCoordinator id=1") for message in others)
     assert not any("metadata image" in message for message in others)
     assert cluster.stop() == ()  # once more does no harm

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 from reports.judgement.assignments import assigned, unowned
 from reports.judgement.members import Request
@@ -45,7 +46,7 @@ def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> R
 
 def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> None:
     whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
-    refused = sync(1, blob(("orders", 0)), error=27)
+    refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
     assert list(assigned([join(1, "orders"), refused, whole, follower])) == [
         {
@@ -59,7 +60,7 @@ def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> 
 
 def test_topics_are_those_of_everybody_who_joined_the_generation() -> None:
     joins = [join(1, "orders"), join(1, "more", at_ms=9.0), join(2, "other")]
-    refused = join(1, "refused", error=82)
+    refused = join(1, "refused", error=Error.FENCED_INSTANCE_ID)
     (row,) = assigned([*joins, refused, sync(1, blob(("orders", 0)))])
     assert row["topics"] == "more,orders"
 

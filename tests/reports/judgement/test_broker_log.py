@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
+from kafka_protocol.errors import Error
+from kafka_protocol.request_log import COMPLETED
 from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
-from reports.judgement.parsing import Parser, asked
+from reports.judgement.parsing import Parser, parse_request
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
@@ -87,20 +89,24 @@ BODY: dict[str, Any] = {
     "requestHeader": {"requestApiKeyName": "HEARTBEAT", "requestApiVersion": 4, "clientId": "é",
                       "correlationId": 7},
     "request": {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None},
-    "response": {"errorCode": 27},
+    "response": {"errorCode": Error.REBALANCE_IN_PROGRESS},
     "connection": "c", "totalTimeMs": 3, "requestQueueTimeMs": 0.5, "localTimeMs": 1.0,
     "remoteTimeMs": 1.0, "responseQueueTimeMs": 0.25, "sendTimeMs": 0.25,
 }  # fmt: skip
 
 
 def told(**changed: Any) -> str:
-    return "Completed request:" + json.dumps(BODY | changed)
+    return COMPLETED + json.dumps(BODY | changed)
 
 
 def test_a_whole_request_is_readable_and_has_its_times() -> None:
-    request = asked(told())
+    request = parse_request(told())
     assert request.readable
-    assert (request.group, request.client_id, request.error_code) == ("g", "é", 27)
+    assert (request.group, request.client_id, request.error_code) == (
+        "g",
+        "é",
+        Error.REBALANCE_IN_PROGRESS,
+    )
     assert json.loads(request.request or "") == BODY["request"]
     times = request.times(1_000.0)
     assert (times.arrived_ms, times.at_ms, times.answered_ms) == (997.0, 998.0, 999.5)
@@ -112,12 +118,12 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
         "totalTimeMs": 9.974, "requestQueueTimeMs": 2.082, "localTimeMs": 6.268,
         "remoteTimeMs": 0.0, "responseQueueTimeMs": 2.716, "sendTimeMs": 0.297,
     }  # fmt: skip
-    request = asked(told(**parts))
+    request = parse_request(told(**parts))
     assert request.readable
     times = request.times(1_000.0)
     assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
-    assert not asked(told(**parts | {"remoteTimeMs": 0.001})).readable
-    assert not asked(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
+    assert not parse_request(told(**parts | {"remoteTimeMs": 0.001})).readable
+    assert not parse_request(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
 
 
 @pytest.mark.parametrize(
@@ -134,11 +140,11 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
         told(requestHeader={**BODY["requestHeader"], "requestApiKeyName": "FETCH"}),
         told(requestHeader=None),
         "Completed request:[]",
-        "Completed request:" + "[" * 100_000,
+        COMPLETED + "[" * 100_000,
     ],
 )
 def test_a_request_that_is_not_whole_is_not_readable(body: str) -> None:
-    assert not asked(body).readable
+    assert not parse_request(body).readable
 
 
 def test_the_same_request_twice_is_one_too_many() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupquake.commands.oracle import replay as oracle_replay
+from kafka_protocol.errors import Error
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay
@@ -46,7 +47,9 @@ def lied(evidence: Evidence) -> tuple[Evidence, ObservedRequest]:
         for s in evidence.requests
         if s.api == "HEARTBEAT" and s.response_fields.get("errorCode") == 0
     ]
-    wrong = altered(beats[-5], response={**beats[-5].response_fields, "errorCode": 22})
+    wrong = altered(
+        beats[-5], response={**beats[-5].response_fields, "errorCode": Error.ILLEGAL_GENERATION}
+    )
     requests = tuple(wrong if seen.id == wrong.id else seen for seen in evidence.requests)
     return altered(evidence, requests=requests), wrong
 

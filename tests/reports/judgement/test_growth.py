@@ -104,7 +104,7 @@ def test_the_page_tells_reason_and_delay(made: MadeUpRun) -> None:
     assert (
         f"dynamic orders +{grew:.3f} +{began:.3f} {delay} dynamic-dynamic-0 {CHANGED}" in page.text
     )
-    assert f"static orders +{grew:.3f} nobody noticed" in page.text
+    assert f"static orders +{grew:.3f} no rebalance" in page.text
     assert f"leave {CHANGED} dynamic-dynamic-0" in page.text
     hovers = [
         text

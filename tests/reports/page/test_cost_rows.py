@@ -5,7 +5,7 @@ import pytest
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.page import report
 from reports.page.cost_rows import CostRows, natural
-from reports.page.scenes import Join, Scenes
+from reports.page.drawn_groups import DrawnGroups, Join
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.reading import Page
 
@@ -64,8 +64,8 @@ def test_causes_are_counted_by_phase(passed):
 
 
 def test_it_is_said_how_costs_are_counted(passed):
-    assert "A cooperative one takes only what moves" in passed.text
-    assert "Nobody was evicted. Nobody was fenced." in passed.text
+    assert "A cooperative one revokes only what moves" in passed.text
+    assert "No member was evicted. No client was fenced." in passed.text
     assert "No partition had two owners at the same time, as clients saw it." in passed.text
 
 
@@ -108,10 +108,9 @@ def test_a_run_without_client_history_says_so(tmp_path):
     made.stops, made.handovers, made.holdings = [], [], []
     told = read(made)
     assert set(told.figures) == {"timeline"}
-    assert told.text.count("Not told: this run has no client history of its groups.") == 2
+    assert told.text.count("Unknown: this run has no client history of its groups.") == 2
     assert (
-        "dynamic dynamic 8 8 restarts 16 2.0 not told not told not told not told 0 0 500"
-        in told.text
+        "dynamic dynamic 8 8 restarts 16 2.0 unknown unknown unknown unknown 0 0 500" in told.text
     )
 
 
@@ -140,7 +139,7 @@ def test_a_broker_fault_is_counted_with_every_group_and_lies_over_all(tmp_path):
     assert "8 restarts + 1 broker kill → 0 rebalances" in told.text
     assert "1.8 per fault" in told.text
     assert "static static 8 1 broker kill, 8 restarts 0 0.0" in told.text
-    assert "a broker was hit: it may touch every group" in told.text
+    assert "fault of a broker: it may affect every group" in told.text
     for name in ("timeline", "owners-1", "owners-2"):
         shapes = told.figures[name]["layout"]["shapes"]
         bands = [s for s in shapes if s["line"].get("dash") == "dash"]
@@ -212,7 +211,7 @@ def mixed(tmp_path):
             Expulsion("mixed", ZERO_MS, "s", "HEARTBEAT"),
         ],
     )
-    return CostRows(run, judged, rows, Scenes(("mixed",), joins, {}), costs)
+    return CostRows(run, judged, rows, DrawnGroups(("mixed",), joins, {}), costs)
 
 
 def test_a_mixed_group_is_told_by_kind(mixed):
@@ -239,10 +238,10 @@ def test_stops_belong_to_the_rebalance_they_began_in_and_moves_to_the_one_before
 
 def test_a_member_that_changed_its_kind_is_what_it_was_then():
     joins = (Join("g", "a", "a-1", 1, 1.0), Join("g", "a", "a-2", 2, 5.0, static=True))
-    scenes = Scenes(("g",), joins, {})
-    kinds = [scenes.kind_at("a", at_ms) for at_ms in (0.0, 4.0, 6.0)]
+    drawn = DrawnGroups(("g",), joins, {})
+    kinds = [drawn.kind_at("a", at_ms) for at_ms in (0.0, 4.0, 6.0)]
     assert kinds == [None, "dynamic", "static"]
-    assert scenes.kinds() == {"a-1": "dynamic", "a-2": "static"}
+    assert drawn.kinds() == {"a-1": "dynamic", "a-2": "static"}
 
 
 def test_numbers_in_names_are_sorted_as_numbers():

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 
 from reports.judgement import members
-from reports.page.scenes import GROUPS_DRAWN, Join, collect
+from reports.page.drawn_groups import GROUPS_DRAWN, Join, collect
 from tests.reports.stored import stored
 
 
@@ -43,21 +43,21 @@ def test_members_are_known_by_their_own_requests(tmp_path):
         asked("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
     ]
     written = tables(tmp_path, requests, [("g", "match")])
-    scenes = collect(written.rows("comparison"), written.rows_of)
-    assert scenes.groups == ("g",)
-    assert scenes.joins == (
+    drawn = collect(written.rows("comparison"), written.rows_of)
+    assert drawn.groups == ("g",)
+    assert drawn.joins == (
         Join("g", "client", "a", 1, 10.0),
         Join("g", "client", "a", 2, 30.0),
         Join("g", "client", "b", 2, 60.0),
     )
-    assert scenes.last_ms == {("g", "a"): 40.0, ("g", "b"): 80.0}
-    assert scenes.clients() == {"a": "client", "b": "client"}
+    assert drawn.last_ms == {("g", "a"): 40.0, ("g", "b"): 80.0}
+    assert drawn.clients() == {"a": "client", "b": "client"}
 
 
 def test_groups_with_differences_come_first_then_those_that_rebalanced_most(tmp_path):
     calm = [(f"calm-{number:02}", "match") for number in range(GROUPS_DRAWN)]
     outcomes = [*calm, ("wrong", "late"), *[("busy", "match")] * 2]
     written = tables(tmp_path, [], outcomes)
-    scenes = collect(written.rows("comparison"), written.rows_of)
+    drawn = collect(written.rows("comparison"), written.rows_of)
     expected = ["wrong", "busy", *(name for name, _ in calm)]
-    assert list(scenes.groups) == expected[:GROUPS_DRAWN]
+    assert list(drawn.groups) == expected[:GROUPS_DRAWN]
