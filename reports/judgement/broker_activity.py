@@ -20,7 +20,7 @@ from typing import Any
 
 from reference_coordinator.replay import Stall
 from reports.judgement.machine_log import SHORTEST_MS, Busy, Standstill
-from reports.judgement.parsing import EARLY_MS
+from reports.judgement.parsing import ARRIVAL_ERROR_MS
 
 Row = Mapping[str, Any]
 Signs = Mapping[str, Sequence[float]]
@@ -80,7 +80,7 @@ def _handled_at_once(row: Row) -> bool:
     if row["logged_ms"] is None or None in times:
         return False
     arrived_ms, earliest_ms, at_ms, answered_ms = times
-    taken_ms = earliest_ms + EARLY_MS  # `parsing.RequestLine.times` turned round
+    taken_ms = earliest_ms + ARRIVAL_ERROR_MS  # `parsing.RequestLine.times` turned round
     done_ms = 2 * at_ms - taken_ms
     held_ms = (done_ms - arrived_ms) + (row["logged_ms"] - answered_ms)
     return bool(held_ms <= AT_ONCE_MS)

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.lateness import Lateness
-from reports.judgement.parsing import TURN_MS
+from reports.judgement.parsing import HANDLING_DELAY_MS
 
 Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
@@ -64,8 +64,8 @@ class Request:
         seen = self.observed
         latest_ms, earliest_ms = seen.latest_ms, seen.earliest_ms
         if latest_ms < seen.answered_ms:  # it may have waited for its turn, see `parsing`
-            done_ms = latest_ms - TURN_MS
-            latest_ms = min(seen.answered_ms, lateness.latest(done_ms, TURN_MS))
+            done_ms = latest_ms - HANDLING_DELAY_MS
+            latest_ms = min(seen.answered_ms, lateness.latest(done_ms, HANDLING_DELAY_MS))
         for stall in lateness.proven:
             if abs(seen.answered_ms - stall.until_ms) <= LOGGED_WITHIN_MS:
                 earliest_ms = min(earliest_ms, seen.earliest_ms - stall.until_ms + stall.from_ms)
