@@ -1,6 +1,7 @@
 """From a run folder to its verdict and report, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,13 @@ def analyse(
         computed = tables.build(spark, run, captured, clocks, profile, promised, rules, progress)
         progress("judging")
         data = results.results(computed)
-        judged = verdict.judge(
-            run, data, results.kip_848_groups(computed), profile.name if known else None
-        )
+        kip_848 = results.kip_848_groups(computed)
+        named = profile.name if known else None
+        judged = verdict.judge(run, data, kip_848, named)
+        if wrong := verdict.proven_wrong(judged):
+            progress("looking whether lateness alone explains what is wrong")
+            data = replace(data, late_alone=results.late_alone(computed, run.busy, wrong))
+            judged = verdict.judge(run, data, kip_848, named)
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
             judged["counterexample"] = counterexample.write(run, computed.evidence(group), profile)

@@ -107,7 +107,7 @@ def test_a_broker_that_is_away_is_waited_for_by_whoever_is_to_hit_it(run, experi
     assert sorted(run.cluster.calls[:4]) == [("kill", 1), ("kill", 2), ("start", 1), ("start", 2)]
     assert run.cluster.calls[4:] == [("kill", 1), ("start", 1)]
     assert [entry["verified"] for entry in run.entries("verified")] == [True, True, True]
-    assert run.progress.count("f2.1 broker.kill: waits, as broker-1 is not back from f1.1.1") == 1
+    assert run.progress.count("f2.1 broker.kill: waits: broker-1 is not back from f1.1.1") == 1
 
 
 def test_whoever_waits_hits_the_broker_that_has_the_role_by_then(run, experiment):
@@ -221,7 +221,7 @@ BECOMES = (
 )
 
 
-def test_who_comes_back_as_another_is_numbered_by_the_place_in_the_group(run, load, experiment):
+def test_who_restarts_as_another_is_numbered_by_the_place_in_the_group(run, load, experiment):
     assert run.of(experiment(BECOMES)) == GOOD
     undo = {entry["target"]: entry["undo"] for entry in run.entries("intent")}
     assert undo == {

@@ -47,7 +47,7 @@ def test_a_refusal_is_told(load, members):
 
 
 def test_a_wrong_token_and_a_process_that_is_gone_are_told(load, members):
-    with pytest.raises(LoadGoneError, match="or the token is not its"):
+    with pytest.raises(LoadGoneError, match="or the token is wrong"):
         Members(load.port, "another").list()
     load.die()
     with pytest.raises(LoadGoneError, match=f"127.0.0.1:{load.port}"):

@@ -127,7 +127,7 @@ def test_a_release_is_written_in_full(words: tuple[str, ...], groupquake: Comman
 
 def test_a_property_of_the_cluster_s_own(groupquake: Command, small: Path) -> None:
     line = complaint(groupquake("run", small, "--set", "cluster.config.log.dirs=/x"), 64)
-    assert "log.dirs: is the cluster's own to set" in line
+    assert "log.dirs: is set by the cluster itself" in line
 
 
 @pytest.mark.parametrize("ports", ["19092,19093", "19092,19092"])

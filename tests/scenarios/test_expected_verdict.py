@@ -60,7 +60,7 @@ def test_the_last_entry_counts_that_is_about_the_release_and_its_coordinator(
             "since: 2.8.0, verdict: fail, because: return_is_stored, group: payment",
             "there is no group 'payment'; did you mean 'payments'?",
         ),
-        ("since: 2.8.0, verdict: pass, group: payments", "is about a fail; remove it"),
+        ("since: 2.8.0, verdict: pass, group: payments", "only applies to a fail; remove it"),
         ("since: 2.8.0, verdict: fail, because: unowned", "expect: has no `unowned`"),
     ],
 )

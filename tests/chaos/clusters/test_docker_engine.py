@@ -38,5 +38,5 @@ def test_nothing_is_left_of_what_never_started(tmp_path: Path) -> None:
 @pytest.mark.parametrize("record", ["", "{}", "[]", "half a rec"])
 def test_a_damaged_record_is_not_taken_for_nothing_left(record: str, tmp_path: Path) -> None:
     (tmp_path / "processes.json").write_text(record)
-    with pytest.raises(ClusterError, match=r"processes\.json: damaged, so what is left is not"):
+    with pytest.raises(ClusterError, match=r"processes\.json: damaged; end leftover brokers"):
         end_left_over(tmp_path)
