@@ -221,7 +221,7 @@ BECOMES = (
 )
 
 
-def test_who_comes_back_as_another_is_numbered_by_the_place_in_the_group(run, load, experiment):
+def test_who_restarts_as_another_is_numbered_by_the_place_in_the_group(run, load, experiment):
     assert run.of(experiment(BECOMES)) == GOOD
     undo = {entry["target"]: entry["undo"] for entry in run.entries("intent")}
     assert undo == {

@@ -114,7 +114,7 @@ def test_the_leader_is_known_by_its_name(log, witness):
     assert witness.leader("other") is None
 
 
-def test_a_static_leader_that_comes_back_still_leads(log, witness):
+def test_a_static_leader_that_restarts_still_leads(log, witness):
     log.request("static-1", "JOIN_GROUP", T, member_id="static-1-old")
     log.leader("static-1-old", at_ms=T + 5)
     log.request("static-1", "JOIN_GROUP", T + 3000, member_id="static-1-new")

@@ -32,8 +32,8 @@ def port(cluster) -> int:
     return cluster.brokers[1].port
 
 
-@pytest.mark.parametrize(("cleanly", "goodbye"), [(False, "no"), (True, "a")])
-def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye):
+@pytest.mark.parametrize(("cleanly", "article"), [(False, "no"), (True, "a")])
+def test_a_broker_ends_and_restarts(fake_cluster, down, stop, cleanly, article):
     fault = down(cleanly=cleanly)
     assert (fault.target, fault.group, fault.details) == ("broker-2", "static", {"broker": 2})
     assert fault.undo == {"do": "start-broker", "broker": 2}
@@ -42,7 +42,7 @@ def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye
     address = f"127.0.0.1:{port(fake_cluster)}"
     assert broken.holds
     assert broken.evidence == (
-        f"{address} takes no connections, {goodbye} goodbye of its coordinator in its group.log"
+        f"{address} takes no connections, {article} goodbye of its coordinator in its group.log"
     )
     assert fault.heal() == "started, and ready for requests"
     back = fault.verify_healed(stop)
@@ -50,7 +50,7 @@ def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye
     assert back.evidence == f"{address} answers, in sync according to broker 1, 2, 3"
 
 
-def test_a_goodbye_of_an_earlier_end_does_not_count(fake_cluster, down):
+def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, down):
     fake_cluster.stop_broker(2)
     fake_cluster.start_broker(2)
     fault = down(cleanly=False)
@@ -76,13 +76,13 @@ def test_a_broker_that_survives_is_told(fake_cluster, down):
     assert f"127.0.0.1:{port(fake_cluster)} takes connections" in broken.evidence
 
 
-def test_a_port_that_cannot_be_asked_is_not_taken_for_a_broker_that_is_down(fake_cluster, down):
+def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fake_cluster, down):
     fault = down(cleanly=False)
     fault.inject()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
     try:
-        with pytest.raises(ChaosError, match=r"cannot be asked .*Too many open files"):
+        with pytest.raises(ChaosError, match=r"cannot be probed .*Too many open files"):
             fault._probe.takes_connections()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

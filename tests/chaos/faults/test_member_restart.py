@@ -28,7 +28,7 @@ def test_a_member_may_come_back_as_somebody_else(load, restart, stop, becomes):
     assert back.evidence.endswith(f"as {becomes or 'a dynamic member'}")
 
 
-def test_one_that_comes_back_as_before_is_not_somebody_else(load, restart, stop, monkeypatch):
+def test_one_that_restarts_as_before_is_not_somebody_else(load, restart, stop, monkeypatch):
     fault = restart(instance_id="app-3-thread-1")
     fault.inject()
     fault.heal()

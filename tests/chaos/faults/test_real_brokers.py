@@ -47,7 +47,7 @@ def elected(cluster) -> int:
     return max(epochs, key=epochs.__getitem__)
 
 
-def test_the_coordinator_goes_by_sigkill_and_comes_back(cluster, view, stop):
+def test_the_coordinator_goes_by_sigkill_and_restarts(cluster, view, stop):
     with member(cluster, "orders", "killed"):
         coordinator = view.coordinator("killed")
         probes = view.probes()
@@ -73,7 +73,7 @@ def test_who_cannot_be_found_is_told(view):
         view.in_sync(1)
 
 
-def test_a_partition_leader_stops_cleanly_and_comes_back(cluster, view, stop):
+def test_a_partition_leader_stops_cleanly_and_restarts(cluster, view, stop):
     leader = view.leader("orders", 1)
     probe = BrokerProbe(leader, cluster.brokers, view)
     fault = BrokerDown(leader, None, 0, cluster, probe, cleanly=True)
