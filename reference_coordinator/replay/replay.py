@@ -100,7 +100,9 @@ class Replayer:
         """Replay the epoch."""
         epoch = self.epoch
         requests = hinted(epoch.requests, self.hints)
-        candidates = candidates_of(requests, epoch.epoch_events, self.tolerance)
+        candidates = candidates_of(
+            requests, epoch.epoch_events, self.tolerance, Lateness.of(epoch.stalls)
+        )
         parts = stretches([*candidates, _end(epoch.end_ms + 3 * self.tolerance.early)])
         service = Service.ACTIVE if epoch.serves else Service.ABSENT
         hypothesis = Hypothesis.of(

@@ -1,7 +1,7 @@
-"""Which partition of the brokers' group topic a group is in: its name decides, so names are chosen.
+"""Chooses group names by partition of `__consumer_offsets`, which follows from the name.
 
-The Java coordinator writes what is new in a partition as one batch, and where a record is too large
-all of the batch fails, whosever it is. So groups with such records have a partition to themselves.
+The Java coordinator writes the new records of a partition as one batch. A record that is too large
+fails the whole batch, also for other groups. So a group with such records gets its own partition.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from itertools import count
 from queue import SimpleQueue
 
+from kafka_protocol.offsets_topic import partition_of
+
 
 class OffsetsPartitions:
-    """The partitions: some that groups share, and those that one group has at a time."""
+    """The partitions: groups share a third of them; each other one is one group's at a time."""
 
     def __init__(self, partitions: int) -> None:
-        """Divide them up: a third is shared."""
+        """Divide the partitions."""
         self._partitions = partitions
         self._shared = range(max(1, partitions // 3))
         self._free: SimpleQueue[int] = SimpleQueue()
@@ -24,7 +26,7 @@ class OffsetsPartitions:
 
     @contextmanager
     def group(self, name: str, *, alone: bool) -> Iterator[str]:
-        """Complete a group's name so that it shares its partition, or is alone there meanwhile."""
+        """Complete a group name so that its partition is shared, or exclusive during the block."""
         if not alone:
             yield self._name(name, self._shared)
             return
@@ -37,13 +39,3 @@ class OffsetsPartitions:
     def _name(self, name: str, partitions: range) -> str:
         names = (f"{name}.{number}" if number else name for number in count())
         return next(n for n in names if partition_of(n, self._partitions) in partitions)
-
-
-def partition_of(group: str, partitions: int) -> int:
-    """Tell a group's partition as Kafka does: by Java's hash code of the name, without its sign."""
-    code = 0
-    for character in group.encode("ascii"):
-        code = (31 * code + character) & 0xFFFFFFFF
-    if code == 1 << 31:  # the one whose absolute value is no int
-        return 0
-    return min(code, (1 << 32) - code) % partitions

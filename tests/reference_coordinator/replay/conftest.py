@@ -7,6 +7,7 @@ one thing and looks at what the replay makes of it. Times are ms after the start
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reference_coordinator.replay import (
@@ -118,7 +119,7 @@ class Scenario:
             "protocols": [{"name": "range", "metadata": "bQ=="}],
         }
         response = {
-            "errorCode": 79,
+            "errorCode": Error.MEMBER_ID_REQUIRED,
             "generationId": -1,
             "protocolName": "",
             "leader": "",
