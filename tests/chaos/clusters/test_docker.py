@@ -92,7 +92,7 @@ def test_everything_carries_the_mark_and_clients_come_by_the_loopback_alone(
     ]
 
 
-def test_the_broker_was_told_what_stands_in_its_folder(
+def test_the_broker_runs_with_the_properties_of_its_folder(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     """Names of properties survive their spelling as variables, and nothing else is told."""
@@ -170,7 +170,7 @@ def test_a_paused_broker_holds_its_breath(
     assert container.status == "running"
 
 
-def test_what_cannot_be_done_is_said(cluster: DockerCluster) -> None:
+def test_impossible_operations_are_reported(cluster: DockerCluster) -> None:
     with pytest.raises(ClusterError, match="there is no broker 9; brokers are 1, 2, 3"):
         cluster.kill(9)
     with pytest.raises(ClusterError, match="broker 1 already runs"):
@@ -203,7 +203,7 @@ def test_a_bad_property_fails_the_start(
     assert json.loads((tmp_path / "processes.json").read_text())["brokers"] == []
 
 
-def test_an_image_that_is_not_what_is_said(
+def test_an_image_of_another_release_is_refused(
     engine: docker.DockerClient, docker_image: str, tmp_path: Path, run_id: str
 ) -> None:
     began = int(time.time())

@@ -162,7 +162,7 @@ def test_nothing_but_the_coordinator_and_requests_is_in_the_log(life: Life) -> N
         assert not any(flood in line for line in others), flood
 
 
-def test_the_rest_goes_where_it_does_with_every_release(life: Life) -> None:
+def test_other_lines_are_in_the_same_files_as_with_every_release(life: Life) -> None:
     assert life.expected.last in life.server_log
     assert "DEBUG" not in life.server_log
     assert life.stdout == ""

@@ -108,7 +108,7 @@ def test_a_paused_broker_holds_its_breath(cluster: ProcessCluster) -> None:
     eventually(lambda: process.status() != psutil.STATUS_STOPPED, "the process to go on")
 
 
-def test_what_cannot_be_done_is_said(cluster: ProcessCluster) -> None:
+def test_impossible_operations_are_reported(cluster: ProcessCluster) -> None:
     with pytest.raises(ClusterError, match="there is no broker 9; brokers are 1, 2, 3"):
         cluster.kill(9)
     with pytest.raises(ClusterError, match="broker 1 already runs"):

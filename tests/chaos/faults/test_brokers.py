@@ -67,7 +67,7 @@ def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, down, monkeypa
     assert "no goodbye" in broken.evidence
 
 
-def test_a_broker_that_survives_is_told(fake_cluster, down):
+def test_a_broker_that_survives_is_reported(fake_cluster, down):
     fake_cluster.immortal.add(2)
     fault = down(cleanly=False)
     fault.inject()
@@ -107,7 +107,7 @@ def test_one_that_has_taken_all_the_connections_it_can_is_not_waited_for(
             BrokerProbe(3, fake_cluster.brokers, fake_cluster).takes_connections()
 
 
-def test_whoever_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
+def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
     monkeypatch.setattr("chaos.faults.broker_probe._ANSWER_S", 0.2)
     probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
     assert probe.answers()
@@ -136,7 +136,7 @@ def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, do
     assert fake_cluster.in_sync(port(fake_cluster)) == {1, 2, 3}
 
 
-def test_a_broker_that_does_not_start_is_told(fake_cluster, down):
+def test_a_broker_that_does_not_start_is_reported(fake_cluster, down):
     fault = down(cleanly=False)
     fault.inject()
     fake_cluster.lost.add(2)
@@ -170,7 +170,7 @@ def test_all_that_answer_have_to_agree_and_it_has_to_answer(
     assert not fault.verify_healed(stop).holds
 
 
-def test_those_that_are_away_are_not_asked_who_is_back(fake_cluster, down, stop):
+def test_brokers_that_are_down_are_not_asked_for_the_isr(fake_cluster, down, stop):
     fake_cluster.kill(3)
     fault = down(cleanly=False)
     fault.inject()
@@ -214,7 +214,7 @@ def test_a_broker_that_answers_is_not_paused(fake_cluster, pause):
     pause.heal()
 
 
-def test_a_broker_that_goes_is_not_paused(fake_cluster, pause):
+def test_a_broker_that_ends_is_not_paused(fake_cluster, pause):
     pause.inject()
 
     def closed() -> bool:

@@ -61,7 +61,7 @@ def test_a_leave_group_of_an_earlier_process_does_not_count(load, kill):
     assert kill.verify().holds
 
 
-def test_whoever_goes_on_was_not_killed(load, kill):
+def test_a_member_that_continues_was_not_killed(load, kill):
     load.deaf.add("static-3")
     kill.inject()
     time.sleep((GRACE_MS + 150) / 1000)
