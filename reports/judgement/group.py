@@ -12,7 +12,8 @@ from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
-from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Row, Stall, replay
+from reference_coordinator.classic.timeline import ExpectedRebalance
+from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Stall, replay
 from reports.judgement import assignments, compare, member_lines, members, timeline
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
@@ -265,7 +266,7 @@ def _replayed(result: Replay) -> Iterator[Json]:
         yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
 
 
-def _expected(row: Row, reasons_instead: Mapping[str, str]) -> Json:
+def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
     """Return a row of `EXPECTED`, without its group: None stands for what never happened."""
     found = _finite(asdict(row))
     found["reason"] = reasons_instead.get(row.reason, row.reason)
