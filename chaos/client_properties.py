@@ -1,4 +1,4 @@
-"""How clients get into a cluster that asks who they are: a properties file of a few known keys.
+"""How clients authenticate to a cluster: a properties file of a few known keys.
 
 The keys are those of librdkafka; where the Java client has the same one, it means the same there.
 """
@@ -50,20 +50,20 @@ _KEYS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 KEYS = tuple(_KEYS)
-"""The properties that are known."""
+"""The known properties."""
 
 _SASL_KEYS = 3
 
 
 def read(file: Path) -> dict[str, str]:
-    """Read a file of lines `key=value`; blank lines and those that begin with # are left out.
+    """Read a file of lines `key=value`; blank lines and those that begin with # are ignored.
 
-    Raises PropertiesError, naming the line, for whatever cannot be used.
+    Raises PropertiesError, which names the line, for a property that cannot be used.
     """
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise PropertiesError(f"{file}: cannot be read ({error}); mend that") from error
+        raise PropertiesError(f"{file}: cannot be read ({error}); name a text file") from error
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -72,7 +72,7 @@ def read(file: Path) -> dict[str, str]:
         if problem := _problem(key, value) if equals else "no property; write key=value":
             raise PropertiesError(f"{file}:{number}: {problem}")
         if key in found:
-            raise PropertiesError(f"{file}:{number}: {key}: there twice; remove one of the two")
+            raise PropertiesError(f"{file}:{number}: {key}: given twice; remove one of the two")
         found[key] = value
     return found
 
@@ -96,7 +96,7 @@ def for_kafka_python(properties: Mapping[str, str]) -> dict[str, Any]:
     given = [key for key in KEYS if key.startswith("sasl.") and key in properties]
     if given and not uses_sasl:
         raise PropertiesError(
-            f"{given[0]}: used with security.protocol SASL_PLAINTEXT or SASL_SSL alone; set that"
+            f"{given[0]}: needs security.protocol SASL_PLAINTEXT or SASL_SSL; set it"
         )
     if uses_sasl and len(given) < _SASL_KEYS:
         raise PropertiesError(

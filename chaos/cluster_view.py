@@ -1,10 +1,10 @@
-"""What the cluster says about its brokers' roles and its topics, and how well they keep up."""
+"""What the cluster says about the roles of its brokers, its topics and their replicas."""
 
 from typing import Protocol
 
 
 class ClusterView(Protocol):
-    """Asks the brokers; every method raises ChaosError if they cannot answer at the moment."""
+    """Asks the brokers; every method raises ChaosError if they cannot answer now."""
 
     def coordinator(self, group: str) -> int:
         """Return the broker that coordinates a group."""
@@ -15,18 +15,18 @@ class ClusterView(Protocol):
     def controller(self) -> int:
         """Return the node that leads the metadata quorum (KRaft, KIP-595): the active controller.
 
-        That is not the controller of a metadata answer: brokers name any live broker there, so
-        that clients do not reach past them (KIP-590).
+        That is not the controller of a Metadata response: a broker names any live broker there, so
+        that clients do not contact the controller directly (KIP-590).
         """
 
     def add_partitions(self, topic: str, to: int) -> None:
-        """Give a topic more partitions, so that it has this many."""
+        """Create partitions of a topic, so that it has this many."""
 
     def partitions(self, port: int, topic: str) -> int:
-        """Return of how many partitions of a topic the broker at this port knows a leader."""
+        """Return how many partitions of a topic have a leader, as the broker at this port knows."""
 
     def in_sync(self, port: int) -> frozenset[int]:
-        """Return the brokers that the one at this port knows to live and to be in sync.
+        """Return the brokers that are alive and in sync, according to the one at this port.
 
-        In sync is who stands in the ISR of every partition that it has a replica of.
+        A broker is in sync if it is in the ISR of every partition that it has a replica of.
         """

@@ -1,9 +1,9 @@
-"""The controller: works the plan, and leaves nothing broken behind, however it ends.
+"""The controller: carries out the plan, and heals every fault, however the run ends.
 
-The faults of the file go on beside each other, each in a thread of its own; the steps of one fault
-happen one after the other. Those threads wait on one event alone, which ends every wait at once.
-Whatever happens to the run goes through one queue to the thread that is in `run`: a queue, because
-a signal handler may put into it at any moment, where taking a lock could wait forever.
+The faults of the file run in parallel, each in a thread of its own; the steps of one fault run one
+after the other. Those threads wait on one event, which ends every wait at once. All events of the
+run go through one queue to the thread that is in `run`. It is a queue because a signal handler may
+put into it at any moment; a lock could block there for ever.
 """
 
 import itertools
@@ -32,10 +32,10 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the plan went: undisturbed if `aborted` and `error` are None.
+    """How the plan ended: as planned if `aborted` and `error` are None.
 
-    `aborted` is the signal that ended it early, `error` what went wrong first. `unhealed` are the
-    ids of the faults that are still there.
+    `aborted` is the signal that ended it early, `error` the first error. `unhealed` are the ids of
+    the faults that are not healed.
     """
 
     aborted: str | None
@@ -49,18 +49,18 @@ class _Abort:
 
 
 class _Stop:
-    """Somebody has seen enough."""
+    """The user ends the run early, and wants its result."""
 
 
 class _FaultDone:
-    """A fault of the file is through with all its steps."""
+    """All steps of a fault of the file are done."""
 
 
 class Controller:
-    """Works a plan once, through the phases impact and recovery.
+    """Carries out a plan once, through the phases impact and recovery.
 
-    `view` is asked which brokers have the roles that the plan names, and whether they are back.
-    `progress` is told what happens, a line at a time, from several threads.
+    `view` finds the brokers that have the roles of the plan, and whether they are in sync again.
+    `progress` gets a line for each thing that happens, from several threads.
     """
 
     def __init__(
@@ -89,21 +89,21 @@ class Controller:
         self._error: Exception | None = None
 
     def abort(self, signal: str) -> None:
-        """End every wait and heal what is open; `run` returns when that is done.
+        """End every wait and heal every open fault; `run` returns when that is done.
 
         May be called at any time, from any thread and from a signal handler.
         """
         self._events.put(_Abort(signal))
 
     def stop(self) -> None:
-        """End the plan as `abort` does, but as somebody who wants to know what came of it so far.
+        """End the plan as `abort` does, but so that the run is analysed.
 
         May be called whenever `abort` may.
         """
         self._events.put(_Stop())
 
     def run(self) -> Outcome:
-        """Work the plan, and return once it is done or ended, with all healed that can be."""
+        """Carry out the plan; return when it has ended and every fault is healed that can be."""
         try:
             with self._members.watch(self._load_ended):
                 self._work()
@@ -142,7 +142,7 @@ class Controller:
             self._handle_waiting()
 
     def _handle_until(self, deadline: float) -> None:
-        """Deal with what happens, until the deadline has passed and every fault is through."""
+        """Handle events until the deadline has passed and all faults of the file are done."""
         while not self._stop.is_set():
             left_s = deadline - time.monotonic()
             if left_s <= 0 and not self._running:
@@ -174,13 +174,13 @@ class Controller:
                 self._error = self._error or error
 
     def _run_steps(self, steps: Sequence[Step]) -> None:
-        """Do the steps of one fault, each when it is due and the one before is through."""
+        """Run the steps of one fault, each when it is due and the one before is done."""
         try:
             for step in steps:
                 if self._stop.wait(self._began + step.at_ms / 1000 - time.monotonic()):
                     return
                 self._fire(step)
-        except Exception as error:  # noqa: BLE001 (whatever it is, `run` has to hear of it)
+        except Exception as error:  # noqa: BLE001 (`run` has to know of any error)
             self._events.put(error)
             self._journal.write("failed", fault_id=step.id, error=str(error))
         finally:
@@ -196,17 +196,17 @@ class Controller:
             list(pool.map(carry_out, faults.keys(), faults.values()))
 
     def _ready(self, step: Step) -> dict[str, Fault]:
-        """Return the faults of a step by their ids, once all that they hit is there to be hit.
+        """Return the acting faults of a step by their ids, once no other fault holds their brokers.
 
-        Nobody may be hit, if that is allowed, and nobody is once all waiting has ended.
+        The result is empty if no target matches and the fault allows that, or if the run ends.
         """
         announced = None
         while True:
             faults = make(step.id, step.what, self._context)
             if not faults:
-                whom = step.planned.whom
-                self._progress(f"{step.id} {step.fault}: {whom} matches no member, as allowed")
-                self._journal.write("skipped", fault_id=step.id, why=f"{whom} matches nobody")
+                hits = step.planned.hits
+                self._progress(f"{step.id} {step.fault}: {hits} matches no member, as allowed")
+                self._journal.write("skipped", fault_id=step.id, why=f"{hits} matches nobody")
             ids = [f"{step.id}.{i + 1}" for i in range(len(faults))]
             by_id: dict[str, Fault] = dict(
                 zip(ids if len(faults) > 1 else [step.id], faults, strict=False)
@@ -215,7 +215,7 @@ class Controller:
             if blocked is None:
                 return {} if self._stop.is_set() else by_id
             if blocked != announced:
-                self._progress(f"{step.id} {step.fault}: waits, as {blocked}")
+                self._progress(f"{step.id} {step.fault}: waits: {blocked}")
                 announced = blocked
             if self._stop.wait(_POLL_S):
                 return {}

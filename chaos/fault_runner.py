@@ -1,4 +1,4 @@
-"""The life of one fault: intended, injected, verified and healed, each in the journal at once."""
+"""Carries out one fault: intent, injection, healing, verification, each journalled at once."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from chaos.plan import Step
 class FaultRunner:
     """Carries out faults, from any thread, and knows which of them are not healed.
 
-    `stop` ends every wait; what is broken then is healed at once.
+    `stop` ends every wait; a fault that is active then is healed at once.
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class FaultRunner:
 
     @property
     def unhealed(self) -> tuple[str, ...]:
-        """The ids of the faults that are still there."""
+        """The ids of the faults that are not healed."""
         return tuple(sorted(self._open))
 
     def claim(self, faults: Mapping[str, Fault]) -> str | None:
-        """Reserve the brokers that faults (by id) will hit; `carry_out` lets go of them.
+        """Reserve the brokers that faults (by id) will hit; `carry_out` releases them.
 
-        One fault at a time has a broker, since one's healing would undo the other. If one of them
-        is not free, none is reserved, and what is the matter is returned.
+        A broker has one fault at a time, since the healing of one would undo the other. If a broker
+        is not free, none is reserved, and the reason is returned.
         """
         wanted = {
             fault.details["broker"]: fault_id
@@ -49,7 +49,7 @@ class FaultRunner:
         return None
 
     def carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        """Inject one fault and verify it, and heal it, come what may."""
+        """Inject one fault, verify it, and heal it in any case."""
         try:
             self._carry_out(step, fault_id, fault)
         finally:

@@ -1,7 +1,7 @@
-"""Waits of the main thread, which signals have to reach.
+"""Waits of the main thread that signals can interrupt.
 
-Of two signals at once the kernel may hand both to some library's thread. Python's handlers run in
-the main thread, and only when it comes back from whatever it waits in; so it never waits for long.
+The kernel may deliver a signal to the thread of a library. Python runs signal handlers in the main
+thread, and only between two calls; so no call of the main thread may wait for long.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ Found = TypeVar("Found")
 
 
 def wait_interruptibly(look: Callable[[float], Found | None]) -> Found:
-    """Wait as long as it takes until `look`, which waits for so many seconds, finds something."""
+    """Call `look` with a number of seconds to wait, until it returns something; return that."""
     while (found := look(LOOK_UP_S)) is None:
         continue
     return found

@@ -1,7 +1,7 @@
-"""The journal: what was broken, and whether it was put right, on disk before and after the act.
+"""The journal: which faults were injected, and whether they were healed.
 
 JSON objects, one a line, in the order they were written; each has `at_ms` (UTC epoch milliseconds)
-and `event`. A line is on disk when `write` returns, so that an undo survives whatever kills us.
+and `event`. A line is on disk when `write` returns, so that an undo survives our own crash.
 """
 
 import fcntl
@@ -24,9 +24,9 @@ def now_ms() -> int:
 
 
 class Journal:
-    """Appends to a journal, from any thread. One process at a time may, and the kernel sees to it.
+    """Appends to a journal, from any thread; a file lock keeps other processes out.
 
-    A last line that a crash cut off tells nothing, and is cut away on opening. Raises ChaosError if
+    A last line that a crash cut off is removed on opening. Raises ChaosError if
     the file cannot be opened or its run still goes on.
     """
 
@@ -41,7 +41,7 @@ class Journal:
             os.close(self._file)
             raise ChaosError(f"{path}: its run still goes on; stop that first") from error
         os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
-        # Reentrant, since a signal handler may have something to write down at any moment.
+        # Reentrant, since a signal handler may write at any moment.
         self._lock = threading.RLock()
 
     def write(self, event: str, **fields: Any) -> None:
@@ -52,11 +52,11 @@ class Journal:
             os.fsync(self._file)
 
     def phase(self, name: str) -> None:
-        """Note that a phase begins."""
+        """Write that a phase begins."""
         self.write("phase", phase=name)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release its lock."""
         os.close(self._file)
 
     def __enter__(self) -> Self:
@@ -92,11 +92,11 @@ _NEEDED: Mapping[str, Mapping[str, type]] = {
     "intent": {"fault_id": str, "kind": str},
     "healed": {"fault_id": str, "healed": bool},
 }
-"""The fields that tell what is open."""
+"""The fields that `open_faults` needs."""
 
 
 def _wrong(entry: Any) -> str | None:
-    """Say in words what keeps a line from being an entry; None if it is one."""
+    """Say why a line is no entry; None if it is one."""
     if not isinstance(entry, dict):
         return "no JSON object"
     needed = {"event": str, **_NEEDED.get(str(entry.get("event")), {})}

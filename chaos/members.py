@@ -1,4 +1,4 @@
-"""The members, as the load process lets us order them about over its control channel."""
+"""The members, controlled over the control channel of the load process."""
 
 import json
 import socket
@@ -16,8 +16,8 @@ DUPLICATE = ".duplicate"
 """What follows the name of a member in the client.id of its duplicate."""
 
 Identity = Mapping[str, str | None]
-"""Who a member comes back as: `instance_id` of a static member, None of a dynamic one; what is
-empty is whoever it was."""
+"""The identity that a member starts with: `instance_id` of a static member, None of a dynamic one;
+an empty mapping keeps its identity."""
 
 SAME: Identity = {}
 
@@ -25,8 +25,8 @@ SAME: Identity = {}
 class Members:
     """Speaks JSON lines to the load process on a port of 127.0.0.1; usable from any thread.
 
-    Every call has a connection of its own, so a slow one holds up nobody. Every method raises
-    LoadGoneError if the load process is not there, and ChaosError if it refuses or does not answer.
+    Every call has a connection of its own, so a slow one delays no other. Every method raises
+    LoadGoneError if the load process is gone, and ChaosError if it refuses or does not answer.
     """
 
     def __init__(self, port: int, token: str, timeout_s: float = TIMEOUT_S) -> None:
@@ -64,11 +64,11 @@ class Members:
         self._ask("end-duplicate", member=member)
 
     def begin(self, experiment: str, bootstrap: str, history: str) -> None:
-        """Let a load that waits for its run join this cluster; the others are paths of files."""
+        """Let a load process that waits for its run join this cluster; the others are paths."""
         self._ask("begin", experiment=experiment, bootstrap=bootstrap, history=history)
 
     def finish(self) -> None:
-        """Let such a load close all its members; they are closed when this returns."""
+        """Let such a load process close all its members; they are closed when this returns."""
         self._ask("finish")
 
     def quit(self) -> None:
@@ -83,7 +83,7 @@ class Members:
 
         def wait_for_the_end() -> None:
             with suppress(OSError):
-                connection.recv(1)  # nothing is asked here, so nothing but the end can come
+                connection.recv(1)  # returns when the connection ends: no request is sent here
             if not over.is_set():
                 gone(self._gone())
 
@@ -109,7 +109,7 @@ class Members:
         except TimeoutError as error:
             raise ChaosError(
                 f"the load process did not answer '{what}' within {self._timeout_s:g} s;"
-                " its log tells what holds it up"
+                " its log shows why"
             ) from error
         except OSError as error:
             raise self._gone() from error
@@ -130,8 +130,8 @@ class Members:
 
     def _gone(self) -> LoadGoneError:
         return LoadGoneError(
-            f"nobody answers on the control channel (127.0.0.1:{self._address[1]}): the load"
-            " process has ended, or the token is not its; its log tells more"
+            f"no answer on the control channel (127.0.0.1:{self._address[1]}): the load"
+            " process has ended, or the token is wrong; see its log"
         )
 
 

@@ -1,8 +1,8 @@
-"""Takes static members out of their group, as an operator would: one LeaveGroup by instance ids.
+"""Removes static members from their group, as an operator does: one LeaveGroup by instance ids.
 
-KIP-345 lets anyone who may read a group remove members by `group.instance.id` alone (LeaveGroup v3,
-Kafka 2.4), for fast scale-down and host replacement: the group rebalances at once instead of after
-a session timeout. The broker answers for every member by itself.
+KIP-345 lets a client with READ access to a group remove members by `group.instance.id` alone
+(LeaveGroup v3, Kafka 2.4), for fast scale-down and host replacement: the group rebalances at once
+instead of after a session timeout. The response has an error code for each member.
 """
 
 import logging
@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 
 
 class GroupError(ChaosError):
-    """The brokers answered that the group cannot be looked at; `code` is Kafka's error code."""
+    """The brokers refused to describe the group; `code` is Kafka's error code."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -47,10 +47,10 @@ class GroupError(ChaosError):
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What the coordinator answered: Kafka's error codes, where 0 is none.
+    """The response of the coordinator: Kafka's error codes, where 0 is none.
 
-    `error` is about the whole request, and then there are no `members`: pairs of an instance id and
-    the error about it, in the order asked for.
+    `members` are pairs of an instance id and its error code, in the order of the request. They are
+    empty if `error`, which is about the whole request, is set.
     """
 
     error: int
@@ -66,13 +66,13 @@ def remove_members(
     config: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Removal:
-    """Ask the group's coordinator to remove static members, all in one LeaveGroup request.
+    """Remove static members with one LeaveGroup request to the group's coordinator.
 
-    It is sent again only if the broker said that it did nothing, for want of a coordinator.
+    The request is sent again only if the broker did nothing, since it was not the coordinator.
     `config` holds `chaos.client_properties`. Raises UnreachableError, PropertiesError.
     """
-    asked = tuple(dict.fromkeys(instance_ids))
-    members = [MemberToRemove(group_instance_id=one, reason=REASON) for one in asked]
+    requested = tuple(dict.fromkeys(instance_ids))
+    members = [MemberToRemove(group_instance_id=one, reason=REASON) for one in requested]
 
     def remove(admin: KafkaAdminClient) -> dict[str, type[KafkaError]]:
         answers: dict[str, type[KafkaError]] = admin.remove_group_members(group, members)
@@ -83,7 +83,9 @@ def remove_members(
     except BrokerResponseError as error:
         return Removal(error.errno, ())
     # a broker that names a member by its member id alone has not answered about the instance
-    return Removal(Error.NONE, tuple((one, answers.get(one, UnknownError).errno) for one in asked))
+    return Removal(
+        Error.NONE, tuple((one, answers.get(one, UnknownError).errno) for one in requested)
+    )
 
 
 def static_members(
@@ -118,7 +120,7 @@ def static_members(
         raise GroupError(code, f"group {group}: {error_name(code)}")
     try:
         ids = [member["group_instance_id"] for member in description["members"]]
-    except KeyError:  # DescribeGroups tells them from v4 on, Kafka 2.4 (KIP-345)
+    except KeyError:  # DescribeGroups has them from v4 on, Kafka 2.4 (KIP-345)
         raise GroupError(
             Error.UNSUPPORTED_VERSION, f"group {group}: {error_name(Error.UNSUPPORTED_VERSION)}"
         ) from None
@@ -136,7 +138,7 @@ _ERROR = re.compile(r"\[Error (-?\d+)\] \w+(?:: (.*))?", re.DOTALL)
 
 
 def _error_of(description: Mapping[str, Any]) -> tuple[int, str]:
-    """Return code and message; the library tells them as one text."""
+    """Return code and message, which the library joins in one text."""
     found = _ERROR.fullmatch(description["error"] or "")
     return (int(found[1]), found[2] or "") if found else (Error.NONE, "")
 
@@ -148,14 +150,14 @@ def _ask(
     config: Mapping[str, str] | None,
     timeout_s: float,
 ) -> Answer:
-    """Ask until there is an answer that lasts, or time is up."""
+    """Ask until there is a final response, or time is up."""
     properties = for_kafka_python(config or {})
     deadline = time.monotonic() + timeout_s
-    with _complaint() as complaint:
+    with _logged_error() as logged_error:
         while True:
             left_ms = max(1, round((deadline - time.monotonic()) * 1000))
             try:
-                # a client of its own for every try: it keeps the coordinator that it once found
+                # a new client for each attempt, since a client caches the coordinator
                 admin = KafkaAdminClient(
                     bootstrap_servers=bootstrap.split(","),
                     client_id=client_id,
@@ -170,52 +172,52 @@ def _ask(
                     if isinstance(error, BrokerResponseError) and not _gave_up(error):
                         raise
                     raise UnreachableError(
-                        _told(bootstrap, config, complaint() or str(error))
+                        _no_answer(bootstrap, config, logged_error() or str(error))
                     ) from error
                 time.sleep(_PAUSE_S)
 
 
 def _did_nothing(error: BaseException) -> bool:
-    """Say whether it is safe to ask again: nothing was sent, or the broker declined."""
+    """Return whether it is safe to ask again: nothing was sent, or the broker did nothing."""
     if isinstance(error, BrokerResponseError):
         return error.errno in NOT_SERVED_YET
     return isinstance(error, UnknownBrokerIdError | NodeNotReadyError)
 
 
-def _told(bootstrap: str, config: Mapping[str, str] | None, why: str) -> str:
+def _no_answer(bootstrap: str, config: Mapping[str, str] | None, why: str) -> str:
     hint = ""
     if "sasl.username" in (config or {}) and "disconnected" in why:
-        hint = "; brokers hang up so on a wrong name or password, too"
+        hint = "; brokers also close the connection on a wrong name or password"
     return f"no answer from {bootstrap}: {' '.join(why.split())}{hint}"
 
 
 def _gave_up(error: BaseException) -> bool:
-    """Say whether the library waited in vain: it tells some of that as if a broker had said it."""
+    """Return whether the library timed out: some of its time-outs look like broker responses."""
     return isinstance(error, RequestTimedOutError | KafkaTimeoutError)
 
 
-class _Complaints(logging.Handler):
-    """Keeps the last error logged: the library tells its log alone why it could not connect.
+class _LastError(logging.Handler):
+    """Keeps the last error logged: only its log says why the library could not connect.
 
-    What a broker said, such as that a password is wrong, counts more than a connection's end.
+    A response of a broker, such as a wrong password, takes precedence over a lost connection.
     """
 
     error: BaseException | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        for told in record.args if isinstance(record.args, tuple) else ():
-            if not isinstance(told, KafkaError | OSError) or _gave_up(told):
+        for value in record.args if isinstance(record.args, tuple) else ():
+            if not isinstance(value, KafkaError | OSError) or _gave_up(value):
                 continue
-            if isinstance(told, BrokerResponseError) or not isinstance(
+            if isinstance(value, BrokerResponseError) or not isinstance(
                 self.error, BrokerResponseError
             ):
-                self.error = told
+                self.error = value
 
 
 @contextmanager
-def _complaint() -> Iterator[Callable[[], str]]:
-    """Inside the block, keep the library's warnings off the screen; yields why it failed."""
-    handler = _Complaints(logging.WARNING)
+def _logged_error() -> Iterator[Callable[[], str]]:
+    """Keep the library's warnings off the screen inside the block; yields its last error."""
+    handler = _LastError(logging.WARNING)
     logger = logging.getLogger("kafka")
     propagated, logger.propagate = logger.propagate, False
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""The steady state: what has to hold before anything is broken."""
+"""The steady state: what must hold before the first fault."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one probe saw last, beside what it should have seen."""
+    """What one probe observed last, and what it expects."""
 
     name: str
     probe: str
@@ -26,7 +26,7 @@ class Observation:
 
     @property
     def holds(self) -> bool:
-        """Whether it saw what it should."""
+        """Whether it observed what it expects."""
         return self.observed == self.tolerance
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Observation:
 
 
 class Steady(NamedTuple):
-    """Whether every probe held at the same time, and what each saw last."""
+    """Whether every probe held at the same time, and what each observed last."""
 
     ok: bool
     probes: tuple[Observation, ...]
@@ -47,11 +47,10 @@ def await_steady(
     journal: Journal,
     abort: threading.Event,
 ) -> Steady:
-    """Probe until all holds, `within` has passed or `abort` is set; the journal gets the result.
+    """Probe until all probes hold, `within` has passed or `abort` is set; journal the result.
 
-    `probe_functions` take the name of a group and are keyed by what the file calls them, such as
-    `group.members`. One that cannot tell at the moment raises ChaosError, whose text is then what
-    was observed.
+    `probe_functions` take the name of a group and are keyed by their names in the file, such as
+    `group.members`. A probe that fails raises ChaosError, whose text is then what was observed.
     """
     deadline = time.monotonic() + experiment.steady_state.within_ms / 1000
     sizes = Counter(member.group for member in experiment.members())

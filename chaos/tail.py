@@ -1,4 +1,4 @@
-"""A file of lines that somebody else appends to."""
+"""A file of lines that another process appends to."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ _CHUNK = 1 << 20
 
 
 class Tail:
-    """A file and how far it was read; one that is not there yet is read once it is."""
+    """A file and the position read so far; a file that does not exist yet is read once it does."""
 
     def __init__(self, path: Path) -> None:
         self.lines = 0
@@ -17,7 +17,7 @@ class Tail:
         self._partial = b""
 
     def appended(self) -> Iterator[str]:
-        """Yield the whole lines that were appended; one without its end waits."""
+        """Yield the whole lines that were appended since; a line without its end waits."""
         try:
             file = self._path.open("rb")
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Targets: who is hit, found out when the fault fires."""
+"""Targets: the members and brokers that a fault hits, resolved when it fires."""
 
 from collections.abc import Callable
 
@@ -29,12 +29,12 @@ def resolve(
 ) -> tuple[MemberSpec, ...]:
     """Return the members that a target selects, in the file's order.
 
-    `leader_of` gives the client that leads a group at the moment, or None. Raises TargetError,
-    naming who is there, if a name is unknown, or if nobody is selected and `allow_empty` is not
-    set.
+    `leader_of` returns the client.id of the leader of a group now, or None. Raises TargetError,
+    which lists the members, if a name is unknown, or if no member is selected without
+    `allow_empty`.
     """
     if isinstance(target, LeaderMemberOf):
-        # a duplicate that leads does so in its member's name
+        # a duplicate may lead; it belongs to its member
         leader = (leader_of(target.group) or "").removesuffix(DUPLICATE)
         members = _members(experiment, target.group)
         found = tuple(member for member in members if member.name == leader)
@@ -48,10 +48,9 @@ def resolve(
 def known(
     target: MemberTarget, group: str | None, experiment: Experiment
 ) -> tuple[MemberSpec, ...]:
-    """Return the members of a target that the experiment alone decides.
+    """Return the members of a target that are known before the fault fires: none for a role.
 
-    That is all but a role, of which nothing is known before the fault fires. Raises TargetError if
-    a name is unknown.
+    Raises TargetError if a name is unknown.
     """
     match target:
         case LeaderMemberOf():

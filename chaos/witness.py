@@ -1,14 +1,14 @@
-"""The witness: what the brokers' own logs say about a member, whatever its injector claims.
+"""The witness: what the brokers' own logs say about a member, independent of the injector.
 
 A member's name is its `client.id`, and that stands in every request line of a `group.log`, which
-is one of these (`written_ms` tells them apart):
+is one of these (`written_ms` reads them all):
 
     <sn> <epoch ms> <nanos> <thread> DEBUG Completed request:{…} (kafka.request.logger)    4.x
     <date> <time>,<ms> <thread> DEBUG Completed request:{…} (kafka.request.logger)         3.x, UTC
     <date> <time>,<ms> <thread> DEBUG Completed request:RequestHeader(…) -- {…},…          to 2.7
 
-What counts is when a request *arrived*. A broker answers a JoinGroup that it holds back, and logs
-it, long after the client that sent it is gone; such a line is no sign of life.
+What counts is when a request *arrived*. A broker answers and logs a pending JoinGroup long after
+the client that sent it has ended; such a line does not show that the client is alive.
 """
 
 import threading
@@ -23,20 +23,20 @@ from kafka_protocol.coordinator_lines import finder_of
 from kafka_protocol.errors import NOT_SERVED, Error
 from kafka_protocol.log_line import written_ms
 
-_CUT_MS = 1  # the log cuts times to whole milliseconds, so this much later it may have been
+_CUT_MS = 1  # the log truncates times to whole milliseconds
 _EMPTY_GROUPS = finder_of("empty")
-"""The lines that say that a group has no members, and so no leader, any more."""
+"""The lines that say that a group has no members any more, and so no leader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that a broker completed, and where it says so.
+    """A request that a broker completed, and its place in the log.
 
-    `arrived_ms` is the latest time that the log's whole milliseconds allow. `error_code` is the
-    answer's; a commit's is the first of its partitions that is not NONE, and None if it has none.
-    `instance_id` is the sender's, `member_id` the answer's. `removed` pairs the instance ids that a
-    LeaveGroup names with the errors about them. `leads` is the generation whose assignment a
-    SyncGroup hands in. `connection` is the broker's name for it:
+    `arrived_ms` is the latest time that the log's whole milliseconds allow. `error_code` is that of
+    the response; a commit's is the first of its partitions that is not NONE, or None without
+    partitions. `instance_id` is of the request, `member_id` of the response. `removed` pairs the
+    instance ids of a LeaveGroup with their error codes. `leads` is the generation whose assignment
+    a SyncGroup carries. `connection` is the broker's name for it:
     `<local host>:<port>-<remote host>:<port>-<numbers>`.
     """
 
@@ -56,7 +56,7 @@ class Request:
 
     @property
     def place(self) -> str:
-        """Where the broker says so."""
+        """Where the line stands."""
         return f"group.log of broker {self.broker}, line {self.line}"
 
 
@@ -73,14 +73,14 @@ class Witness:
     """Follows the `group.log` of every broker (by id), from its first line; usable in any thread.
 
     `poll` reads what was appended since; the other methods answer from what was read. A file that
-    is not there yet is read once it is.
+    does not exist yet is read once it does.
     """
 
     def __init__(self, logs: Mapping[int, Path]) -> None:
         self._tails = {broker: Tail(path) for broker, path in logs.items()}
         self._clients: dict[str, _Client] = {}
         self._leaders: dict[str, tuple[int, int, str]] = {}
-        self._heard: dict[int, int] = {}
+        self._last_completed: dict[int, int] = {}
         self._coordinators: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
@@ -92,12 +92,12 @@ class Witness:
                     self._take(broker, tail.lines, line)
 
     def last_request(self, client: str) -> Request | None:
-        """Return the latest request of a client to arrive, whatever the API and the answer."""
+        """Return the latest request of a client to arrive, of any API, with any response."""
         seen = self._clients.get(client)
         return seen.last if seen else None
 
     def silent_since(self, client: str, since_ms: float) -> bool:
-        """Tell whether no request of a client arrived at that time or later."""
+        """Return whether no request of a client arrived at that time or later."""
         last = self.last_request(client)
         return last is None or last.arrived_ms < since_ms
 
@@ -110,39 +110,39 @@ class Witness:
         return self._since(since_ms, self._answered(client, "SYNC_GROUP", Error.NONE))
 
     def left_since(self, client: str, since_ms: float) -> Request | None:
-        """Return a client's latest LeaveGroup, whatever the answer, if it arrived then or later."""
+        """Return a client's latest LeaveGroup, with any response, if it arrived then or later."""
         return self._since(since_ms, self._answered(client, "LEAVE_GROUP"))
 
     def fenced_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest request that was fenced, if it was answered then or later.
 
-        When it arrived does not matter, since a JoinGroup may have waited for its answer.
+        The time of arrival does not matter, since a JoinGroup may have been pending.
         """
         fenced = self._answered(client, error_code=Error.FENCED_INSTANCE_ID)
         return fenced if fenced and fenced.completed_ms >= since_ms else None
 
     def leader(self, group: str) -> str | None:
-        """Return the client that leads a group, or None if nobody does.
+        """Return the client that leads a group, or None if the group has no leader.
 
-        The leader is who handed in the assignment that was taken last. A static leader that comes
-        back within its session gets a new member id and no new assignment is taken (KIP-345): it
-        still leads.
+        The leader is the client that sent the assignment which the coordinator accepted last. A
+        static leader that rejoins within its session gets a new member id, and no new assignment
+        is accepted (KIP-345): it still leads.
         """
         _, _, client = self._leaders.get(group, (0, 0, ""))
         return client or None
 
     def coordinator(self, group: str) -> tuple[int, int]:
-        """Return the broker that completed a group's latest request, and when it last did any.
+        """Return the broker that completed a group's latest request, and the time of its last.
 
-        Raises KeyError if no log ever told of the group.
+        The latter may be of any group. Raises KeyError if no log mentions the group.
         """
         _, broker = self._coordinators[group]
-        return broker, self._heard[broker]
+        return broker, self._last_completed[broker]
 
     def _answered(
         self, client: str, api: str | None = None, error_code: int | None = None
     ) -> Request | None:
-        """Return a client's latest request of one API, answer or both."""
+        """Return a client's latest request of an API, with an error code, or both."""
         with self._lock:
             seen = self._clients.get(client)
             of = dict(seen.of) if seen else {}
@@ -163,26 +163,26 @@ class Witness:
                 self._take_request(_request(broker, number, text))
             elif found := _EMPTY_GROUPS.find(text):
                 group, generation = found[1]["group"], int(found[1]["generation"])
-                self._take_reign(group, (written_ms(text), generation, ""))
+                self._note_leader(group, (written_ms(text), generation, ""))
         except (ValueError, LookupError, TypeError, AttributeError):
-            return  # a killed broker leaves half a line, and goes on behind it: no evidence
+            return  # a killed broker leaves half a line, and appends to it when it restarts
 
     def _take_request(self, request: Request) -> None:
         broker, at_ms = request.broker, request.completed_ms
-        self._heard[broker] = max(at_ms, self._heard.get(broker, 0))
-        office = (0 if request.error_code in NOT_SERVED else at_ms, broker)
-        known = self._coordinators.get(request.group, office)
-        self._coordinators[request.group] = max(office, known)
+        self._last_completed[broker] = max(at_ms, self._last_completed.get(broker, 0))
+        served = (0 if request.error_code in NOT_SERVED else at_ms, broker)
+        known = self._coordinators.get(request.group, served)
+        self._coordinators[request.group] = max(served, known)
         client = self._clients.setdefault(request.client, _Client(request))
         client.last = max(client.last, request, key=_arrival)
         kind = (request.api, request.error_code)
         client.of[kind] = max(client.of.get(kind, request), request, key=_arrival)
         if request.leads is not None:
-            self._take_reign(request.group, (at_ms, request.leads, request.client))
+            self._note_leader(request.group, (at_ms, request.leads, request.client))
 
-    def _take_reign(self, group: str, reign: tuple[int, int, str]) -> None:
+    def _note_leader(self, group: str, elected: tuple[int, int, str]) -> None:
         # A group may move to another broker, so the latest line need not be read last.
-        self._leaders[group] = max(reign, self._leaders.get(group, reign))
+        self._leaders[group] = max(elected, self._leaders.get(group, elected))
 
 
 def _arrival(request: Request) -> float:
@@ -212,7 +212,7 @@ def _request(broker: int, number: int, text: str) -> Request:
 
 
 def _led(request: Mapping[str, Any], response: Mapping[str, Any]) -> int | None:
-    """Return the generation that a SyncGroup of the leader was taken for."""
+    """Return the generation for which the coordinator accepted the leader's SyncGroup."""
     taken = request.get("assignments") and response["errorCode"] == Error.NONE
     return request["generationId"] if taken else None
 
@@ -225,7 +225,7 @@ def _error_code(response: Mapping[str, Any]) -> int | None:
 
 
 def _removed(response: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Return what a LeaveGroup's answer says of those it names by their instance ids (v3+)."""
+    """Return what a LeaveGroup response says of members named by instance id (v3+)."""
     return tuple(
         (member["groupInstanceId"], member["errorCode"])
         for member in response.get("members", ())

@@ -1,7 +1,7 @@
 """groupquake: proves from brokers' own logs whether every rebalance of a consumer group was due.
 
-In goes a command line; out come a run folder, a verdict and an exit code.
-It is the composition root, the only package that knows all the others.
+In: a command line. Out: a run folder, a verdict and an exit code.
+It is the composition root, the only package that may import all the others.
 """
 
 from importlib.metadata import version

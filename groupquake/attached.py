@@ -1,8 +1,8 @@
-"""A run whose load is already there: a Locust process with a page started this runner.
+"""A run whose load process exists already: Locust with a page, which started this runner.
 
-The load takes its orders over its control channel, as ever. What the page shows goes the other way,
-to standard output, one JSON object a line: `{"folder": …}` once, then `{"tables": {…}}` at every
-change. The progress lines on standard error are shown as they are.
+The runner commands the members over the control channel, as in every run. For the page it prints
+JSON objects to standard output, one a line: `{"folder": …}` once, then `{"tables": {…}}` at every
+change. The page also shows the progress lines on standard error.
 """
 
 import json
@@ -19,19 +19,19 @@ from chaos.controller import Outcome
 from chaos.errors import ChaosError
 from chaos.members import Members
 from groupquake.exits import NotSteadyError
-from groupquake.live_view import Board
+from groupquake.live_view import LiveView
 from groupquake.runner import Runner
 from scenarios import Experiment
 
 EVERY_S = 1.0
 FINISH_S = 60.0
-"""Every member closes, and a LeaveGroup may queue behind a JoinGroup for 5 s."""
+"""How long the members may take to close; a LeaveGroup may queue behind a JoinGroup for 5 s."""
 
 
 def run_attached(runner: Runner, port: int) -> Outcome:
-    """Run with the load of the process that started us; `port` is that of its control channel.
+    """Run with the load of the parent process; `port` is that of its control channel.
 
-    If that process ends first, we get SIGTERM (`loadtest.dies_with_parent`), and all is healed.
+    If the parent ends first, this process gets SIGTERM (`loadtest.dies_with_parent`), and heals.
     """
     members = Members(port, os.environ.get("GROUPQUAKE_CONTROL_TOKEN", ""), FINISH_S)
     with _showing(runner.folder.resolve()):
@@ -40,7 +40,7 @@ def run_attached(runner: Runner, port: int) -> Outcome:
 
 @contextmanager
 def _attached(members: Members, folder: Path, bootstrap: str, _: Experiment) -> Iterator[Members]:
-    """Let the load join the cluster for as long as the block lasts. Raises NotSteadyError."""
+    """Run the load on the cluster inside the block. Raises NotSteadyError."""
     folder = folder.resolve()
     try:
         members.begin(str(folder / "experiment.yaml"), bootstrap, str(folder / "history.jsonl"))
@@ -55,10 +55,10 @@ def _attached(members: Members, folder: Path, bootstrap: str, _: Experiment) -> 
 
 @contextmanager
 def _showing(folder: Path) -> Iterator[None]:
-    """Inside the block, let the page show what happens."""
-    _tell(folder=str(folder))
+    """Inside the block, print the tables for the page."""
+    _print(folder=str(folder))
     over = threading.Event()
-    thread = threading.Thread(target=_show, args=(Board(folder), over), name="page")
+    thread = threading.Thread(target=_show, args=(LiveView(folder), over), name="page")
     thread.start()
     try:
         yield
@@ -67,17 +67,17 @@ def _showing(folder: Path) -> Iterator[None]:
         thread.join()
 
 
-def _show(board: Board, over: threading.Event) -> None:
+def _show(live_view: LiveView, over: threading.Event) -> None:
     shown: dict[str, Any] = {}
     last = False
     while not last:
         last = over.wait(EVERY_S)
-        tables = board.tables()
+        tables = live_view.tables()
         if tables != shown:
-            _tell(tables=tables)
+            _print(tables=tables)
             shown = tables
 
 
-def _tell(**fields: Any) -> None:
-    with suppress(BrokenPipeError):  # nobody looks any more
+def _print(**fields: Any) -> None:
+    with suppress(BrokenPipeError):  # the page has ended
         print(json.dumps(fields), flush=True)

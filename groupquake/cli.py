@@ -1,4 +1,4 @@
-"""The command line: which commands there are; errors to one clear line and an exit code."""
+"""The command line: the commands, and the mapping of errors to one line and an exit code."""
 
 import pkgutil
 import signal
@@ -19,13 +19,13 @@ from scenarios import ScenarioError
 
 
 class Lazy(click.Command):
-    """A command of which only its line in the help is here; calling it imports the rest.
+    """A command that is imported when it is called; only its help line is here.
 
-    So nobody who asks for a plan waits for Spark, Docker and Kafka's clients to be imported.
+    So `plan` does not wait for the import of Spark, Docker and Kafka's clients.
     """
 
     def __init__(self, name: str, place: str, line: str) -> None:
-        """`place` is where the command is, as `module:name`."""
+        """`place` is the command's place, as `module:name`."""
         super().__init__(name, help=line)
         self.place = place
 
@@ -36,7 +36,7 @@ class Lazy(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Let the command itself go on."""
+        """Delegate to the command itself."""
         return self.loaded().make_context(info_name, args, parent, **extra)
 
     def loaded(self) -> click.Command:
@@ -54,18 +54,18 @@ def cli() -> None:
 
 
 for name, place, line in (
-    ("dev", "commands.dev:dev", "Make what groupquake itself needs."),
+    ("dev", "commands.dev:dev", "Test groupquake itself, and build what it needs."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
-     "Undo, from the journal alone, what a run that was killed left broken."),
+     "Heal the faults that a killed run left open, from its journal."),
     ("list", "commands.experiments:list_experiments",
      "List the experiments that come with groupquake."),
     ("nightly", "nightly.command:nightly",
-     "Run every experiment of a suite on every release it names, and compare with earlier nights."),
-    ("oracle", "commands.oracle:oracle", "Ask the reference coordinator."),
+     "Run the experiments of a suite on all its releases, and compare with earlier nights."),
+    ("oracle", "commands.oracle:oracle", "Replay event files with the reference coordinator."),
     ("plan", "commands.experiments:plan",
-     "Print the schedule of an experiment and a seed; touches nothing."),
-    ("report", "commands.report:report", "Judge stored runs again, from their evidence alone."),
+     "Print the fault schedule of an experiment and a seed; starts nothing."),
+    ("report", "commands.report:report", "Judge stored runs again, from their run folders."),
     ("run", "commands.run:run", "Run an experiment on a real cluster of brokers and judge it."),
     ("validate", "commands.experiments:validate", "Check experiments without running them."),
 ):  # fmt: skip
@@ -86,7 +86,7 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with one of `Exit`."""
     code = code_of(arguments)
-    for number in ENDING:  # nothing is left to end but the interpreter
+    for number in ENDING:  # only the interpreter is left to end
         signal.signal(number, signal.SIG_IGN)
     sys.exit(int(code))
 
@@ -100,12 +100,12 @@ def code_of(arguments: Sequence[str] | None) -> Exit:
         error.show()
         return Exit.USAGE
     except AbortedError as error:
-        Console.complain(str(error))
+        Console.error(str(error))
         return Exit.ABORTED
     except tuple(kind for kind, _ in _CODES) as error:
-        Console.complain(str(error))
+        Console.error(str(error))
         return next(code for kind, code in _CODES if isinstance(error, kind))
-    except Exception as error:  # noqa: BLE001 (a traceback is for us, one line for users)
-        Console.complain(f"internal error: {type(error).__name__}: {error}; please report it")
+    except Exception as error:  # noqa: BLE001 (users get one line)
+        Console.error(f"internal error: {type(error).__name__}: {error}; please report it")
         return Exit.INTERNAL
     return result if isinstance(result, Exit) else Exit.PASS

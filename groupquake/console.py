@@ -1,4 +1,4 @@
-"""What a person sees: progress on standard error, results on standard output."""
+"""The terminal: progress and errors on standard error, results on standard output."""
 
 import sys
 import time
@@ -12,15 +12,15 @@ class Console:
         self._began = time.monotonic()
 
     def progress(self, message: str) -> None:
-        """Tell what happens now."""
+        """Print a progress line."""
         print(f"[{time.monotonic() - self._began:6.1f} s] {message}", file=sys.stderr, flush=True)
 
     @staticmethod
     def result(message: str) -> None:
-        """Tell a result."""
+        """Print a result."""
         print(message, flush=True)
 
     @staticmethod
-    def complain(message: str) -> None:
-        """Tell what went wrong, in one line."""
+    def error(message: str) -> None:
+        """Print an error, in one line."""
         print(f"groupquake: {message}", file=sys.stderr, flush=True)

@@ -1,10 +1,10 @@
-"""Exit codes: what a script may rely on."""
+"""Exit codes, which scripts may rely on."""
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """See the README's table."""
+    """The exit codes of `groupquake`; the documentation has their table."""
 
     PASS = 0
     FAIL = 1
@@ -21,17 +21,17 @@ OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN}
 
 
 class NotSteadyError(Exception):
-    """Cluster, load or steady state did not come up, so nothing was broken and nothing proven."""
+    """The cluster, the load or the steady state did not come up: no fault was injected."""
 
 
 class NotHealedError(Exception):
-    """Something is still broken; the message says what."""
+    """A fault is still open; the message says which."""
 
 
 class AbortedError(BaseException):
-    """A signal ended the command. As it may come anywhere, no handler of errors is to take it.
+    """A signal ended the command. It is no Exception, so that no handler of errors catches it.
 
-    `signal` is its name, `left` says what it leaves behind.
+    `signal` is the signal's name, `left` says what state remains.
     """
 
     def __init__(self, signal: str, left: str = "interrupted") -> None:

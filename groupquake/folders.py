@@ -1,4 +1,4 @@
-"""The run folder: made before anything starts, so that whatever happens is on disk."""
+"""The run folder: made before anything starts, so that all evidence is on disk."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ from scenarios import Experiment
 
 
 def create(runs: Path, experiment: Experiment, seed: int) -> Path:
-    """Make a new, empty run folder and let `latest` point to it."""
+    """Make a new run folder; point the link `latest` to it."""
     name = f"{experiment.name}-{experiment.cluster.version}-{seed}"
     try:
         return make(runs, name)
@@ -31,7 +31,7 @@ def create(runs: Path, experiment: Experiment, seed: int) -> Path:
 
 
 def make(parent: Path, name: str) -> Path:
-    """Make a new, empty folder with the time before its name; let `latest` point to it."""
+    """Make a new folder, named by time and `name`; point the link `latest` to it."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     parent.mkdir(parents=True, exist_ok=True)
     folder = unused(parent, f"{now}-{name}")
@@ -42,7 +42,7 @@ def make(parent: Path, name: str) -> Path:
 
 
 def unused(parent: Path, stem: str) -> Path:
-    """Make a folder with a number behind its name if there is one of that name already."""
+    """Make a folder; add a number to the name if the folder exists."""
     for number in itertools.count(1):
         folder = parent / (stem if number == 1 else f"{stem}-{number}")
         try:
@@ -50,7 +50,7 @@ def unused(parent: Path, stem: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise AssertionError("counting has no end")
+    raise AssertionError("itertools.count does not end")
 
 
 def describe(
@@ -61,7 +61,7 @@ def describe(
     cluster: str,
     command: Sequence[str],
 ) -> None:
-    """Write down what will run, in what environment, and how to repeat it."""
+    """Write the experiment, its plan, the environment, and the command that repeats the run."""
     (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
     _write(folder / "plan.json", plan.as_dict())
     environment = {
@@ -85,7 +85,7 @@ def _write(file: Path, content: dict[str, Any]) -> None:
 
 
 def git_state() -> str | None:
-    """Return commit and cleanness of the source tree, None outside a checkout."""
+    """Return commit and dirty mark of the source tree, or None outside a checkout."""
     here = Path(__file__).parent
     try:
         done = subprocess.run(
@@ -102,7 +102,7 @@ def git_state() -> str | None:
 
 
 def command_of(name: str, seed: int, options: Sequence[str]) -> list[str]:
-    """Build the command that repeats a run."""
+    """Return the command that repeats a run."""
     program = Path(sys.argv[0]).name
     return [
         program if program == "groupquake" else "groupquake",

@@ -1,8 +1,7 @@
-"""What the runner asks of the cluster as an administrator: topics, groups, who has which role.
+"""Admin requests of the runner: topics, groups, coordinators, leaders, the active controller.
 
-librdkafka is asked for metadata alone. It ends the whole process if the connection to a coordinator
-breaks while it waits for an answer (2.16, confluentinc/librdkafka#4605), and here coordinators are
-broken on purpose.
+librdkafka serves metadata only. It ends the whole process if the connection to a coordinator breaks
+while it waits for a response (2.16, confluentinc/librdkafka#4605), and faults break coordinators.
 """
 
 import logging
@@ -26,21 +25,21 @@ PROBE_S = 5.0
 METADATA_S = 2.0
 OFFSETS_TOPIC = "__consumer_offsets"
 
-logging.getLogger("kafka").addHandler(logging.NullHandler())  # brokers go away as they are told to
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # faults stop brokers
 
 
 class KafkaAdmin:
-    """Asks the brokers of one run, each time through a client of its own; a chaos `ClusterView`.
+    """Queries the brokers of one run, each time with a new client; a chaos `ClusterView`.
 
-    A client that stays would remember for minutes who had a role once.
+    A client that is kept caches old coordinators and leaders for minutes.
     """
 
     def __init__(self, bootstrap: str) -> None:
-        """Nothing is asked yet."""
+        """Remember the bootstrap servers; no request is sent."""
         self._bootstrap = bootstrap
 
     def create_topics(self, experiment: Experiment) -> None:
-        """Create the experiment's topics; every partition has a leader when this returns."""
+        """Create the experiment's topics; all partitions have leaders when this returns."""
         topics = {
             topic.name: {
                 "num_partitions": topic.partitions,
@@ -58,7 +57,7 @@ class KafkaAdmin:
                     with _kafka_python(self._bootstrap, matter, CREATE_S) as client:
                         client.create_topics(missing, wait_for_metadata=True)
             except ChaosError as error:
-                # brokers that have just come up may not know of each other yet
+                # brokers that have just started may not know each other yet
                 if time.monotonic() > deadline:
                     raise NotSteadyError(f"{error}; see brokers/*/server.log") from error
                 time.sleep(RETRY_S)
@@ -66,16 +65,16 @@ class KafkaAdmin:
                 return
 
     def probes(self) -> Mapping[str, Callable[[str], int | str]]:
-        """Return the probe functions that steady states may name."""
+        """Return the probe functions of steady states, by name."""
         return {
             "group.members": lambda group: len(self._describe(group)["members"]),
             "group.state": lambda group: self._describe(group)["group_state"],
         }
 
     def coordinator(self, group: str) -> int:
-        """Return the broker that coordinates a group. Raises ChaosError if none does now.
+        """Return the id of a group's coordinator. Raises ChaosError if there is none now.
 
-        It is the one that leads the group's partition of the offsets topic.
+        It is the leader of the group's partition of the offsets topic.
         """
         topic = _metadata(self._bootstrap).topics.get(OFFSETS_TOPIC)
         if topic is None:
@@ -83,17 +82,17 @@ class KafkaAdmin:
         return self.leader(OFFSETS_TOPIC, partition_for(group, len(topic.partitions)))
 
     def leader(self, topic: str, partition: int) -> int:
-        """Return the broker that leads a partition. Raises ChaosError if none does now."""
+        """Return the id of a partition's leader. Raises ChaosError if there is none now."""
         metadata = _metadata(self._bootstrap)
-        known = metadata.topics.get(topic)  # a broker that has just come up may know none yet
+        known = metadata.topics.get(topic)  # a broker that has just started may not know it yet
         if known is None or known.partitions[partition].leader not in metadata.brokers:
             raise ChaosError(f"partition {topic}/{partition} has no leader")
         return int(known.partitions[partition].leader)
 
     def controller(self) -> int:
-        """Return the leader of the metadata quorum. Raises ChaosError if there is none now.
+        """Return the id of the active controller. Raises ChaosError if there is none now.
 
-        Source: DescribeQuorum (KIP-595, KIP-836), which any broker passes on to it.
+        Source: DescribeQuorum (KIP-595, KIP-836), which any broker forwards.
         """
         with _kafka_python(self._bootstrap, "the active controller is not known") as client:
             quorum = client.describe_metadata_quorum()["topics"][0]["partitions"][0]
@@ -102,24 +101,24 @@ class KafkaAdmin:
         return int(quorum["leader_id"])
 
     def add_partitions(self, topic: str, to: int) -> None:
-        """Give a topic more partitions, so that it has this many. Raises ChaosError if refused."""
+        """Raise a topic's partition count to `to`. Raises ChaosError if refused."""
         matter = f"topic {topic} could not be given {to} partitions"
         with _kafka_python(self._bootstrap, matter, CREATE_S) as client:
             client.create_partitions({topic: to})
 
     def partitions(self, port: int, topic: str) -> int:
-        """Return of how many partitions of a topic one broker knows a leader.
+        """Return the number of a topic's partitions whose leader one broker knows.
 
-        Raises ChaosError if nobody answers at the port.
+        Raises ChaosError if no broker answers at the port.
         """
         metadata = _metadata(f"127.0.0.1:{port}")
         known = metadata.topics.get(topic)
         return sum(p.leader in metadata.brokers for p in known.partitions.values()) if known else 0
 
     def in_sync(self, port: int) -> frozenset[int]:
-        """Return who lives and is in every ISR of its replicas, as one broker knows it.
+        """Return the running brokers that are in the ISR of each of their replicas, by one broker.
 
-        Raises ChaosError if nobody answers at the port.
+        Raises ChaosError if no broker answers at the port.
         """
         metadata = _metadata(f"127.0.0.1:{port}")
         partitions = [p for topic in metadata.topics.values() for p in topic.partitions.values()]
@@ -151,7 +150,7 @@ def partition_for(group: str, partitions: int) -> int:
 def _kafka_python(
     bootstrap: str, matter: str, timeout_s: float = PROBE_S
 ) -> Iterator[KafkaAdminClient]:
-    """Give a client; whatever it stumbles over becomes a ChaosError that begins with `matter`."""
+    """Yield a client; its errors become ChaosErrors that begin with `matter`."""
     timeout_ms = int(timeout_s * 1000)
     try:
         client = KafkaAdminClient(
@@ -168,7 +167,7 @@ def _kafka_python(
 
 
 def _metadata(bootstrap: str) -> ClusterMetadata:
-    """Ask whoever of these answers first; `log_level` keeps broken brokers off the screen."""
+    """Return the metadata from the first broker that answers; `log_level` silences librdkafka."""
     client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     try:
         return client.list_topics(timeout=METADATA_S)

@@ -1,8 +1,8 @@
-"""What a page shows of a run while it goes on: rebalances and faults, from the run folder alone.
+"""The live view of a run in progress: its rebalances and faults, from the run folder.
 
-Rebalances come from the coordinators' own lines: the templates `preparing`, `stabilized` (which has
-no count of members before 2.8) and `empty`.
-Nothing is judged here, and a line that does not fit is passed over: the analysis looks at them all.
+Rebalances come from coordinator lines: the templates `preparing`, `stabilized` (without a member
+count before 2.8) and `empty`. The live view judges nothing and skips lines that match none of them;
+the analysis judges all lines.
 """
 
 import json
@@ -22,7 +22,7 @@ from kafka_protocol.request_log import COMPLETED
 Row = dict[str, str]
 
 SHOWN = 200
-"""How many rows of a table, the latest, a page can bear."""
+"""The most rows of a table: the latest ones."""
 
 _REBALANCES = finder_of("preparing", "stabilized", "empty")
 _CLIENT_REASON = re.compile(r"; client reason: not provided(?=\)?$)")
@@ -50,15 +50,15 @@ class _Rebalance:
 
 
 class Rebalances:
-    """Collects the rebalances that lines of group.log tell of."""
+    """Collects rebalances from the lines of group.log."""
 
     def __init__(self) -> None:
-        """Nothing has happened."""
+        """Start without rebalances."""
         self._all: list[_Rebalance] = []
-        self._going_on: dict[str, _Rebalance] = {}
+        self._in_progress: dict[str, _Rebalance] = {}
 
     def take(self, line: str) -> None:
-        """Look at a line."""
+        """Process one line."""
         if COMPLETED in line:
             return
         try:
@@ -74,23 +74,23 @@ class Rebalances:
 
     def _begin(self, at_ms: int, group: str, generation: str, reason: str, **_: str) -> None:
         begun = _Rebalance(at_ms, group, generation, _CLIENT_REASON.sub("", reason))
-        self._going_on[group] = begun
+        self._in_progress[group] = begun
         self._all.append(begun)
 
     def _settle(self, group: str, generation: str, members: str, at_ms: int) -> None:
-        rebalance = self._going_on.pop(group, None)
+        rebalance = self._in_progress.pop(group, None)
         if rebalance is not None:
             rebalance.new, rebalance.members = generation, members
             rebalance.took_ms = at_ms - rebalance.at_ms
 
     def rows(self) -> list[Row]:
-        """Return the table, the latest first."""
+        """Return the rows, the latest first."""
         latest = sorted(self._all, key=lambda rebalance: rebalance.at_ms)[-SHOWN:]
         return [rebalance.row() for rebalance in reversed(latest)]
 
 
 def fault_rows(entries: list[Entry]) -> list[Row]:
-    """Return the table of faults that a journal tells of, the latest first."""
+    """Return the rows of the faults in a journal, the latest first."""
     rows: dict[str, Row] = {}
     for entry in entries:
         match entry:
@@ -121,18 +121,18 @@ def clock(at_ms: float) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
-class Board:
-    """Follows the logs and the journal of a run folder; files may come later."""
+class LiveView:
+    """Follows the logs and the journal of a run folder; files may appear later."""
 
     def __init__(self, folder: Path) -> None:
-        """Start from the first line."""
+        """Start at the first lines."""
         self._folder = folder
         self._tails: dict[Path, Tail] = {}
         self._rebalances = Rebalances()
         self._journal: list[Entry] = []
 
     def tables(self) -> dict[str, Any]:
-        """Read what was appended since, and return both tables whole."""
+        """Read the appended lines, and return both tables."""
         for log in self._folder.glob("brokers/*/group.log"):
             for line in self._appended(log):
                 self._rebalances.take(line)

@@ -81,7 +81,7 @@ class Runner:
             with MachineSampler(samples, lambda: cluster.process_ids):
                 yield cluster
         finally:
-            with self.signals.ordering(came.append):
+            with self.signals.handling(came.append):
                 self._end(cluster, journal)
         if came:
             raise AbortedError(came[0])
@@ -92,7 +92,7 @@ class Runner:
                 journal.write("cut_short", broker=broker, log_bytes=log_bytes)
         except ClusterError as error:
             raise NotHealedError(
-                f"NOT HEALED: a part of the cluster still runs: {error};"
+                f"NOT HEALED: the rest of the cluster: {error};"
                 f" end it with: groupquake heal {self.folder}"
             ) from error
 
@@ -140,7 +140,7 @@ class Runner:
                 self.progress,
             ) as wire_scripts:
                 with (
-                    self.signals.ordering(lambda name: self._abort(controller, wire_scripts, name)),
+                    self.signals.handling(lambda name: self._abort(controller, wire_scripts, name)),
                     self.signals.stopping(lambda: self._stop(controller, wire_scripts)),
                 ):
                     outcome = controller.run()

@@ -1,6 +1,6 @@
-"""SIGINT and SIGTERM: the first ends a command cleanly, more of them change nothing.
+"""SIGINT and SIGTERM: the first ends a command cleanly; further ones are ignored.
 
-SIGUSR1 stops a run early and cleanly, to be judged by what happened so far.
+SIGUSR1 ends the plan of a run early; the run is healed and judged.
 """
 
 import signal
@@ -15,43 +15,43 @@ STOP = signal.SIGUSR1
 
 
 class Signals:
-    """What a signal does: it raises AbortedError, or gives an order while there is one to give."""
+    """The effect of signals: AbortedError, or a call of the current handler."""
 
     def __init__(self) -> None:
-        """Nothing came yet."""
-        self._order: Callable[[str], None] | None = None
+        """Set no handler."""
+        self._handler: Callable[[str], None] | None = None
         self._stop: Callable[[], None] = self._too_early
         self._came = False
 
     def install(self) -> None:
-        """Take the signals over, for the rest of the process."""
+        """Install the signal handlers for the rest of the process."""
         for number in ENDING:
             signal.signal(number, self._handle)
-        signal.signal(STOP, lambda *_: self._stop())  # read anew each time: it changes
+        signal.signal(STOP, lambda *_: self._stop())  # looked up at each signal, since it changes
 
     @contextmanager
-    def ordering(self, order: Callable[[str], None]) -> Iterator[None]:
-        """Inside the block, call `order` with the signal's name instead of raising."""
-        self._order = order
+    def handling(self, handler: Callable[[str], None]) -> Iterator[None]:
+        """Inside the block, call `handler` with the signal's name; raise no AbortedError."""
+        self._handler = handler
         try:
             yield
         finally:
-            self._order = None
+            self._handler = None
 
     @contextmanager
-    def stopping(self, order: Callable[[], None]) -> Iterator[None]:
-        """Inside the block, call `order` on STOP, which before it ends the command.
+    def stopping(self, handler: Callable[[], None]) -> Iterator[None]:
+        """Inside the block, call `handler` on STOP. Before the block STOP ends the command.
 
-        Behind the block there is nothing left to stop.
+        After the block STOP is ignored.
         """
-        self._stop = order
+        self._stop = handler
         try:
             yield
         finally:
             self._stop = _too_late
 
     def _too_early(self) -> None:
-        self._stop = _too_late  # once more changes nothing, as with the others
+        self._stop = _too_late  # a second STOP is ignored
         raise AbortedError("Stop")
 
     def _handle(self, number: int, _: FrameType | None) -> None:
@@ -59,8 +59,8 @@ class Signals:
             return
         self._came = True
         name = signal.Signals(number).name
-        if self._order is not None:
-            self._order(name)
+        if self._handler is not None:
+            self._handler(name)
         else:
             raise AbortedError(name)
 
@@ -70,4 +70,4 @@ def _too_late() -> None:
 
 
 SIGNALS = Signals()
-"""Those of this process."""
+"""The signals of this process."""

@@ -1,4 +1,4 @@
-"""The last lines of a run."""
+"""The last lines that a run prints."""
 
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,15 @@ SHOWN = 5
 
 
 def summary(verdict: dict[str, Any], folder: Path) -> str:
-    """Say verdict, headline, what is behind a fail or unknown, report and repeat command."""
-    foretold, kafka = verdict["foretold"], f"Kafka {verdict['kafka_version']}"
-    if foretold is None:
-        told = ""
-    elif foretold["came_true"]:
-        told = f", as the experiment foretells for {kafka}"
+    """Return verdict, headline, reasons of a fail or unknown, report, and repeat command."""
+    expected, kafka = verdict["foretold"], f"Kafka {verdict['kafka_version']}"
+    if expected is None:
+        expectation = ""
+    elif expected["came_true"]:
+        expectation = f", as the experiment expects for {kafka}"
     else:
-        told = f", though the experiment foretells {described(foretold)} for {kafka}"
-    lines = ["", f"verdict: {verdict['verdict']}{told}"]
+        expectation = f", though the experiment expects {described(expected)} for {kafka}"
+    lines = ["", f"verdict: {verdict['verdict']}{expectation}"]
     lines += [f"  {line}" for line in verdict["headline"]]
     for name, group in verdict["groups"].items():
         explained, checked = group["responses_explained"], group["responses_checked"]

@@ -1,6 +1,7 @@
 """From a run folder to its verdict and report, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.broker_log import Clocks
 from reports.judgement.run_folder import RunFolder
-from reports.page import junit, report, scenes
+from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
-from reports.page.scenes import GROUPS_DRAWN
+from reports.page.drawn_groups import GROUPS_DRAWN
 
 
 def analyse(
@@ -44,16 +45,20 @@ def analyse(
         computed = tables.build(spark, run, captured, clocks, profile, promised, rules, progress)
         progress("judging")
         data = results.results(computed)
-        judged = verdict.judge(
-            run, data, results.kip_848_groups(computed), profile.name if known else None
-        )
+        kip_848 = results.kip_848_groups(computed)
+        named = profile.name if known else None
+        judged = verdict.judge(run, data, kip_848, named)
+        if wrong := verdict.proven_wrong(judged):
+            progress("looking whether lateness alone explains what is wrong")
+            data = replace(data, late_alone=results.late_alone(computed, run.busy, wrong))
+            judged = verdict.judge(run, data, kip_848, named)
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
             judged["counterexample"] = counterexample.write(run, computed.evidence(group), profile)
         groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         cost = results.costs(computed, groups, PARTITIONS)
         costs.add(judged, cost, run, data.observed)
-        drawn = scenes.collect(data.comparison, computed.rows_of)
+        drawn = drawn_groups.collect(data.comparison, computed.rows_of)
     (folder / "verdict.json").write_text(verdict.to_json(judged), encoding="utf-8")
     (folder / "junit.xml").write_text(junit.render(judged), encoding="utf-8")
     progress("drawing the report")

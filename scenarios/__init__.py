@@ -1,8 +1,8 @@
-"""Experiments: what runs, what is broken on purpose, and what must hold.
+"""Experiments: what runs, which faults are injected, and what must hold.
 
 In: a YAML file, or a name of the library that comes with the package (`library/*.yaml`).
-Out: a validated, frozen `Experiment`, or a `ScenarioError`: every problem, its line, a way out.
-It may import nothing of ours; reading one touches neither a cluster nor the network.
+Out: a validated, frozen `Experiment`, or a `ScenarioError` that lists every problem with its line.
+It may import nothing of ours; it uses neither a cluster nor the network.
 """
 
 from scenarios.experiment import Experiment, json_schema

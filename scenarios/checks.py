@@ -1,4 +1,4 @@
-"""Cross-checks: what only two parts of an experiment together can get wrong."""
+"""Cross-checks: problems between two parts of an experiment."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
@@ -45,7 +45,7 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
         if expected.verdict == "pass":
             for key in ("because", "group"):
                 if getattr(expected, key) is not None:
-                    yield Problem((*path, key), "is about a fail; remove it")
+                    yield Problem((*path, key), "only applies to a fail; remove it")
         elif expected.because is None:
             yield Problem((*path, "because"), "missing; name the promise that a fail must break")
         elif expected.because == "unowned" and not experiment.owners:
@@ -76,7 +76,7 @@ _PROTOCOLS = "group.coordinator.rebalance.protocols"
 def _cluster(experiment: "Experiment") -> Iterator[Problem]:
     for name in experiment.cluster.config:
         if name in RESERVED or name.startswith("controller."):
-            yield Problem(("cluster", "config", name), "is the cluster's own to set; remove it")
+            yield Problem(("cluster", "config", name), "is set by the cluster itself; remove it")
     try:
         require_coordinator(experiment.cluster.version, experiment.cluster.coordinator)
     except ValueError as error:
@@ -137,7 +137,7 @@ def _groups(experiment: "Experiment") -> Iterator[Problem]:
 
 
 def _members(experiment: "Experiment") -> Iterator[Problem]:
-    """Check that a name means one member, whichever its group: the brokers' logs tell no more."""
+    """Check that member names are unique in the experiment: the brokers' logs have only names."""
     owners: dict[str, str] = {}
     version = number(experiment.cluster.version)
     for i, group in enumerate(experiment.workload.groups):
@@ -184,7 +184,7 @@ def _probes(experiment: "Experiment") -> Iterator[Problem]:
         if probe.tolerance > size > 0:
             yield Problem(
                 (*path, "tolerance"),
-                f"{probe.tolerance} members can never be in, since the group has {size};"
+                f"{probe.tolerance} members are more than the group has ({size});"
                 " lower it, or write all",
             )
 
@@ -199,12 +199,12 @@ def _expectations(experiment: "Experiment") -> Iterator[Problem]:
             case Ownership(unowned=wanted):
                 path = ("expect", i, "unowned")
                 if version < FIRST_JSON_REQUEST_LOG:
-                    yield Problem(path, "logs tell assignments from Kafka 2.8.0 on; choose that")
+                    yield Problem(path, "brokers log assignments from Kafka 2.8.0 on; choose that")
         least, most = wanted.min, wanted.max
         if most is not None and least > most:
             yield Problem(path, f"no number is from {least} to {most}; swap min and max")
         if least == 0 and most is None:
-            yield Problem(path, "any number would do; give min, max or both")
+            yield Problem(path, "any number would pass; give min, max or both")
 
 
 def _repeated(names: Sequence[str], path: Path) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""A YAML document as plain data that still knows its lines."""
+"""A YAML document as plain data, with the line of every key and item."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from scenarios.problems import Path, Problem, shown
 
 
 class DocumentError(Exception):
-    """Text that is no single YAML document; `line` counts from 1."""
+    """Text that is not one YAML document; `line` counts from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(what)
@@ -19,7 +19,7 @@ class DocumentError(Exception):
 class Document:
     """The data of one YAML document. Raises DocumentError if the text is not one.
 
-    `data` is None for a document without content.
+    `data` is None for an empty document.
     """
 
     def __init__(self, text: str) -> None:
@@ -41,11 +41,11 @@ class Document:
             raise DocumentError(1, "nested too deeply") from error
 
     def line_of(self, path: Path) -> int:
-        """Return the line of a key or item, or of the nearest thing around it that exists."""
+        """Return the line of a key or item, or of the nearest existing parent."""
         node, line = self._root, 1
         for part in path:
             if isinstance(node, yaml.MappingNode):
-                # After a merge (`<<`) the mapping's own keys come last, and they are what counts.
+                # After a merge (`<<`) the mapping's own keys come last and win.
                 found = [(key, value) for key, value in node.value if key.value == str(part)]
                 if not found:
                     break
@@ -59,7 +59,7 @@ class Document:
 
 
 def _repeated_keys(node: yaml.Node, path: Path, visited: set[int]) -> Iterator[Problem]:
-    """Yield the keys that a mapping has twice, of which YAML would quietly drop one."""
+    """Yield the keys that a mapping has twice, of which YAML would drop one silently."""
     if id(node) in visited:  # an alias, maybe of something around it
         return
     visited.add(id(node))
@@ -78,10 +78,10 @@ def _repeated_keys(node: yaml.Node, path: Path, visited: set[int]) -> Iterator[P
 
 
 class _Loader(yaml.SafeLoader):
-    """Says where a value is that looks like a date or a number, or is tagged as one, and is none.
+    """Reports the line of a value that looks like a date or number, or is tagged so, and is none.
 
-    The parent lets whatever Python raises for such a value through. It also takes a key such as
-    `on` for a truth value, as YAML 1.1 has it; here a word is a word.
+    The parent class raises plain Python errors for such a value. It also reads a key such as `on`
+    as a boolean (YAML 1.1); here it is text.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -1,7 +1,7 @@
 """Durations: text with a unit in YAML, whole milliseconds in Python.
 
-A bare number is refused: half of Kafka's settings count milliseconds, half of its tools seconds,
-and nobody who reads `session_timeout: 10` can know which was meant.
+A number without a unit is refused: some of Kafka's settings count milliseconds, some of its tools
+seconds, so `session_timeout: 10` is ambiguous.
 """
 
 import re
@@ -32,7 +32,7 @@ def parse_ms(value: object) -> int:
 
 
 def parse_positive_ms(value: object) -> int:
-    """Return what `parse_ms` returns; raises ValueError for a duration of nothing, too."""
+    """Return what `parse_ms` returns; also raises ValueError for zero."""
     if duration_ms := parse_ms(value):
         return duration_ms
     raise ValueError(f"{value} is too short; write 500ms, for example")

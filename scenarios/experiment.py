@@ -29,13 +29,13 @@ from scenarios.releases import Coordinator, default_coordinator
 
 
 class Experiment(Part):
-    """One run: what runs, what is broken, and what must hold."""
+    """One run: what runs, which faults are injected, and what must hold."""
 
     name: Name
     description: str = ""
     tags: tuple[str, ...] = ()
     judge: Literal["release", "kip-345"] = "release"
-    """Whose rules the brokers are held to: their own release's, or the proposal's."""
+    """The rules that the brokers are judged by: those of their release, or those of KIP-345."""
     cluster: Cluster = Cluster()
     workload: Workload
     steady_state: SteadyState = SteadyState()

@@ -1,4 +1,4 @@
-"""What the parts of an experiment are made of: the base of every part, names, numbers.
+"""Types of the keys of an experiment: the base of every part, names, numbers.
 
 Python names of durations end in `_ms` and hold whole milliseconds; their YAML keys have no unit,
 since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10_000`).
@@ -14,7 +14,7 @@ from scenarios.releases import VERSION, line_of
 
 
 def _matching(pattern: str, advice: str) -> AfterValidator:
-    """Check text against a pattern, and say in words what would match it."""
+    """Check text against a pattern; `advice` says in words what matches."""
 
     def check(value: str) -> str:
         if re.fullmatch(pattern, value):
@@ -29,8 +29,8 @@ def _supported(version: str) -> str:
     return version
 
 
-# What Kafka allows in topic names and instance ids; a first letter or digit keeps out `.`, `..` and
-# whatever looks like an option, since names become folders and arguments.
+# What Kafka allows in topic names and instance ids. The first character is a letter or digit, since
+# names become folders and arguments: this excludes `.`, `..` and options.
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 _INSTANCE_ID = r"([A-Za-z0-9]|\{n\})([A-Za-z0-9._-]|\{n\}){0,199}"
 _NAMING = "use letters, digits, '.', '_' and '-', first a letter or digit, 200 at most"
@@ -69,7 +69,7 @@ Seed = Annotated[int, Field(strict=True, ge=0, le=BIG_SEED)]
 
 
 class Part(BaseModel):
-    """Something in an experiment file: frozen, and without room for unknown keys."""
+    """A mapping in an experiment file: frozen, without unknown keys."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -1,4 +1,4 @@
-"""Where experiments come from: files and the library."""
+"""Loads experiments from files and from the library."""
 
 from collections.abc import Callable, Iterable
 from os import PathLike
@@ -20,7 +20,7 @@ def load(path: str | PathLike[str]) -> Experiment:
     """Read an experiment from a YAML file.
 
     Raises ScenarioError, one line per problem: `FILE:LINE: key.path: what is wrong; what to do`.
-    Problems between parts are looked for once every part is valid.
+    Cross-checks run once every part is valid.
     """
     return read(path, Experiment, f"start from one in the library: {', '.join(names())}")
 
@@ -31,7 +31,7 @@ def read(
     when_empty: str,
     checks: Callable[[Model], Iterable[Problem]] = lambda _: (),
 ) -> Model:
-    """Read a YAML file of any kind; `checks` look at what is valid in itself.
+    """Read a YAML file of any kind; `checks` run on a valid document.
 
     Raises ScenarioError as `load` does.
     """
@@ -39,7 +39,7 @@ def read(
         document = Document(_text(Path(path)))
     except DocumentError as error:
         raise ScenarioError(
-            f"{path}:{error.line}: not valid YAML ({error}); mend the syntax"
+            f"{path}:{error.line}: not valid YAML ({error}); correct the syntax"
         ) from error
     if document.data is None:
         raise ScenarioError(f"{path}:1: empty; {when_empty}")
@@ -63,7 +63,7 @@ def named(name: str) -> Experiment:
 
 
 def find(name: str) -> Experiment:
-    """Return the experiment of a file, if it is named like one, or else of the library.
+    """Return the experiment of a file, if `name` looks like a path, or else of the library.
 
     Raises ScenarioError if there is none.
     """
@@ -86,4 +86,4 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not UTF-8 text; save it as UTF-8") from error
     except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror}); mend that") from error
+        raise ScenarioError(f"{path}: cannot be read ({error.strerror}); check the path") from error

@@ -1,4 +1,4 @@
-"""Who the members of a group are."""
+"""The members of a group, as the experiment names them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The parts of an experiment, as the file spells them, but for its faults.
 
-What a part alone can tell is checked here; what takes two parts is checked in `checks`.
+Each part is checked here on its own; checks between parts are in `checks`.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ Reason = Literal[
 def _property_value(value: object) -> object:
     if isinstance(value, str | int):
         return value
-    raise ValueError(f"{shown(value)} will not do; write text, a whole number, true or false")
+    raise ValueError(f"{shown(value)} is not allowed; write text, a whole number, true or false")
 
 
 PropertyValue = Annotated[str | int | bool, BeforeValidator(_property_value)]
@@ -49,7 +49,7 @@ class Cluster(Part):
     version: Version = "4.3.0"
     """The Kafka release."""
     coordinator: Coordinator | None = None
-    """Which of the release's group coordinators; left out, the one that it runs by default."""
+    """The group coordinator; by default the one that the release runs by default."""
     config: Annotated[
         Mapping[Name, PropertyValue], Field(json_schema_extra={"additionalProperties": False})
     ] = {}
@@ -73,10 +73,10 @@ class Producer(Part):
 
 
 class _Members(Part):
-    """What members of both kinds have."""
+    """The keys of members of both kinds."""
 
     client: Client = "librdkafka"
-    """Whose consumer they are. `java` is Kafka's own, of the brokers' release: a process each,
+    """The client library. `java` is Kafka's own of the brokers' release: each member is a process,
     the VerifiableConsumer of Kafka's tools, which reads the group's first topic."""
 
 
@@ -108,10 +108,10 @@ class Group(Part):
     session_timeout_ms: PositiveMs = 45_000
     heartbeat_interval_ms: PositiveMs = 3_000
     max_poll_interval_ms: PositiveMs = 300_000
-    """Also the rebalance timeout that the member asks for."""
+    """Also the rebalance timeout of its JoinGroup."""
     commit_interval_ms: PositiveMs = 5_000
     metadata_max_age_ms: PositiveMs = 300_000
-    """How old what a member knows of its topics may be before it asks the brokers again."""
+    """How old the metadata of a member may be before it asks the brokers again."""
     members: Annotated[tuple[Members, ...], Field(min_length=1)]
 
 
@@ -142,7 +142,7 @@ class Workload(Part):
 def _as_tolerated(value: object) -> object:
     if value == "all" or (type(value) is int and value >= 0):
         return value
-    raise ValueError(f"{shown(value)} will not do; write all, or a number such as 3")
+    raise ValueError(f"{shown(value)} is not allowed; write all, or a number such as 3")
 
 
 class GroupMembersProbe(Part):
@@ -170,14 +170,14 @@ Probe = Annotated[GroupMembersProbe | GroupStateProbe, Field(discriminator="prob
 
 
 class SteadyState(Part):
-    """What must hold before the first fault, and how long that may take."""
+    """What must hold before the first fault, and within what time."""
 
     within_ms: PositiveMs = 60_000
     probes: tuple[Probe, ...] = ()
 
 
 class Phases(Part):
-    """How long the run goes on."""
+    """How long the run lasts."""
 
     impact_ms: PositiveMs
     """At least this long from the first fault's start, and until every fault is healed."""
@@ -197,7 +197,9 @@ def _as_range(value: object) -> object:
         return value
     if type(value) is int and value >= 0:
         return {"min": value, "max": value}
-    raise ValueError(f"{shown(value)} will not do; write a number such as 0, or {{min: 1, max: 3}}")
+    raise ValueError(
+        f"{shown(value)} is not allowed; write a number such as 0, or {{min: 1, max: 3}}"
+    )
 
 
 Promise = Literal[
@@ -230,14 +232,14 @@ class ExpectedVerdict(Part):
     """
 
     since: Release
-    """From this release on, until another entry says otherwise."""
+    """Valid from this release on, until the next entry."""
     coordinator: Coordinator | None = None
-    """Only for a release with this coordinator; left out, for any."""
+    """Only for this coordinator; by default for any."""
     verdict: Literal["pass", "fail"]
     because: Because | None = None
-    """The promise of KIP-345 that a `fail` must break, or that partitions have no owner."""
+    """The promise of KIP-345 that a `fail` must break, or `unowned`."""
     group: str | None = None
-    """Where it must. Left out with `unowned`, in any groups."""
+    """The group of the finding. By default, with `unowned`, any groups."""
 
 
 class Expectation(Part):
@@ -245,16 +247,16 @@ class Expectation(Part):
 
     group: str
     phase: Phase | None = None
-    """Left out, the whole run."""
+    """By default the whole run."""
     reason: Reason | None = None
-    """Count those of one reason class alone."""
+    """Count only those of one reason class."""
     rebalances: Number
 
 
 class Ownership(Part):
-    """How many partitions of a group's topics may belong to nobody when the run ends.
+    """How many partitions of a group's topics may have no owner when the run ends.
 
-    A partition belongs to whom the group's last assignment gives it.
+    The owner of a partition is the member that the group's last assignment gives it to.
     """
 
     group: str
@@ -262,7 +264,7 @@ class Ownership(Part):
 
 
 def _what(value: object) -> str:
-    """Return what tells a tag: the name of the class."""
+    """Return the tag of a form: the name of its class."""
     about_owners = "unowned" in value if isinstance(value, dict) else isinstance(value, Ownership)
     return "Ownership" if about_owners else "Expectation"
 

@@ -21,8 +21,8 @@ _PROPERTIES = "cluster.config."
 def override(experiment: "Experiment", assignments: Sequence[str]) -> "Experiment":
     """Return a copy of the experiment with the assignments applied in order.
 
-    Raises ScenarioError, one line per problem: `--set KEY=VALUE: key.path: what; what to do`. What
-    several assignments may have broken together names them all.
+    Raises ScenarioError, one line per problem: `--set KEY=VALUE: key.path: what; what to do`. A
+    problem that several assignments may have caused names them all.
     """
     data = Document(experiment.dump()).data
     applied: dict[str, Path] = {}
@@ -48,7 +48,7 @@ def _blamed(path: Path, applied: dict[str, Path]) -> str:
 
 
 def _assign(data: dict[str, Any], assignment: str) -> Path:
-    """Put one assignment into the data; return where. Raises ScenarioError if it cannot be."""
+    """Apply one assignment to the data; return its path. Raises ScenarioError if impossible."""
     name, equals, text = assignment.partition("=")
     if not (name and equals):
         raise ScenarioError("not KEY=VALUE; write phases.impact=30s, for example")

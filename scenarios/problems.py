@@ -1,7 +1,6 @@
-"""What is wrong with an experiment, in sentences.
+"""Problems of an experiment, as one line each: the key, what is wrong, what to do.
 
-The model finds the faults in a file's shape; here its findings become one line each that names
-the key, the trouble and the way out.
+Pydantic validates the shape of a file; this module turns its errors into such lines.
 """
 
 import difflib
@@ -33,7 +32,7 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        """Return it as one line, whatever the file smuggled into a key."""
+        """Return it as one line, also if a key has line breaks."""
         dotted = ".".join(map(str, self.path))
         return " ".join((f"{dotted}: {self.text}" if dotted else self.text).split())
 
@@ -49,7 +48,7 @@ def nearest(word: object, known: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as a message may quote it: short, and never a whole document."""
+    """Return a value as a message quotes it: short, and never a whole document."""
     match value:
         case None:
             return "nothing"
@@ -70,9 +69,9 @@ def found_in(error: ValidationError, root: type[BaseModel]) -> Iterator[Problem]
             yield from detail["ctx"]["problems"]
             continue
         if detail["type"] == "too_short" and detail["input"]:
-            continue  # not empty: none of its items is valid, which is said already
+            continue  # not empty: none of its items is valid, which is reported already
         path, known = _place(root, detail["loc"])
-        if detail["type"].startswith("union_tag"):  # the trouble is the key that picks the form
+        if detail["type"].startswith("union_tag"):  # the key that selects the form is wrong
             path = (*path, detail["ctx"]["discriminator"].strip("'"))
         yield Problem(path, _sentence(detail, known))
 
@@ -109,7 +108,7 @@ def _sentence(detail: ErrorDetails, known: list[str]) -> str:
             return f"{shown(tag)} is not known; {nearest(tag, tags)}"
         case "value_error":
             return str(context["error"])
-    sentence = _SENTENCES.get(detail["type"], "{value} will not do ({msg}); change it")
+    sentence = _SENTENCES.get(detail["type"], "{value} is not allowed ({msg}); change it")
     return sentence.format(**{**context, "value": shown(value), "msg": detail["msg"]})
 
 
@@ -121,8 +120,8 @@ def _quoted(text: str) -> list[str]:
 def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
     """Return where in the file `loc` is, and which keys its parent knows.
 
-    The validator's locations also name the chosen form of a union, by its discriminator's value or
-    its definition's name. The file knows nothing of those; the schema tells them from keys.
+    The validator's locations also contain the form of a union, by the value of its discriminator or
+    the name of its definition. The file does not; the schema distinguishes them from keys.
     """
     loc = tuple(part for part in loc if part != "[key]")  # the key itself is what is wrong
     schema = _schema(root)

@@ -21,10 +21,10 @@ Coordinator = Literal["scala", "java"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Releases that are run alike: those from `first` on, before `end`.
+    """Releases that are run in the same way: those from `first` on, before `end`.
 
-    `coordinators` are those that they can be run with, first the one that runs unless told
-    otherwise.
+    `coordinators` are those that they can be run with, the
+    default first.
     """
 
     name: str
@@ -43,7 +43,7 @@ LINES = (
     # 4.0 has the Scala coordinator still, but its lines are not collected under log4j2.
     Line("4.x", (4, 0), (5, 0), ("java",)),
 )
-"""All that can be run; how is told by the row of the same name in `chaos.clusters.releases`."""
+"""All releases that can be run; `chaos.clusters.releases` has how, in a row of the same name."""
 
 
 def line_of(version: str) -> Line:
@@ -60,7 +60,7 @@ def line_of(version: str) -> Line:
 
 
 def default_coordinator(version: str) -> Coordinator:
-    """Return the coordinator that a release runs unless told otherwise. Raises as `line_of`."""
+    """Return the default coordinator of a release. Raises as `line_of`."""
     return line_of(version).coordinators[0]
 
 

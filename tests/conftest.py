@@ -49,8 +49,11 @@ SHARING = {
     "tests/loadtest/test_broker_faults.py": "three brokers that are replaced late",
     "tests/loadtest/test_": "one broker",
     "tests/reports/": "Spark",
+    "tests/groupquake/nightly/test_night.py": "several runs",
+    "tests/groupquake/test_side_by_side.py": "several runs",
 }
-"""What the places of files begin with whose tests share brokers or a Spark session."""
+"""What the places of files begin with whose tests share brokers or a Spark session, or whose tests
+must not run at the same time: three runs at once are too many for two cores."""
 
 
 def scope_of(nodeid: str) -> str:
@@ -78,7 +81,8 @@ class FromBothEnds(LoadScopeScheduling):
     """Keeps the tests of a scope on one worker: they share what they start.
 
     The first worker takes the longest scope that is left, and every other the shortest. So runs of
-    real clusters, which mostly wait, go on beside tests that only compute.
+    real clusters, which mostly wait, go on beside tests that only compute. Of long tests alone
+    every worker takes the longest.
     """
 
     def __init__(self, config: pytest.Config, log: Producer) -> None:
@@ -89,7 +93,7 @@ class FromBothEnds(LoadScopeScheduling):
         return scope_of(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if node is not self.nodes[0]:
+        if node is not self.nodes[0] and self.config.option.markexpr != "long":
             self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
         super()._assign_work_unit(node)
 

@@ -1,8 +1,8 @@
-"""Where brokers live.
+"""Clusters of real brokers, as processes or containers.
 
 In: a run's mark and folder, a Kafka release, the number of brokers and their properties.
-Out: a `Cluster` of real brokers that can be killed, stopped, started, paused and resumed one by
-one, and that writes down what its group coordinators do.
+Out: a `Cluster` whose brokers can be killed, stopped, started, paused and resumed one by one, and
+log what their group coordinators do.
 It may import `scenarios` and nothing else of ours.
 """
 

@@ -19,7 +19,7 @@ class Broker(LocalBroker):
 
     @property
     def runs(self) -> bool:
-        """Whether the process is there, be it paused."""
+        """Whether the process exists, paused or not."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -33,7 +33,7 @@ class Broker(LocalBroker):
         return self._process.pid if self._process is not None and self.runs else None
 
     def describe(self) -> dict[str, str | int]:
-        """Tell process id and start time: ids are reused."""
+        """Return process id and start time: ids are reused."""
         return describe(self._running())
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""The JVMs of a run as child processes: starting one, and what is written down of it."""
+"""The JVMs of a run as child processes: starting one, and its entry in `processes.json`."""
 
 import subprocess
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ import psutil
 Child = subprocess.Popen[bytes]
 
 
-def launch(command: Sequence[str], said: Path) -> Child:
-    """Start a process in the folder of `said`, which what it prints is added to."""
-    with said.open("ab") as stdout:
+def launch(command: Sequence[str], output: Path) -> Child:
+    """Start a process in the folder of `output`, the file that its output is appended to."""
+    with output.open("ab") as stdout:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=subprocess.STDOUT,
-            cwd=said.parent,
-            start_new_session=True,  # Ctrl-C in the terminal is for the runner alone
+            cwd=output.parent,
+            start_new_session=True,  # Ctrl-C in the terminal must reach the runner only
         )
 
 
 def describe(process: Child) -> dict[str, str | int]:
-    """Tell process id and start time: ids are reused. Raises psutil.Error if it is gone."""
+    """Return process id and start time: ids are reused. Raises psutil.Error if it is gone."""
     started = psutil.Process(process.pid).create_time()
     return {"pid": process.pid, "started_at_ms": round(started * 1000)}

@@ -1,9 +1,9 @@
 """Real Kafka brokers as containers on a network of their own.
 
-Whatever the image, a broker is told everything by KAFKA_* variables, as `apache/kafka` takes them.
-Its folder on the host is mounted into its container, so that logs and data are where those of
-local processes are. Brokers reach each other by name; clients come through a port of 127.0.0.1
-that is pinned, since one that the engine picks would be another after every start.
+Any image gets its settings as KAFKA_* variables, as `apache/kafka` does.
+The folder of a broker is mounted into its container, so that logs and data have the same place as
+those of local processes. Brokers reach each other by name, clients reach them by a fixed port of
+127.0.0.1: a port that the engine chooses would change with every start.
 """
 
 import os
@@ -19,7 +19,7 @@ from testcontainers.core.network import Network
 from chaos.clusters import guard
 from chaos.clusters.config import kraft, server_properties
 from chaos.clusters.docker_broker import ContainerBroker
-from chaos.clusters.docker_engine import LABEL, complaining, engine, remove_marked
+from chaos.clusters.docker_engine import LABEL, engine, engine_errors, remove_marked
 from chaos.clusters.image import choose, command
 from chaos.clusters.interface import BrokerInfo, ClusterError
 from chaos.clusters.local import HEAP, JVM_OPTIONS, LocalCluster, Settings
@@ -30,7 +30,7 @@ from chaos.clusters.releases import require_containers
 testcontainers_config.ryuk_disabled = True
 
 _FOLDER = PurePosixPath("/groupquake")
-"""Where a container finds its broker's folder."""
+"""The broker's folder inside the container."""
 
 _CLIENTS, _BROKERS, _CONTROLLER = 9092, 19092, 9093
 """The ports inside a container."""
@@ -39,7 +39,7 @@ _CLIENTS, _BROKERS, _CONTROLLER = 9092, 19092, 9093
 class DockerCluster(LocalCluster):
     """A `LocalCluster` of containers, from an image of that release (see `image.choose`).
 
-    Whatever carries the mark is removed when this process ends.
+    All containers and networks with the label of the run are removed when this process ends.
     """
 
     kind = "docker"
@@ -66,7 +66,7 @@ class DockerCluster(LocalCluster):
             started_by = command(client, image)
         self._write_files()
         self._progress(f"containers of {image}")
-        with complaining():
+        with engine_errors():
             self._network = Network(docker_network_kw={"labels": self._labels})
             self._network.name = self._name("network")
             self._network.create()
@@ -134,7 +134,7 @@ class DockerCluster(LocalCluster):
             return
         remove_marked(self._run_id)
         with self._guard:
-            self._guard.kill()  # nothing is left for it
+            self._guard.kill()  # nothing is left for it to remove
         self._guard = None
         if self._network is not None:
             self._network = None
@@ -153,7 +153,7 @@ def _variable(line: str) -> tuple[str, str]:
     key, value = line.split("=", 1)
     if key != key.lower():
         raise ClusterError(
-            f"the broker property {key} has capital letters, which a container cannot be told;"
+            f"the broker property {key} has capital letters, which KAFKA_* variables cannot carry;"
             " leave it out, or use --cluster process"
         )
     spelt = key.replace("_", "__").replace("-", "___").replace(".", "_")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from chaos.clusters.docker_engine import complaining
+from chaos.clusters.docker_engine import engine_errors
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.local_broker import LocalBroker, Words
 
@@ -28,7 +28,7 @@ class ContainerBroker(LocalBroker):
 
     @property
     def runs(self) -> bool:
-        """Whether the container runs, be it paused."""
+        """Whether the container runs, paused or not."""
         return bool(self._state()["Running"])
 
     @property
@@ -39,24 +39,24 @@ class ContainerBroker(LocalBroker):
 
     @property
     def process_id(self) -> int | None:
-        """The process id that the engine last told; None if the container does not run."""
-        told = {} if self._created is None else self._created.attrs.get("State", {})
-        return told.get("Pid") or None
+        """The process id that the engine last reported; None if the container does not run."""
+        state = {} if self._created is None else self._created.attrs.get("State", {})
+        return state.get("Pid") or None
 
     def describe(self) -> dict[str, str | int]:
-        """Tell the container's name."""
+        """Return the container's name."""
         return {"container": str(self._running().name)}
 
     def kill(self) -> None:
         """SIGKILL; the engine thaws a paused container for it."""
         container = self._running()
-        with complaining():
+        with engine_errors():
             container.kill()
 
     def terminate(self) -> None:
         """Unpause, then SIGTERM."""
         container = self._running()
-        with complaining():
+        with engine_errors():
             if container.status == "paused":
                 container.unpause()
             container.kill("SIGTERM")
@@ -64,14 +64,14 @@ class ContainerBroker(LocalBroker):
     def pause(self) -> None:
         """Freeze all processes of the container."""
         container = self._running()
-        with complaining():
+        with engine_errors():
             container.pause()
 
     def resume(self) -> None:
         """Unpause, if it is paused."""
         container = self._running()
         if container.status == "paused":
-            with complaining():
+            with engine_errors():
                 container.unpause()
 
     def ended_within(self, timeout_s: float) -> bool:
@@ -84,13 +84,13 @@ class ContainerBroker(LocalBroker):
         return True
 
     def forget(self) -> None:
-        """Let go of the container, once it was removed."""
+        """Drop the container, once it was removed."""
         if self.container is not None:
             self.container.get_docker_client().client.close()
         self.container = self._created = None
 
     def _launch(self) -> None:
-        with complaining():
+        with engine_errors():
             if self._created is not None:
                 self._created.start()
             elif self.container is not None:
@@ -102,10 +102,10 @@ class ContainerBroker(LocalBroker):
         return self._created
 
     def _state(self) -> Mapping[str, Any]:
-        """Return what the engine says of the container now."""
+        """Return the state of the container from the engine."""
         if self._created is None:
             return {"Running": False, "ExitCode": 0}
-        with complaining():
+        with engine_errors():
             try:
                 self._created.reload()
             except NotFound:

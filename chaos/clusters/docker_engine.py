@@ -17,7 +17,7 @@ LABEL = "groupquake.run"
 """Every container and network of a run carries it; its value is the run's id."""
 
 _TIMEOUT_S = 300
-"""Longer than the SDK's: an image of 400 MB goes in at once, and the answer comes at the end."""
+"""Longer than the SDK's default: an image of 400 MB is loaded in one request."""
 
 
 @contextmanager
@@ -33,33 +33,33 @@ def engine() -> Iterator[docker.DockerClient]:
             " start it, or use --cluster process"
         ) from error
     try:
-        with complaining():
+        with engine_errors():
             yield client
     finally:
         client.close()
 
 
 def _knock(where: str) -> None:
-    """Raise OSError if nobody listens: the SDK would say so at length, and leave a socket open."""
+    """Raise OSError if no engine listens: the error of the SDK is long, and it leaks a socket."""
     if where.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as door:
             door.connect(where.removeprefix("unix://"))
 
 
 @contextmanager
-def complaining() -> Iterator[None]:
-    """Turn what the engine refuses, or its end, into a ClusterError."""
+def engine_errors() -> Iterator[None]:
+    """Turn errors of the engine, or its loss, into a ClusterError."""
     try:
         yield
     except (DockerException, RequestException) as error:
-        said = getattr(error, "explanation", None) or error
-        raise ClusterError(f"the Docker engine refuses: {said}") from error
+        reason = getattr(error, "explanation", None) or error
+        raise ClusterError(f"the Docker engine refuses: {reason}") from error
 
 
 def remove_marked(run_id: str) -> tuple[str, ...]:
     """Remove every container, then every network of a run; return their names.
 
-    Somebody else may do the same at the same time: whoever heals, and the guard.
+    `groupquake heal` and the guard may do the same at the same time.
     """
     own: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={run_id}"}
     removed: list[str] = []
@@ -81,4 +81,4 @@ def _remove(container: Container) -> None:
     except APIError as error:
         if error.status_code != HTTPStatus.CONFLICT:
             raise
-        container.wait(condition="removed")  # under way already; its network is in use until then
+        container.wait(condition="removed")  # being removed already

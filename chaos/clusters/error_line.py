@@ -1,22 +1,22 @@
-"""Finds, in what a broker or a Kafka tool printed, the line that says what went wrong."""
+"""Finds the line that says what went wrong, in the output of a broker or a Kafka tool."""
 
 import re
 
-_ERROR = re.compile(r"^\[[^\]]+\] (?:ERROR|FATAL) (?P<said>.*)", re.MULTILINE)
+_ERROR = re.compile(r"^\[[^\]]+\] (?:ERROR|FATAL) (?P<text>.*)", re.MULTILINE)
 _EXCEPTION = re.compile(
-    r'^(?:Exception in thread "[^"]*" )?(?:[\w$]+\.)+(?P<said>[\w$]+(?:Exception|Error)\b.*)',
+    r'^(?:Exception in thread "[^"]*" )?(?:[\w$]+\.)+(?P<text>[\w$]+(?:Exception|Error)\b.*)',
     re.MULTILINE,
 )
 
 
 def error_line(text: str) -> str:
-    """Return one line: the first exception from the first error on, else an error, else the end.
+    """Return one line: the first exception after the first error, else the error, else the last.
 
-    The first, since what follows is mostly the shutdown stumbling over what is not there.
+    The first one, since most of those that follow come from the shutdown.
     """
     error = _ERROR.search(text)
     exception = _EXCEPTION.search(text, error.start() if error else 0)
     first = exception or error
     if first is not None:
-        return first["said"].strip()
-    return (text.strip().splitlines() or ["it said nothing"])[-1].strip()
+        return first["text"].strip()
+    return (text.strip().splitlines() or ["no output"])[-1].strip()

@@ -1,4 +1,4 @@
-"""Every kind of cluster by its name: making one, and ending what a dead run left of one."""
+"""Every kind of cluster by its name: making one, and ending the rest of a run that died."""
 
 import json
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ KINDS = (ProcessCluster.kind, DockerCluster.kind)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a cluster is to live: one of `KINDS`, and what only that kind can be told.
+    """The kind of a cluster, one of `KINDS`, and the settings of that kind.
 
     `kafka_home` is an unpacked Kafka for processes, `image` one for containers; `ports` are the
-    client ports. What is None is chosen.
+    client ports. None is a default.
     """
 
     kind: str = ProcessCluster.kind
@@ -32,7 +32,7 @@ class Place:
 def make(
     place: Place, run_id: str, folder: Path, **settings: Unpack[Settings]
 ) -> ProcessCluster | DockerCluster:
-    """Return a cluster that is still to be started. Raises ClusterError if it cannot be."""
+    """Return a cluster that is not started yet. Raises ClusterError if it cannot be."""
     settings["ports"] = place.ports
     if place.kind == DockerCluster.kind:
         return DockerCluster(run_id, folder, image=place.image, **settings)
@@ -40,7 +40,7 @@ def make(
 
 
 def end_left_over(folder: Path) -> tuple[str, ...]:
-    """End what still runs of the cluster in a folder, by the mark it wrote down.
+    """End what still runs of the cluster in a folder, by the mark in its record.
 
     Returns the names of what was ended: processes, containers, networks.
     """
@@ -48,9 +48,9 @@ def end_left_over(folder: Path) -> tuple[str, ...]:
         record = json.loads((folder / RECORD).read_text())
         kind, run_id = record["cluster"], record["run_id"]
     except FileNotFoundError:
-        return ()  # it never came to start a broker
+        return ()  # no broker was ever started
     except (ValueError, KeyError, TypeError) as error:
-        raise ClusterError(f"{folder / RECORD}: damaged, so what is left is not known") from error
+        raise ClusterError(f"{folder / RECORD}: damaged; end leftover brokers by hand") from error
     if kind == DockerCluster.kind:
         return remove_marked(run_id)
     return tuple(f"process {pid}" for pid in kill_marked(run_id))

@@ -1,9 +1,9 @@
-"""Ends the brokers of a run when the run's own process is gone, however it went.
+"""Ends the brokers of a run when the process of the run ends, for any reason.
 
-The kernel's parent-death signal would not do: it fires when the *thread* that started a broker
-ends, and chaos may start brokers from threads that do. So one small process of its own session
-waits for the end of a pipe that only the runner holds, and then ends whatever carries the mark.
-Containers outlive whoever had them made all the more, so theirs is the same guard.
+The kernel's parent-death signal does not fit: it fires when the *thread* that started a broker
+ends, and faults start brokers from short-lived threads. Instead, one small process in a session of
+its own waits for the end of a pipe that only the runner holds, and then ends all processes with the
+mark of the run. Containers do not end with the runner either, so they have the same guard.
 """
 
 import os
@@ -18,7 +18,7 @@ Guard = subprocess.Popen[bytes]
 
 
 def mark(run_id: str) -> str:
-    """Return the JVM argument by which every process of a run is known."""
+    """Return the JVM argument that marks every process of a run."""
     return f"-Dgroupquake.run={run_id}"
 
 
@@ -32,29 +32,29 @@ def kill_marked(run_id: str) -> tuple[int, ...]:
                 os.kill(int(folder.name), signal.SIGKILL)
                 killed.append(int(folder.name))
         except (OSError, UnicodeDecodeError):
-            continue  # ended meanwhile, or not ours to read
+            continue  # has ended, or belongs to another user
     return tuple(killed)
 
 
 def _remove_containers(run_id: str) -> None:
-    """Remove the containers and networks of a run, as far as the engine lets us now."""
-    # here, so that a guard which only waits is small, and that of processes depends on nothing
+    """Remove the containers and networks of a run, as far as the engine allows."""
+    # imported here, so that the guard is small, and that of processes has no dependencies
     from chaos.clusters.docker_engine import remove_marked  # noqa: PLC0415
     from chaos.clusters.interface import ClusterError  # noqa: PLC0415
 
-    with suppress(ClusterError):  # nobody is left to be told, but whoever heals
+    with suppress(ClusterError):  # `groupquake heal` may still do it
         remove_marked(run_id)
 
 
 def stand_by(run_id: str, *, containers: bool = False) -> Guard:
-    """Start the guard of a run: it acts when its `stdin` closes, which our own end closes too."""
-    path = os.pathsep.join(filter(None, sys.path))  # what we can import, it can
+    """Start the guard of a run: it acts when its `stdin` closes, as it does when we end."""
+    path = os.pathsep.join(filter(None, sys.path))  # it can import what we can
     kind = ["-P", __file__, "containers"] if containers else ["-I", "-S", __file__, "processes"]
     return subprocess.Popen(
         [sys.executable, *kind, run_id],
         env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
-        start_new_session=True,  # what ends the runner's process group must not end its guard
+        start_new_session=True,  # a signal to the runner's process group must not end its guard
     )
 
 
@@ -62,8 +62,7 @@ def main() -> None:
     """Wait until standard input ends, then end what the run left behind."""
     kind, run_id = sys.argv[1:]
     sys.stdin.buffer.read()
-    # What was about to be made does not carry the mark yet: a broker between fork and exec, or a
-    # container that the engine has been asked for.
+    # A broker between fork and exec has no mark yet, and a requested container no label.
     end, pause_s = (_remove_containers, 1) if kind == "containers" else (kill_marked, 0.1)
     for _ in range(3):
         end(run_id)

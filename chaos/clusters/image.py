@@ -36,19 +36,19 @@ def own_name(version: str) -> str:
 def choose(
     client: docker.DockerClient,
     version: str,
-    asked: str | None,
+    requested: str | None,
     labels: Mapping[str, str],
     progress: Progress,
 ) -> str:
-    """Return the image for a release: the one asked for, else ours, else Apache Kafka's.
+    """Return the image for a release: the requested one, else ours, else Apache Kafka's.
 
     One that is not in the engine is pulled, except ours. Raises ClusterError if there is none, or
-    the one asked for holds another release; a container that finds that out has the `labels`.
+    the requested one holds another release; a container that finds that out has the `labels`.
     """
-    if asked is not None:
-        _require(client, asked, progress)
-        _check_release(client, asked, version, labels)
-        return asked
+    if requested is not None:
+        _require(client, requested, progress)
+        _check_release(client, requested, version, labels)
+        return requested
     if _is_there(client, own_name(version)):
         return own_name(version)
     official = f"apache/kafka:{version}"
@@ -63,7 +63,7 @@ def choose(
 
 
 def command(client: docker.DockerClient, name: str) -> list[str]:
-    """Return the command line that an image starts unless told otherwise."""
+    """Return the command line that an image starts by default."""
     config = client.images.get(name).attrs["Config"]
     return [*(config["Entrypoint"] or ()), *(config["Cmd"] or ())]
 
@@ -104,15 +104,15 @@ def _check_release(
         container.remove(force=True, v=True)
     if not holds_it:
         raise ClusterError(
-            f"{name} does not hold Kafka {version} (no {jar}); say with --kafka which release it is"
+            f"{name} does not hold Kafka {version} (no {jar}); pass its release with --kafka"
         )
 
 
 def build(version: str, progress: Progress) -> str:
-    """Make our image of a release and return its name; what is there already is not made again.
+    """Make our image of a release and return its name; an image that exists is not made again.
 
     Raises ClusterError if the release is not run in containers, or the jars or the Debian packages
-    cannot be had.
+    are not available.
     """
     require_containers(version)
     with engine() as client:
@@ -142,7 +142,7 @@ def build(version: str, progress: Progress) -> str:
 
 
 def _for_everyone(file: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Let any user of the container read and run a file, whoever may here."""
+    """Let any user of the container read and run a file, whatever its mode here."""
     file.mode, file.uid, file.gid = 0o755, 0, 0
     return file
 
@@ -165,7 +165,7 @@ def _build_base(client: docker.DockerClient, progress: Progress) -> None:
         )
         if made.returncode != 0:
             errors = [line for line in made.stderr.splitlines() if line.startswith("E: ")]
-            said = (errors or ["it said nothing"])[0].removeprefix("E: ")
-            raise ClusterError(f"mmdebstrap cannot make the root file system of {_BASE}: {said}")
+            reason = (errors or ["no output"])[0].removeprefix("E: ")
+            raise ClusterError(f"mmdebstrap cannot make the root file system of {_BASE}: {reason}")
         repository, tag = _BASE.split(":")
         client.api.import_image_from_file(str(root), repository, tag)

@@ -1,4 +1,4 @@
-"""What every place where brokers can live has to offer."""
+"""What every kind of cluster offers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 
 
 class ClusterError(Exception):
-    """A cluster could not do what was asked; the message says what, where and what to do."""
+    """A cluster operation failed; the message says what, where and what to do."""
 
 
 class UnsupportedError(ClusterError):
-    """No cluster of that release, or with that coordinator, can be run: another has to be named."""
+    """Clusters of that release, or with that coordinator, are not supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class BrokerInfo:
     """One broker: its node id, the port that clients use, and where it logs.
 
     `group_log` holds the observation log (coordinator and group request lines), `server_log` the
-    rest. Both are appended to when the broker comes back after a fault.
+    rest. A broker that restarts after a fault appends to both.
     """
 
     id: int
@@ -28,7 +28,7 @@ class BrokerInfo:
 
 
 class CutShort(NamedTuple):
-    """A broker that did not shut down in time, and how much its group log held when it was dead."""
+    """A broker that had to be killed, and the length of its group log after that."""
 
     broker: int
     log_bytes: int
@@ -51,11 +51,11 @@ class Cluster(Protocol):
     def stop(self) -> tuple[CutShort, ...]:
         """Stop every broker that still runs, paused ones too; nothing is left behind.
 
-        Returns those that had to be killed, and whose logs therefore have no last line.
+        Returns those that had to be killed, whose logs lack the last line of a shutdown.
         """
 
     def kill(self, broker_id: int) -> None:
-        """End a broker without a goodbye (SIGKILL)."""
+        """End a broker without a shutdown (SIGKILL)."""
 
     def stop_broker(self, broker_id: int) -> None:
         """Shut a broker down cleanly (SIGTERM)."""
@@ -67,4 +67,4 @@ class Cluster(Protocol):
         """Freeze a broker (SIGSTOP): its sockets stay open and nothing answers."""
 
     def resume(self, broker_id: int) -> None:
-        """Let a paused broker go on (SIGCONT)."""
+        """Resume a paused broker (SIGCONT)."""

@@ -36,13 +36,13 @@ class Distribution:
 def from_maven(version: str) -> Distribution:
     """Return the jars of a release; the first use downloads them, later ones find them cached.
 
-    Raises ClusterError if the release cannot be resolved or does not hang together.
+    Raises ClusterError if the release cannot be resolved or is inconsistent.
     """
     # Two resolutions, not one: in one, log4j's dependency management overrules Kafka's and
     # brings the kafka-clients of another release. Kafka's own choice of a jar comes first.
     binding = release_of(version).log_binding
     jars = _build(f"{KAFKA}:{version}")
-    # Kafka's own may share a name: its metrics-core is Yammer's, ZooKeeper's is Dropwizard's.
+    # Two jars may share a name: Kafka's metrics-core is Yammer's, ZooKeeper's is Dropwizard's.
     there = {_artifact(jar) for jar in jars}
     jars += [jar for jar in _build(binding) if _artifact(jar) not in there]
     return _checked(version, jars, f"{KAFKA}:{version} and {binding}")
@@ -51,7 +51,7 @@ def from_maven(version: str) -> Distribution:
 def tools(version: str, kafka_home: Path | None = None) -> Distribution:
     """Return what a release's command line tools run on: their jar and the broker's.
 
-    Their own dependencies would bring Kafka Connect and its web server along. Raises ClusterError
+    Their own dependencies include Kafka Connect and its web server. Raises ClusterError
     as `from_maven` and `from_home` do.
     """
     if kafka_home is not None:
@@ -78,19 +78,19 @@ def from_home(kafka_home: Path) -> Distribution:
 def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
     """Return the jars, or that of the artifact `alone`, in the local Maven repository.
 
-    They stay there: `jgo.build` would link them to a folder that it may make anew at each call,
-    under the eyes of brokers that start from it.
+    They stay there: `jgo.build` links them into a folder that it may rebuild at each call, while
+    brokers start from it.
     """
     try:
         with _alone():
-            found = jgo.resolve(coordinate)  # what was asked for comes first
+            found = jgo.resolve(coordinate)  # the requested artifact comes first
             return [artifact.resolve() for artifact in (found[:1] if alone else found)]
     except OSError as error:  # requests' errors are OSErrors too
         raise ClusterError(
             f"{coordinate}: Maven Central cannot be reached, or the cache cannot be written"
             f" ({error}); check the network, or give an unpacked Kafka"
         ) from error
-    except Exception as error:  # jgo raises bare RuntimeErrors and ValueErrors
+    except Exception as error:  # jgo raises plain RuntimeErrors and ValueErrors
         raise ClusterError(
             f"{coordinate}: not found in Maven Central ({error}); check the Kafka version"
         ) from error
@@ -98,7 +98,7 @@ def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process of this user at a time download: others would see half a jar."""
+    """Let one process of this user download at a time: others would see half a jar."""
     with (Path(tempfile.gettempdir()) / f"groupquake-jars-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

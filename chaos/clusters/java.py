@@ -40,12 +40,12 @@ _REMEDY = f"install Java {LEAST_VERSION} or later, and point JAVA_HOME or PATH t
 
 def _version_of(java: Path) -> int:
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ClusterError(f"{java} does not run ({error}); {_REMEDY}") from error
-    match = _VERSION.search(said.stderr + said.stdout)
+    match = _VERSION.search(done.stderr + done.stdout)
     if match is None:
-        raise ClusterError(f"`{java} -version` does not tell its version; {_REMEDY}")
+        raise ClusterError(f"`{java} -version` does not print its version; {_REMEDY}")
     return int(match[1])

@@ -6,8 +6,8 @@ can be broken without breaking the others. Layout, under the cluster's folder:
     processes.json                          what runs, for `heal`
     <id>/server.properties                  what the broker was started with, beside the
                                             logging file of its release
-    <id>/group.log server.log stdout.log    what it said
-    <id>/data/                              what it stored
+    <id>/group.log server.log stdout.log    its logs
+    <id>/data/                              its data
 """
 
 import base64
@@ -37,7 +37,7 @@ STOP_TIMEOUT_S = 20.0
 _POLL_S = 0.05
 _GRACE_S = 0.5
 _ALONE_S = 5.0
-"""How long those that are left may take to shut down when most controllers have gone."""
+"""How long the remaining brokers may take to shut down when most controllers have ended."""
 _PROGRESS_EVERY_S = 2.0
 
 RECORD = "processes.json"
@@ -49,12 +49,12 @@ HEAP = "-Xmx256m"
 
 
 class Settings(TypedDict, total=False):
-    """How a cluster of any kind may be told to be; what is left out has the default.
+    """The settings of any kind of cluster; the default of each is in brackets.
 
     `version` is the Kafka release [4.3.0], `coordinator` is `scala` or `java`, where the release
     has both [java]; `brokers` is their number, 1 to 5 [3]; `config` holds broker properties that
-    win over ours [none]; `ports` are the client ports, one per broker [free ones]. `progress` is
-    told what happens, a line at a time.
+    win over ours [none]; `ports` are the client ports, one per broker [free ones]. `progress` gets
+    a line for each thing that happens.
     """
 
     version: str
@@ -68,7 +68,7 @@ class Settings(TypedDict, total=False):
 class LocalCluster(ABC):
     """A `Cluster` on this machine; as a context manager it starts and stops the brokers.
 
-    `run_id` marks everything that is started. `folder` receives one folder per broker.
+    `run_id` marks all processes and containers. `folder` receives one folder per broker.
     """
 
     kind: ClassVar[str]
@@ -80,7 +80,7 @@ class LocalCluster(ABC):
         count = settings.get("brokers", 3)
         ports = settings.get("ports")
         if not 1 <= count <= 5:
-            raise ClusterError(f"{count} brokers asked for; a {self.kind} cluster has 1 to 5")
+            raise ClusterError(f"{count} brokers requested; a {self.kind} cluster has 1 to 5")
         if ports is not None and not len(ports) == len(set(ports)) == count:
             raise ClusterError(f"{count} brokers need {count} different ports, not {ports}")
         self._run_id = run_id
@@ -89,7 +89,7 @@ class LocalCluster(ABC):
         coordinator = settings.get("coordinator", "java")
         self._release = release_of(self._version, coordinator)
         chosen = self._release.coordinators[coordinator]
-        self._words = Words(self._release.ready, chosen.goodbye)
+        self._words = Words(self._release.ready, chosen.shutdown)
         self._config = {**settings.get("config", {}), **chosen.properties}
         self._progress: Callable[[str], None] = settings.get("progress", lambda _: None)
         self._asked_ports = tuple(ports or ())
@@ -107,14 +107,14 @@ class LocalCluster(ABC):
 
     @abstractmethod
     def _clean_up(self) -> None:
-        """End and remove whatever carries the mark; does nothing if nothing was started."""
+        """End and remove all with the mark; does nothing if nothing was started."""
 
     @abstractmethod
     def _properties(self, info: BrokerInfo) -> str:
         """Return the `server.properties` of one broker."""
 
     def _beside(self) -> Mapping[str, object]:
-        """Return what the record says of that which runs beside the brokers."""
+        """Return entries of the record for what runs beside the brokers."""
         return {}
 
     @property
@@ -160,10 +160,10 @@ class LocalCluster(ABC):
             raise
 
     def stop(self) -> tuple[CutShort, ...]:
-        """Shut every broker down at once, and leave nothing behind.
+        """Shut all brokers down at the same time, and leave nothing behind.
 
-        A broker is killed once its group coordinator has closed its log, or after 20 s without: it
-        may wait for a quorum of controllers that is gone. Those are returned.
+        A broker is killed once its group coordinator has logged its shutdown, or after 20 s: it may
+        wait for a controller quorum that no longer exists. The latter are returned.
         """
         running = [broker for broker in self._brokers.values() if broker.runs]
         try:
@@ -177,8 +177,8 @@ class LocalCluster(ABC):
         )
 
     def _stop_brokers(self, running: list[LocalBroker]) -> None:
-        """Do it gently; what ends meanwhile by itself, or does not, is left to the clean-up."""
-        # All at once: whoever is told late finds the quorum of controllers gone.
+        """Stop brokers with SIGTERM first; the clean-up ends those that do not stop."""
+        # All at the same time: a late one would find no controller quorum.
         with ThreadPoolExecutor(len(running) or 1) as pool:
             pool.map(_terminate, running)
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -192,7 +192,7 @@ class LocalCluster(ABC):
                 self._progress("some brokers did not stop in time; killing them")
                 break
             time.sleep(_POLL_S)
-        # The last controller would wait 5 s for a quorum that is gone (4.3); nothing hangs on it.
+        # The last controller would wait 5 s for a quorum (4.3); nothing depends on that.
         for broker in running:
             if not broker.ended_within(_GRACE_S):
                 with suppress(ClusterError):
@@ -267,7 +267,7 @@ class LocalCluster(ABC):
         self._wait_ready(waiting)
 
     def _wait_ready(self, waiting: list[LocalBroker]) -> None:
-        started = told = time.monotonic()
+        started = reported = time.monotonic()
         while True:
             waiting = [broker for broker in waiting if not broker.is_ready()]
             now = time.monotonic()
@@ -280,17 +280,17 @@ class LocalCluster(ABC):
                     f"broker {names} not ready after {READY_TIMEOUT_S:.0f} s:"
                     f" {waiting[0].error_line()}; see {waiting[0].folder}"
                 )
-            if now - told > _PROGRESS_EVERY_S:
+            if now - reported > _PROGRESS_EVERY_S:
                 self._progress(f"waiting for broker {names} ({now - started:.0f} s)")
-                told = now
+                reported = now
             time.sleep(_POLL_S)
 
     def _record(self) -> None:
-        """Write down what runs, and under which mark, for whoever has to end it."""
+        """Write the record: what runs, and its mark, so that `groupquake heal` can end it."""
         with self._recording:
             running = []
             for node, broker in self._brokers.items():
-                with suppress(ClusterError, psutil.Error):  # it may be killed at this moment
+                with suppress(ClusterError, psutil.Error):  # it may have just been killed
                     if broker.runs:
                         running.append({"id": node, **broker.describe()})
             record = {

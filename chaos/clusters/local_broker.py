@@ -1,4 +1,4 @@
-"""One broker on this machine, wherever it runs: its folder, and what it says about itself."""
+"""One broker on this machine, process or container: its folder and its logs."""
 
 import os
 from abc import ABC, abstractmethod
@@ -11,14 +11,14 @@ from chaos.clusters.interface import BrokerInfo, ClusterError
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a broker's lines end that tell where it is, the id of the broker left out as `{}`.
+    """How the log lines end that show the state of a broker; `{}` stands for its id.
 
-    `ready` is in `server.log` once it takes requests of clients; `goodbye` is the last of its
-    group coordinator.
+    `ready` is in `server.log` once it accepts requests of clients; `shutdown` is the last line of
+    its group coordinator.
     """
 
     ready: str
-    goodbye: str
+    shutdown: str
 
 
 class LocalBroker(ABC):
@@ -48,7 +48,7 @@ class LocalBroker(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, str | int]:
-        """Return what `processes.json` says of a broker that runs."""
+        """Return the entry of `processes.json` for a broker that runs."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -56,7 +56,7 @@ class LocalBroker(ABC):
 
     @abstractmethod
     def terminate(self) -> None:
-        """SIGTERM it, and let it go on if it is paused. Raises ClusterError if it does not run."""
+        """SIGTERM it, and resume it if it is paused. Raises ClusterError if it does not run."""
 
     @abstractmethod
     def pause(self) -> None:
@@ -64,7 +64,7 @@ class LocalBroker(ABC):
 
     @abstractmethod
     def resume(self) -> None:
-        """Let it go on. Raises ClusterError if it does not run."""
+        """Resume it. Raises ClusterError if it does not run."""
 
     @abstractmethod
     def ended_within(self, timeout_s: float) -> bool:
@@ -75,7 +75,7 @@ class LocalBroker(ABC):
         """Start the JVM, for the first time or again."""
 
     def launch(self) -> None:
-        """Start it; it is ready some seconds later. Its logs go on where they ended."""
+        """Start it; it is ready some seconds later. It appends to its logs."""
         if self.runs:
             raise ClusterError(f"broker {self.info.id} already runs")
         _end_line(self.info.group_log)
@@ -84,10 +84,10 @@ class LocalBroker(ABC):
         self._launch()
 
     def is_ready(self) -> bool:
-        """Whether the broker said that it takes requests of clients since it was launched.
+        """Whether the broker has logged since its launch that it accepts requests of clients.
 
         An open port is no proof: the controller's opens seconds before (seen on 4.3).
-        Raises ClusterError with the broker's own words if it has ended.
+        Raises ClusterError with the error line of the broker if it has ended.
         """
         status = self.exit_status
         if status is not None:
@@ -95,7 +95,7 @@ class LocalBroker(ABC):
                 f"broker {self.info.id} ended with status {status} before it was"
                 f" ready: {self.error_line()}; see {self.folder}"
             )
-        return self._words.ready.format(self.info.id) in self._said(self.info.server_log)
+        return self._words.ready.format(self.info.id) in self._logged(self.info.server_log)
 
     @property
     def log_bytes(self) -> int:
@@ -108,16 +108,16 @@ class LocalBroker(ABC):
         No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
         """
         log = self.info.group_log
-        return self._words.goodbye in self._said(log, since=self.log_bytes - 1000)
+        return self._words.shutdown in self._logged(log, since=self.log_bytes - 1000)
 
     def error_line(self) -> str:
-        """Return the line that says best what the broker has to complain of since its launch."""
-        return error_line(self._said(self.info.server_log) + "\n" + self._said(self.stdout))
+        """Return the line that says best what went wrong since the launch of the broker."""
+        return error_line(self._logged(self.info.server_log) + "\n" + self._logged(self.stdout))
 
     def _not_running(self) -> ClusterError:
         return ClusterError(f"broker {self.info.id} does not run; start it first")
 
-    def _said(self, log: Path, since: int = 0) -> str:
+    def _logged(self, log: Path, since: int = 0) -> str:
         """Return what a log holds from byte `since` on, and from the last launch on."""
         if not log.exists():
             return ""
@@ -131,7 +131,7 @@ def _size(file: Path) -> int:
 
 
 def _end_line(log: Path) -> None:
-    """Keep a line that SIGKILL cut off apart from the first one of the next start."""
+    """End a line that SIGKILL cut off, so that the next start begins a new one."""
     if _size(log) > 0:
         with log.open("rb+") as file:
             file.seek(-1, os.SEEK_END)

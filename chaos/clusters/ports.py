@@ -1,4 +1,4 @@
-"""Picks TCP ports on 127.0.0.1 that a broker can take, and take again after a fault."""
+"""Picks TCP ports on 127.0.0.1 that a broker can use, also after a restart."""
 
 import random
 import socket
@@ -15,9 +15,9 @@ _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def free_ports(count: int) -> tuple[int, ...]:
     """Return `count` different free ports outside the range for outgoing connections.
 
-    A port from that range would be handed to clients while its broker is down: a client that
-    keeps trying to reconnect on the loopback may even connect to itself, and the broker could
-    not come back. Raises ClusterError if too few ports are free.
+    The kernel could give a port of that range to a client while the broker is down: a client that
+    reconnects on the loopback may even connect to itself, and the broker could not start again.
+    Raises ClusterError if too few ports are free.
     """
     first, last = map(int, _OUTGOING.read_text().split())
     candidates = [*range(_LOWEST, first), *range(max(_LOWEST, last + 1), 65_536)]
@@ -46,7 +46,7 @@ def require_free(ports: Iterable[int]) -> None:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As the JVM does: connections of a former listener that linger do not count as use.
+        # As the JVM does: lingering connections of a former listener do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

@@ -16,10 +16,10 @@ from chaos.clusters.zookeeper import ZooKeeper
 
 
 class ProcessCluster(LocalCluster):
-    """A `LocalCluster` of JVMs of our own; whatever carries the mark ends when this process does.
+    """A `LocalCluster` of JVMs of our own; all with the mark end when this process does.
 
     Brokers of a release that needs a ZooKeeper get one, in the folder `zookeeper` beside theirs.
-    With `kafka_home` the jars of that unpacked Kafka run; it must hold the version asked for.
+    With `kafka_home` the jars of that unpacked Kafka run; it must hold the requested version.
     """
 
     kind = "process"
@@ -83,12 +83,12 @@ class ProcessCluster(LocalCluster):
         if distribution.version != self._version:
             raise ClusterError(
                 f"{self._kafka_home} is Kafka {distribution.version}, but {self._version} is"
-                f" asked for; add --kafka {distribution.version}"
+                f" requested; add --kafka {distribution.version}"
             )
         return distribution
 
     def start_broker(self, broker_id: int) -> None:
-        """Start a stopped or killed broker, once a ZooKeeper has noticed that it was gone."""
+        """Start a stopped or killed broker, once ZooKeeper has expired its old session."""
         if self._zookeeper is not None and not self._named(broker_id).runs:
             self._zookeeper.wait_until_forgotten(broker_id)
         super().start_broker(broker_id)
@@ -109,7 +109,7 @@ class ProcessCluster(LocalCluster):
         return server_properties(identity, len(self.brokers), network, data, self._config)
 
     def _format(self, jvm: tuple[str, ...]) -> None:
-        """Let Kafka's own tool format every broker's storage: it knows a release's features."""
+        """Format every broker's storage with Kafka's own tool: it knows the release's features."""
         cluster_id = self._new_id()
         tools = {
             node: subprocess.Popen(
@@ -127,11 +127,11 @@ class ProcessCluster(LocalCluster):
             )
             for node, broker in self._brokers.items()
         }
-        said = {node: tool.communicate()[0] for node, tool in tools.items()}
+        outputs = {node: tool.communicate()[0] for node, tool in tools.items()}
         for node, tool in tools.items():
             if tool.returncode != 0:
                 raise ClusterError(
-                    f"broker {node}: its storage cannot be formatted: {error_line(said[node])};"
+                    f"broker {node}: its storage cannot be formatted: {error_line(outputs[node])};"
                     f" check {self._brokers[node].folder / 'server.properties'}"
                 )
 

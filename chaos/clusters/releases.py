@@ -1,4 +1,4 @@
-"""What differs between Kafka's releases for whoever starts their brokers, as data."""
+"""What differs between Kafka's releases when their brokers are started, as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ class Coordinator:
     """One of Kafka's group coordinators: what switches it on, and its last log line."""
 
     properties: Mapping[str, bool]
-    goodbye: str
+    shutdown: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def jvm_log_option(folder: PurePath) -> str:
     return f"-Xlog:safepoint*,gc*:file={named}:timemillis,tags:filecount=0"
 
 
-GOODBYES = tuple(grammar.last_words for grammar in GRAMMARS.values())
+SHUTDOWN_LINES = tuple(grammar.last_words for grammar in GRAMMARS.values())
 """How the last log line of any coordinator ends."""
 
 _KAFKA_3_9 = Release(

@@ -1,6 +1,6 @@
 """The ZooKeeper in which brokers before 3.3 keep their metadata: one for a run, a JVM of its own.
 
-It is no target of faults: with it gone, every broker would be broken at once.
+It is no target of faults: without it, every broker fails at once.
 """
 
 import socket
@@ -21,18 +21,18 @@ _READY_WITHIN_S = 60.0
 _FORGOTTEN_WITHIN_S = 120.0
 _POLL_S = 0.05
 _TICK_MS = 500
-"""How finely it looks at sessions; it grants none below two of them, nor above its limit."""
+"""Its tick; it grants sessions from two ticks to its limit."""
 _LONGEST_SESSION_MS = 60_000
 
 
 class ZooKeeper:
-    """A standalone server on a port of 127.0.0.1; its folder holds its data and what it says."""
+    """A standalone server on a port of 127.0.0.1; its folder holds its data and its log."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.address = f"{HOST}:{port}"
         self._port = port
         self._folder = folder
-        self._said = folder / "stdout.log"
+        self._output = folder / "stdout.log"
         self._process: Child | None = None
 
     def start(self, jvm: Sequence[str]) -> None:
@@ -51,21 +51,20 @@ class ZooKeeper:
         settings.write_text(as_properties(properties))
         logging = f"-Dlog4j.configuration={LOGGING.as_uri()}"
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        self._process = launch([*jvm, _HEAP, logging, main, str(settings)], self._said)
+        self._process = launch([*jvm, _HEAP, logging, main, str(settings)], self._output)
         deadline = time.monotonic() + _READY_WITHIN_S
         while "SessionTracker dump" not in self._dump():
             status = self._process.poll()
             if status is not None or time.monotonic() > deadline:
                 trouble = "is not ready" if status is None else f"ended with status {status}"
-                raise ClusterError(
-                    f"ZooKeeper {trouble}: {error_line(self._said.read_text())}; see {self._said}"
-                )
+                reason = error_line(self._output.read_text())
+                raise ClusterError(f"ZooKeeper {trouble}: {reason}; see {self._output}")
             time.sleep(_POLL_S)
 
     def wait_until_forgotten(self, broker_id: int) -> None:
         """Wait until the session of a dead broker has expired.
 
-        Until then its name is taken, and a broker that finds it so gives up (KafkaZkClient).
+        Until then the id is registered, and a broker that starts with it gives up (KafkaZkClient).
         Raises ClusterError if that takes two minutes.
         """
         name = f"\t/brokers/ids/{broker_id}"
@@ -73,28 +72,28 @@ class ZooKeeper:
         while name in self._dump().splitlines():
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"ZooKeeper holds broker {broker_id} for alive {_FORGOTTEN_WITHIN_S:.0f} s"
-                    " after its end; lower zookeeper.session.timeout.ms"
+                    f"ZooKeeper still has the session of broker {broker_id} "
+                    f"{_FORGOTTEN_WITHIN_S:.0f} s after it ended; lower its session timeout"
                 )
             time.sleep(_POLL_S)
 
     def describe(self) -> dict[str, str | int]:
-        """Return what `processes.json` says of it, nothing if it does not run."""
+        """Return its entry of `processes.json`, empty if it does not run."""
         if self._process is None or self._process.poll() is not None:
             return {}
         return describe(self._process)
 
     def end(self) -> None:
-        """SIGKILL: what it knows is of no use after its brokers. Does nothing if it never ran."""
+        """SIGKILL it: its data is of no use after its brokers. Does nothing if it never ran."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def _dump(self) -> str:
-        """Ask for its sessions and what lives as long as they do; nothing if it does not answer."""
-        said = b""
+        """Return its sessions and their ephemeral nodes; an empty text if it does not answer."""
+        answer = b""
         with suppress(OSError), socket.create_connection((HOST, self._port), timeout=5) as peer:
             peer.sendall(b"dump")
             while part := peer.recv(65_536):
-                said += part
-        return said.decode(errors="replace")
+                answer += part
+        return answer.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""A broker seen from outside: from its port, its last words, and the other brokers."""
+"""A broker seen from outside: its port, its last log line, and what other brokers say of it."""
 
 import socket
 import struct
@@ -8,29 +8,29 @@ from contextlib import closing, suppress
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
-from chaos.clusters.releases import GOODBYES
+from chaos.clusters.releases import SHUTDOWN_LINES
 from chaos.errors import ChaosError
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import await_finding
 from chaos.journal import now_ms
 
 BACK_WITHIN_MS = 60_000
-"""What a broker may take to be in sync again; after SIGKILL its old lease has to run out first."""
+"""How long a broker may take to be in sync again; after SIGKILL its old lease expires first."""
 
 _HOST = "127.0.0.1"
 _CONNECT_S = 2.0
 _ANSWER_S = 2.0
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """ApiVersions v0 with correlation id 1 and no client.id, after its length: any broker answers."""
-_GOODBYES = tuple(goodbye.encode() for goodbye in GOODBYES)
+_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES)
 
 
 class Question:
-    """A request that waits for its answer; whoever is frozen gives none, and closes nothing."""
+    """A pending request; a frozen broker does not answer it and keeps the connection open."""
 
     def __init__(self, port: int) -> None:
-        """Ask. Raises OSError if nobody can be asked."""
-        self._asked_ms = now_ms()
+        """Send the request. Raises OSError if the port takes no connection."""
+        self._sent_ms = now_ms()
         self._socket = socket.create_connection((_HOST, port), _CONNECT_S)
         try:
             self._socket.sendall(_API_VERSIONS)
@@ -39,7 +39,7 @@ class Question:
             raise
 
     def reply(self, within_s: float = 0) -> bytes | None:
-        """Return bytes of the answer, none of them if it was closed, None if nothing came yet."""
+        """Return the first bytes of the response, b"" if the connection closed, None if none."""
         self._socket.settimeout(within_s)
         try:
             return self._socket.recv(4)
@@ -49,8 +49,8 @@ class Question:
             return b""
 
     def age_ms(self) -> int:
-        """Return how long ago it was asked."""
-        return now_ms() - self._asked_ms
+        """Return how long ago it was sent."""
+        return now_ms() - self._sent_ms
 
     def close(self) -> None:
         """Stop waiting."""
@@ -58,7 +58,7 @@ class Question:
 
 
 class BrokerProbe:
-    """What can be seen of one of the `brokers`."""
+    """What can be seen of one of the `brokers` from outside."""
 
     def __init__(self, broker: int, brokers: Sequence[BrokerInfo], view: ClusterView) -> None:
         self._broker = next(info for info in brokers if info.id == broker)
@@ -68,7 +68,7 @@ class BrokerProbe:
 
     @property
     def address(self) -> str:
-        """Where clients reach it."""
+        """The address for clients."""
         return f"{_HOST}:{self._broker.port}"
 
     def ask(self) -> Question:
@@ -76,7 +76,7 @@ class BrokerProbe:
         return Question(self._broker.port)
 
     def answers(self) -> bool:
-        """Tell whether it answers a request: whoever is frozen or down does not."""
+        """Return whether it answers a request: a broker that is frozen or down does not."""
         try:
             with closing(self.ask()) as question:
                 return bool(question.reply(_ANSWER_S))
@@ -84,25 +84,25 @@ class BrokerProbe:
             return False
 
     def takes_connections(self) -> bool:
-        """Tell whether somebody listens at its port. Raises ChaosError if that stays open."""
+        """Return whether its port takes connections. Raises ChaosError if that is not clear."""
         return _takes_connections(self._broker.port)
 
     def note_log(self) -> None:
-        """Let what its group.log holds by now be past."""
+        """Remember the length of its group.log for `logged_shutdown`."""
         with suppress(FileNotFoundError):
             self._read_to = self._broker.group_log.stat().st_size
 
-    def said_goodbye(self) -> bool:
-        """Tell whether its group coordinator has logged a clean end since `note_log`."""
+    def logged_shutdown(self) -> bool:
+        """Return whether its coordinator has logged a clean shutdown since `note_log`."""
         try:
             with self._broker.group_log.open("rb") as log:
                 log.seek(self._read_to)
-                return any(line.rstrip().endswith(_GOODBYES) for line in log)
+                return any(line.rstrip().endswith(_SHUTDOWN_LINES) for line in log)
         except FileNotFoundError:
             return False
 
     def await_back(self, stop: threading.Event) -> Finding:
-        """Wait until it answers, and every broker that answers finds it in sync."""
+        """Wait until it answers, and every broker that answers reports it in sync."""
         return await_finding(
             self._look_for_it,
             BACK_WITHIN_MS,
@@ -113,22 +113,25 @@ class BrokerProbe:
     def _look_for_it(self) -> Finding | None:
         in_sync = {}
         for info in self._brokers:
-            if not _takes_connections(info.port, TimeoutError):  # one that is paused fills up
-                continue  # rather than have the view wait for it
+            if not _takes_connections(info.port, TimeoutError):  # paused: its backlog may be full
+                continue  # the view would wait for it
             with suppress(ChaosError):
                 in_sync[info.id] = self._broker.id in self._view.in_sync(info.port)
         if not in_sync.get(self._broker.id) or not all(in_sync.values()):
             return None
-        asked = ", ".join(map(str, in_sync))
-        return Finding(True, f"{self.address} answers, in sync according to broker {asked}")
+        observers = ", ".join(map(str, in_sync))
+        return Finding(True, f"{self.address} answers, in sync according to broker {observers}")
 
 
 def _takes_connections(port: int, no: type[OSError] = ConnectionError) -> bool:
-    """Tell whether somebody listens; errors that are neither a refusal nor `no` leave it open."""
+    """Return whether a port takes connections; `no` is another error that counts as a refusal.
+
+    Raises ChaosError for any other error.
+    """
     try:
         socket.create_connection((_HOST, port), _CONNECT_S).close()
     except (ConnectionError, no):
         return False
     except OSError as error:
-        raise ChaosError(f"{_HOST}:{port}: cannot be asked for a connection ({error})") from error
+        raise ChaosError(f"{_HOST}:{port}: cannot be probed ({error})") from error
     return True

@@ -1,4 +1,4 @@
-"""Whether a member is there: what the brokers' logs tell of its silence and of its return."""
+"""Evidence of a member in the brokers' logs: that it is silent, or that it has rejoined."""
 
 import threading
 import time
@@ -11,10 +11,10 @@ from chaos.members import SAME, Identity
 from chaos.witness import Request, Witness
 
 GRACE_MS = 500
-"""How long after the stop a request may still seem to arrive: it was under way, or the broker was
-slow to log it."""
+"""How long after the stop a request may still arrive: it was in flight, or the broker was slow to
+log it."""
 CONNECTING_MS = 10_000
-"""What a fresh consumer may take to find its coordinator, on a busy machine."""
+"""How long a new consumer may take to find its coordinator, on a busy machine."""
 POLL_S = 0.05
 
 
@@ -22,11 +22,11 @@ POLL_S = 0.05
 class MemberEvidence:
     """One member in the brokers' logs.
 
-    It is down if no request of it arrived for two heartbeat intervals, while its coordinator could
-    have told: that completed others, or `answers`, given the broker. It is back once a JoinGroup
-    and a SyncGroup of it were answered without an error. For these it may have to wait for two
-    rebalance timeouts: one until the coordinator no longer waits for others to join, one until it
-    no longer waits for the SyncGroup of a leader that is gone, and lets everybody join again.
+    It is down if no request of it arrived for two heartbeat intervals although its coordinator was
+    alive: that completed other requests, or `answers(broker)`. It has rejoined once a JoinGroup and
+    a SyncGroup of it were answered without an error. These may take two rebalance timeouts: one
+    until the coordinator stops waiting for other members to join, one until it stops waiting for
+    the SyncGroup of a leader that has ended, and starts another rebalance.
     """
 
     member: str
@@ -36,7 +36,7 @@ class MemberEvidence:
     answers: Callable[[int], bool]
 
     def silence(self, since_ms: int) -> Finding:
-        """Tell whether the brokers heard nothing of the member from a time until now."""
+        """Return whether the brokers received no request of the member from a time until now."""
         until_ms = now_ms()
         self.witness.poll()
         last = self.witness.last_request(self.member)
@@ -64,16 +64,16 @@ class MemberEvidence:
             return Finding(False, f"{evidence}, but broker {coordinator} was silent altogether")
         return Finding(True, evidence)
 
-    def comeback(self, since_ms: int, stop: threading.Event, identity: Identity = SAME) -> Finding:
+    def rejoined(self, since_ms: int, stop: threading.Event, identity: Identity = SAME) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
         return await_finding(
-            lambda: self._back(since_ms, identity),
+            lambda: self._rejoin(since_ms, identity),
             2 * self.rebalance_timeout_ms + CONNECTING_MS,
             "no JOIN_GROUP and SYNC_GROUP of it answered NONE",
             stop,
         )
 
-    def _back(self, since_ms: int, identity: Identity) -> Finding | None:
+    def _rejoin(self, since_ms: int, identity: Identity) -> Finding | None:
         self.witness.poll()
         joined = self.witness.joined_since(self.member, since_ms)
         synced = self.witness.synced_since(self.member, since_ms)
@@ -93,9 +93,9 @@ def _joined(joined: Request) -> str:
 def await_finding(
     look: Callable[[], Finding | None], within_ms: int, missing: str, stop: threading.Event
 ) -> Finding:
-    """Look until there is something to tell, time is up or `stop` is set.
+    """Call `look` until it returns a finding, time is up or `stop` is set.
 
-    `missing` tells what is not there when time is up.
+    `missing` says what is missing when time is up.
     """
     deadline = time.monotonic() + within_ms / 1000
     while True:

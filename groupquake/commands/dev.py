@@ -1,4 +1,4 @@
-"""`groupquake dev`: what is needed around the runs."""
+"""`groupquake dev`: tests of groupquake itself, and container images."""
 
 import click
 
@@ -12,7 +12,7 @@ from scenarios.model import Cluster
 
 @click.group()
 def dev() -> None:
-    """Make what groupquake itself needs."""
+    """Test groupquake itself, and build what it needs."""
 
 
 dev.add_command(fuzz)
@@ -33,10 +33,10 @@ def image() -> None:
     help="Kafka release.",
 )
 def build(kafka: str) -> Exit:
-    """Build the image of a Kafka release, where apache/kafka cannot be pulled.
+    """Build the image of a Kafka release, for use where apache/kafka cannot be pulled.
 
-    A Debian root file system with Java (made by mmdebstrap, shared by all releases) and the
-    release's jars. What is there already is not made again.
+    It has a Debian root file system with Java (made by mmdebstrap, shared by all releases) and the
+    release's jars. Existing parts are reused.
     """
     Console.result(images.build(kafka, Console().progress))
     return Exit.PASS

@@ -1,4 +1,4 @@
-"""`groupquake list`, `plan` and `validate`: looking at experiments, touching nothing."""
+"""`groupquake list`, `plan` and `validate`: reading experiments; they start nothing."""
 
 import json
 
@@ -48,7 +48,7 @@ def plan(
     *,
     as_json: bool,
 ) -> Exit:
-    """Print the schedule of an experiment and a seed; touches nothing."""
+    """Print the fault schedule of an experiment and a seed; starts nothing."""
     made = make_plan(resolve(name, kafka, coordinator, settings), seed)
     Console.result(json.dumps(made.as_dict(), indent=2) if as_json else made.describe())
     return Exit.PASS

@@ -1,4 +1,4 @@
-"""`groupquake group`: what an operator does to a group of any cluster; every answer in words."""
+"""`groupquake group`: an operator's actions on a group of any cluster."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ _ADVICE = {
     14: "the coordinator is loading the group; try again",
     15: "no broker coordinates the group now; try again",
     16: "the group is moving to another broker; try again",
-    24: "that is no group id",
+    24: "the group id is invalid",
     25: "not a member of the group",
-    30: "you may not; the user needs the ACL operation READ on the group",
-    35: "the brokers cannot remove members by instance id; that came with Kafka 2.4",
-    69: "there is no classic group of that name",
+    30: "not authorized; grant the user the ACL operation READ on the group",
+    35: "the brokers cannot remove members by instance id; they need Kafka 2.4 or later",
+    69: "there is no classic group with that name",
 }
 
 
@@ -40,11 +40,11 @@ def group() -> None:
 
 
 def _servers(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Check a list of servers; IPv6 addresses stand in brackets."""
+    """Check a list of servers; IPv6 addresses are in brackets."""
     for server in text.split(","):
         host, colon, port = server.rpartition(":")
         if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
-            raise click.BadParameter(f"'{server}' is no server; write HOST:PORT,HOST:PORT,…")
+            raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")
     return text
 
 
@@ -53,7 +53,7 @@ def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tu
         return ()
     names = tuple(dict.fromkeys(text.split(",")))
     if not all(name.strip() == name != "" for name in names):
-        raise click.BadParameter(f"'{text}' is no list of instance ids; write a,b,c")
+        raise click.BadParameter(f"'{text}' is not a list of instance ids; write a,b,c")
     return names
 
 
@@ -67,7 +67,7 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
 @group.command(
     "remove-members",
     epilog=f"Exit codes: 0 all removed; {Exit.FAIL:d} some not removed, the output says why; "
-    f"{Exit.USAGE:d} bad usage or file; {Exit.UNAVAILABLE:d} no answer from the cluster.",
+    f"{Exit.USAGE:d} bad usage or file; {Exit.UNAVAILABLE:d} no response from the cluster.",
 )
 @click.argument("group_id", metavar="GROUP")
 @click.option(
@@ -78,7 +78,11 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
 )
 @click.option("--all", "everyone", is_flag=True, help="Remove every static member of the group.")
 @click.option(
-    "--bootstrap", required=True, metavar="HOST:PORT,…", callback=_servers, help="Where to begin."
+    "--bootstrap",
+    required=True,
+    metavar="HOST:PORT,…",
+    callback=_servers,
+    help="Servers.",
 )
 @click.option(
     "--config",
@@ -92,9 +96,9 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
     default=format_ms(round(TIMEOUT_S * 1000)),
     show_default=True,
     callback=_duration,
-    help="How long to wait for the cluster, and for each answer.",
+    help="How long to wait for the cluster, and for each response.",
 )
-@click.option("--dry-run", is_flag=True, help="Tell who would be removed; remove nobody.")
+@click.option("--dry-run", is_flag=True, help="Print who would be removed; remove nobody.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def remove_members_command(
     group_id: str,
@@ -110,16 +114,16 @@ def remove_members_command(
     """Remove static members from a group at once, without waiting for their session timeout.
 
     For scale-down and host replacement: one LeaveGroup request by instance ids (KIP-345). Members
-    that still run are told so by the broker and join again; stop them first.
+    that still run get UNKNOWN_MEMBER_ID and join again; stop them first.
     """
     if everyone == bool(instances):
-        raise click.UsageError("say either --instances A,B,… or --all")
+        raise click.UsageError("give either --instances A,B,… or --all")
     cluster = _Cluster(bootstrap, read(config) if config else {}, timeout_ms / 1000)
     try:
         removal = cluster.remove(group_id, instances, dry_run=dry_run)
     except GroupError as error:
         removal = Removal(error.code, ())
-        click.echo(f"groupquake: group {group_id}: {_words(error.code)}", err=True)
+        click.echo(f"groupquake: group {group_id}: {_described(error.code)}", err=True)
     if as_json:
         Console.result(json.dumps(_as_dict(group_id, removal, dry_run=dry_run), indent=2))
     elif removal.error == Error.NONE:
@@ -135,9 +139,9 @@ class _Cluster:
     timeout_s: float
 
     def remove(self, group_id: str, instances: Sequence[str], *, dry_run: bool) -> Removal:
-        """Remove the members given, or every static one; in a dry run, look for them only.
+        """Remove the given members, or all static ones; in a dry run, only look them up.
 
-        Raises GroupError if the answer is about the group and not about its members.
+        Raises GroupError for an error of the whole group.
         """
         if dry_run:
             present = self._present(group_id)
@@ -146,30 +150,30 @@ class _Cluster:
                 for one in instances
             )
             return Removal(Error.NONE, tuple(codes) or tuple((one, Error.NONE) for one in present))
-        asked = instances or self._present(group_id)
-        if not asked:
+        wanted = instances or self._present(group_id)
+        if not wanted:
             return Removal(Error.NONE, ())
         removal = remove_members(
-            self.bootstrap, group_id, asked, config=self.properties, timeout_s=self.timeout_s
+            self.bootstrap, group_id, wanted, config=self.properties, timeout_s=self.timeout_s
         )
         if removal.error != Error.NONE:
             raise GroupError(removal.error, error_name(removal.error))
         if all(code == Error.UNKNOWN_MEMBER_ID for _, code in removal.members):
-            self._present(group_id)  # brokers answer so for a group that does not exist, too
+            self._present(group_id)  # raises if there is no group: brokers respond the same
         return removal
 
     def _present(self, group_id: str) -> tuple[str, ...]:
         return static_members(self.bootstrap, group_id, self.properties, timeout_s=self.timeout_s)
 
 
-def _words(code: int) -> str:
+def _described(code: int) -> str:
     name = error_name(code)
     return f"{_ADVICE[code]} ({name})" if code in _ADVICE else name
 
 
 def _as_text(group_id: str, removal: Removal, *, dry_run: bool) -> str:
     done = "would be removed" if dry_run else "removed"
-    lines = [f"{one}: {_words(code) if code else done}" for one, code in removal.members]
+    lines = [f"{one}: {_described(code) if code else done}" for one, code in removal.members]
     removed = sum(code == Error.NONE for _, code in removal.members)
     total = f"{removed} of {len(removal.members)} {done}" if lines else "it has no static members"
     return "\n".join([*lines, f"group {group_id}: {total}"])

@@ -1,4 +1,4 @@
-"""`groupquake heal`: putting right what a run that was killed left behind."""
+"""`groupquake heal`: healing the faults that a killed run left open."""
 
 from pathlib import Path
 
@@ -14,19 +14,19 @@ from groupquake.exits import Exit, NotHealedError
 @click.command()
 @click.argument("folder", metavar="RUN", type=click.Path(exists=True, path_type=Path))
 def heal(folder: Path) -> Exit:
-    """Undo, from the journal alone, what a run that was killed left broken."""
+    """Heal the faults that a killed run left open, from its journal."""
     ended: list[str] = []
     try:
         results = heal_journal(
             folder / "journal.jsonl", None, lambda: ended.extend(end_left_over(folder / "brokers"))
         )
     except ClusterError as error:
-        raise NotHealedError(f"NOT HEALED: what is left of the cluster: {error}") from error
+        raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
     for result in results:
         state = "healed" if result.healed else "NOT healed"
         Console.result(f"{result.fault_id}: {state}: {result.how}")
     if ended:
-        Console.result(f"ended what was left of the cluster: {', '.join(ended)}")
+        Console.result(f"ended the rest of the cluster: {', '.join(ended)}")
     if not results and not ended:
         Console.result("nothing to heal")
     return Exit.PASS if all(result.healed for result in results) else Exit.NOT_HEALED

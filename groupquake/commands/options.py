@@ -1,4 +1,4 @@
-"""Options that several commands take, and the experiment that they name."""
+"""Options that several commands share, and the experiment that they name."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -13,7 +13,7 @@ kafka_option = click.option("--kafka", metavar="VERSION", help="Kafka release, s
 coordinator_option = click.option(
     "--coordinator",
     type=click.Choice(get_args(Coordinator)),
-    help="Which group coordinator, where the release has both. [the release's default]",
+    help="Group coordinator, for releases with two. [the release's default]",
 )
 set_option = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one value of the file."
@@ -26,10 +26,10 @@ master_option = click.option(
 def resolve(
     name: str, kafka: str | None, coordinator: str | None, settings: Sequence[str]
 ) -> Experiment:
-    """Find an experiment by file or library name, and apply the command line's changes."""
+    """Load an experiment by file or library name, with the changes of the command line."""
     experiment = find(name)
     cluster = {"version": kafka, "coordinator": coordinator}
-    # in quotes, or YAML would read `4.3` as a number
+    # quoted, since YAML reads `4.3` as a number
     chosen = [f'cluster.{key}="{value}"' for key, value in cluster.items() if value]
     changes = [*settings, *chosen]
     return experiment.override(changes) if changes else experiment

@@ -1,4 +1,4 @@
-"""`groupquake oracle`: the reference coordinator by itself, without brokers."""
+"""`groupquake oracle`: replays event files with the reference coordinator."""
 
 import json
 import time
@@ -30,19 +30,19 @@ from reference_coordinator.replay import replay as replay_evidence
 from reports.judgement.collector import collector_paused
 
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
-"""What a sequence's verdict ends the command with, the worst first."""
+"""Exit codes of the verdicts, the worst first."""
 PROGRESS_S = 2.0
 NAMES = ", ".join(PROFILE_NAMES)
 FOLDER = "counterexample"
 
 
 class UnknownRulesError(Exception):
-    """A header's release is none that the oracle knows."""
+    """The oracle has no rules for the release in a header."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A sequence, and what the oracle makes of it under some rules."""
+    """A sequence, and its replay under a profile."""
 
     sequence: EventSequence
     profile: Profile
@@ -50,13 +50,13 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """One proven violation is enough; without it, one that is not proven is a doubt."""
+        """`violation` if one is proven, `unknown` if only unproven ones exist, else `explained`."""
         if self.outcome.proven:
             return "violation"
         return "unknown" if self.outcome.violations else "explained"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is told of it as JSON."""
+        """Return the sequence's JSON object."""
         sequence, outcome = self.sequence, self.outcome
         return {
             "sequence": sequence.number,
@@ -67,32 +67,32 @@ class Judged:
             "requests": len(sequence.requests),
             "answers": sum(seen.response is not None for seen in sequence.requests),
             "explained": sum(checked.explained for checked in outcome.checked),
-            "violations": [self.told(violation) for violation in outcome.violations],
+            "violations": [self.violation_dict(violation) for violation in outcome.violations],
             "bound": dict(outcome.bound),
         }
 
-    def told(self, violation: Violation) -> dict[str, Any]:
-        """Return what is told of a violation as JSON, with its line in the file."""
-        told = {"line": self.sequence.places[violation.request], **asdict(violation)}
-        del told["until_ms"]
-        return {("proven" if key == "searched" else key): value for key, value in told.items()}
+    def violation_dict(self, violation: Violation) -> dict[str, Any]:
+        """Return a violation's JSON object, with its line in the file."""
+        found = {"line": self.sequence.places[violation.request], **asdict(violation)}
+        del found["until_ms"]
+        return {("proven" if key == "searched" else key): value for key, value in found.items()}
 
 
 @click.group()
 def oracle() -> None:
-    """Ask the reference coordinator."""
+    """Replay event files with the reference coordinator."""
 
 
 @oracle.command(
-    epilog=f"Exit codes: 0 all explained; {Exit.FAIL:d} a violation; {Exit.UNKNOWN:d} nothing is "
-    f"proven, but a search was given up; {Exit.USAGE:d} bad usage or file.",
+    epilog=f"Exit codes: 0 all explained; {Exit.FAIL:d} a violation; {Exit.UNKNOWN:d} no "
+    f"proven violation, but a search reached its limit; {Exit.USAGE:d} bad usage or file.",
 )
 @click.argument("file")
 @click.option(
     "--profile",
     metavar="P",
-    help="Whose rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, what the proposal"
-    " promises of the release. [the file's]",
+    help="The rules: a release such as 4.3.0 or 3.9.1-scala, or kip-345, the release as KIP-345"
+    " promises it. [the file's release]",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option(
@@ -100,14 +100,14 @@ def oracle() -> None:
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the first violation is written to, as a page, an event file and a test."
-    f" [./{FOLDER}, or one with a number where that is there already]",
+    help="Folder for the first violation, as a text, an event file and a test."
+    f" [./{FOLDER}, with a number if that exists]",
 )
 def replay(file: str, profile: str | None, folder: Path | None, *, as_json: bool) -> Exit:
-    """Explain every answer in an event file (`-` is standard input), or tell what nothing explains.
+    """Explain every response in an event file (`-` is standard input), or print the violations.
 
-    An event file holds sequences in JSON lines, each of one group: a header, a line a request in
-    the order they were sent, and an end. Bodies are as Kafka's request log prints them.
+    An event file has sequences in JSON lines, each of one group: a header, a line for each request
+    in the order of sending, and an end. Bodies have the form of Kafka's request log.
 
     \b
     {"format": "groupquake-events/1", "kafka": "4.3.0", "coordinator": "java",
@@ -119,43 +119,43 @@ def replay(file: str, profile: str | None, folder: Path | None, *, as_json: bool
     """  # noqa: D301 (click's mark: leave these lines as they are)
     rules = None if profile is None else profile_named(profile)
     if profile is not None and rules is None:
-        raise click.UsageError(f"no profile is called {profile!r}; there are {NAMES}")
+        raise click.UsageError(f"there is no profile {profile!r}; choose one of {NAMES}")
     _check_free(folder)
     name = "standard input" if file == "-" else plain(file)
     console = Console()
     try:
         with click.open_file(file, "rb") as lines:
-            told, first = _judge_all(read(_decoded(lines, name), name), rules, name, console)
+            results, first = _judge_all(read(_decoded(lines, name), name), rules, name, console)
     except EventFileError as error:
-        Console.complain(f"{error}; `groupquake oracle replay --help` shows the form")
+        Console.error(f"{error}; `groupquake oracle replay --help` shows the form")
         return Exit.USAGE
     except UnknownRulesError as error:
-        Console.complain(str(error))
+        Console.error(str(error))
         return Exit.USAGE
     except OSError as error:
-        Console.complain(f"{name}: cannot be read ({error.strerror}); give the path of a file")
+        Console.error(f"{name}: cannot be read ({error.strerror}); give the path of a file")
         return Exit.USAGE
     shown = None if first is None else _Shown.of(first, name, folder, console)
     if as_json:
-        document = {"file": name, **_totals(told), "sequences": told,
+        document = {"file": name, **_totals(results), "sequences": results,
                     "counterexample": None if shown is None else shown.as_dict()}  # fmt: skip
         Console.result(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        for one in told:
+        for one in results:
             Console.result(_line(name, one))
         if shown is not None:
             Console.result(shown.as_text())
-        Console.result(_summary(told))
-    verdicts = {one["verdict"] for one in told}
+        Console.result(_summary(results))
+    verdicts = {one["verdict"] for one in results}
     return next((code for verdict, code in EXITS.items() if verdict in verdicts), Exit.PASS)
 
 
 def _check_free(folder: Path | None) -> None:
-    """Refuse a folder that holds another counterexample."""
+    """Refuse a folder with another counterexample."""
     for name in (PAGE, EVENTS, CASE):
         if folder is not None and (folder / name).exists():
             raise click.UsageError(
-                f"{folder / name} is there already; give another --counterexample DIR"
+                f"{folder / name} exists already; give another --counterexample DIR"
             )
 
 
@@ -164,29 +164,29 @@ def _decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
         try:
             yield line.decode()
         except UnicodeDecodeError as error:
-            raise EventFileError(f"{name}:{number}: no UTF-8: {error.reason}") from error
+            raise EventFileError(f"{name}:{number}: not UTF-8: {error.reason}") from error
 
 
 def _judge_all(
     sequences: Iterable[EventSequence], rules: Profile | None, name: str, console: Console
 ) -> tuple[list[dict[str, Any]], Judged | None]:
-    """Replay all sequences; return what is told of each, and the first with a violation."""
-    told, first, shown_s = [], None, time.monotonic()
+    """Replay all sequences; return the JSON object of each, and the first with a violation."""
+    results, first, shown_s = [], None, time.monotonic()
     for sequence in sequences:
         judged = _judge(sequence, rules, name)
-        told.append(judged.as_dict())
+        results.append(judged.as_dict())
         if first is None and judged.verdict == "violation":
             first = judged
         if time.monotonic() - shown_s > PROGRESS_S:
-            console.progress(_summary(told))
+            console.progress(_summary(results))
             shown_s = time.monotonic()
-    return told, first
+    return results, first
 
 
 def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
-    """Replay a sequence, under the rules of the release that its header names if none are given.
+    """Replay a sequence under `rules`, by default those of the release in its header.
 
-    What the proposal promises is promised of that release, if there is one.
+    The rules of KIP-345 are applied to that release, if the oracle knows it.
     """
     own = profile_for(sequence.kafka, sequence.coordinator)
     if rules is KIP_345 and own is not None:
@@ -198,39 +198,40 @@ def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
             f" Kafka {plain(sequence.kafka)}; choose one with --profile: {NAMES}"
         )
     profile = rules.with_settings(sequence.settings)
-    return Judged(sequence, profile, replay_evidence(sequence.evidence, profile))
+    with collector_paused():
+        return Judged(sequence, profile, replay_evidence(sequence.evidence, profile))
 
 
-def _totals(told: list[dict[str, Any]]) -> dict[str, int]:
-    verdicts = Counter(one["verdict"] for one in told)
-    requests = {key: sum(one[key] for one in told) for key in ("requests", "answers")}
+def _totals(results: list[dict[str, Any]]) -> dict[str, int]:
+    verdicts = Counter(one["verdict"] for one in results)
+    requests = {key: sum(one[key] for one in results) for key in ("requests", "answers")}
     return {**requests, **{verdict: verdicts[verdict] for verdict in reversed(EXITS)}}
 
 
-def _summary(told: list[dict[str, Any]]) -> str:
-    totals = _totals(told)
+def _summary(results: list[dict[str, Any]]) -> str:
+    totals = _totals(results)
     verdicts = ", ".join(f"{totals[verdict]} {verdict}" for verdict in reversed(EXITS))
-    sequences = "1 sequence" if len(told) == 1 else f"{len(told)} sequences"
+    sequences = "1 sequence" if len(results) == 1 else f"{len(results)} sequences"
     return f"{sequences}, {totals['requests']} requests: {verdicts}"
 
 
 def _line(name: str, one: Mapping[str, Any]) -> str:
-    """Tell of a sequence in a line."""
-    told = (
+    """Return a line about a sequence."""
+    text = (
         f"{name}:{one['line']}: sequence {one['sequence']}, group {plain(one['group'])},"
         f" {one['profile']}: {one['verdict']}, {one['explained']} of {one['answers']} answers to"
         f" {one['requests']} requests explained"
     )
     if not one["violations"]:
-        return told
+        return text
     first = one["violations"][0]
     rule = first["rule"].replace("_", " ")
-    return f"{told}; {plain(first['request'])} at line {first['line']}: {rule}"
+    return f"{text}; {plain(first['request'])} at line {first['line']}: {rule}"
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """A violation reduced to what shows it, and where that was written to, if it could be."""
+    """A reduced violation, and the files that it was written to."""
 
     judged: Judged
     account: Account
@@ -240,9 +241,9 @@ class _Shown:
     def of(
         cls, judged: Judged, name: str, folder: Path | None, console: Console
     ) -> "_Shown | None":
-        """Leave out what the violation does not need, and write the rest down."""
+        """Reduce the sequence to what the violation needs, and write it."""
         sequence = judged.sequence
-        console.progress(f"leaving out what sequence {sequence.number} does not need for it")
+        console.progress(f"reducing sequence {sequence.number} to its counterexample")
         with collector_paused():
             found = counterexample(sequence.evidence, judged.profile)
         if found is None:
@@ -253,7 +254,7 @@ class _Shown:
         try:
             files = _written(account.files(), folder)
         except OSError as error:
-            Console.complain(
+            Console.error(
                 f"the counterexample cannot be written to {error.filename} ({error.strerror});"
                 " give another folder with --counterexample"
             )
@@ -261,12 +262,12 @@ class _Shown:
         return cls(judged, account, files)
 
     def as_text(self) -> str:
-        """Return it for people."""
+        """Return it as text."""
         written = "".join(f"written: {file}\n" for file in self.files)
         return f"\n{self.account.shown()}\n{written}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return its JSON object."""
         found, sequence = self.account.found, self.judged.sequence
         return {
             "sequence": sequence.number,
@@ -274,13 +275,13 @@ class _Shown:
             "lines": [sequence.places[seen.id] for seen in found.evidence.requests],
             "left_out": found.left_out,
             "minimal": found.minimal,
-            "violation": self.judged.told(found.violation),
+            "violation": self.judged.violation_dict(found.violation),
             "files": self.files,
         }
 
 
 def _written(contents: Mapping[str, str], folder: Path | None) -> list[str]:
-    """Write files into a folder, by default a new one here; return their paths."""
+    """Write files into a folder, by default a new one in the current folder; return their paths."""
     if folder is None:
         folder = folders.unused(Path(), FOLDER)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`groupquake run`: an experiment on a real cluster, to its verdict."""
+"""`groupquake run`: runs an experiment on a real cluster, up to its verdict."""
 
 import secrets
 import shlex
@@ -36,7 +36,7 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
     except ValueError:
         ports = ()
     if not ports or not all(0 < port < 65536 for port in ports):
-        raise click.BadParameter(f"'{text}' is no list of ports; write 9092,9093,9094")
+        raise click.BadParameter(f"'{text}' is not a list of ports; write 9092,9093,9094")
     return ports
 
 
@@ -46,7 +46,7 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
 @coordinator_option
 @set_option
 @click.option(
-    "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of a bounce. [random]"
+    "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of faults. [random]"
 )
 @master_option
 @click.option(
@@ -63,7 +63,7 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
 @click.option(
     "--kafka-home",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Take the jars of this Kafka distribution instead of Maven's.",
+    help="Use the jars of this Kafka distribution instead of Maven's.",
 )
 @click.option(
     "--ports",
@@ -71,18 +71,20 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
     callback=lambda _, __, value: _ports(value),
     help="Client ports of the brokers on 127.0.0.1. [free ones]",
 )
-@click.option("--keep", is_flag=True, help="Leave the cluster up at the end, until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Keep the cluster running at the end, until Ctrl-C.")
 @click.option(
-    "--no-report", is_flag=True, help="Only gather the evidence, for `groupquake report` to judge."
+    "--no-report",
+    is_flag=True,
+    help="Only collect evidence, for `groupquake report` to judge.",
 )
 @click.option(
     "--runs",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Where run folders go.",
+    help="Parent of the run folders.",
 )
-@click.option("--ui", "page", is_flag=True, help="Start it from Locust's page, and see it there.")
+@click.option("--ui", "page", is_flag=True, help="Open Locust's page to start and see the run.")
 @click.option(
     "--web-port",
     type=click.IntRange(1, 65535),
@@ -112,7 +114,7 @@ def run(
 ) -> Exit:
     """Run an experiment on a real cluster of brokers and judge it.
 
-    Ends with the verdict, the headline, the report's path and the command that repeats the run.
+    Prints the verdict, the headline, the report's path and the command that repeats the run.
     """
     console = Console()
     experiment = resolve(name, kafka, coordinator, settings)
@@ -125,7 +127,7 @@ def run(
         raise click.UsageError("--kafka-home is for --cluster process")
     place = Place(kind, kafka_home, image, ports)
     if not no_report:
-        find_java()  # for Spark, wherever the brokers live; better told now than after the run
+        find_java()  # Spark needs Java; fail now rather than after the run
     options = [f"--cluster={kind}"] if kind != KINDS[0] else []
     options += [f"--image={image}"] if image else []
     options += [f"--kafka-home={kafka_home.resolve()}"] if kafka_home else []
@@ -133,9 +135,9 @@ def run(
     options += [f"--set={setting}" for setting in settings]
     if page:
         if keep:
-            raise click.UsageError("--keep does not go with --ui, which may start several runs")
+            raise click.UsageError("--keep cannot be used with --ui, which may start several runs")
         if no_report:
-            raise click.UsageError("--no-report does not go with --ui, which shows the verdict")
+            raise click.UsageError("--no-report cannot be used with --ui, which shows the verdict")
         more = [*options, f"--runs={runs}", f"--master={master}"]
         load_process.exec_locust_page(web_port, name, kafka, coordinator, seed, more)
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
@@ -155,12 +157,12 @@ def run(
             return Exit.PASS
         return judge(folder, master, console)
     except AbortedError as error:
-        left = "stopped, nothing left broken; the evidence so far is kept"
+        left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
 
 
 def _gather(runner: Runner, attach: int | None, console: Console) -> None:
-    """Run it, so that its evidence is complete."""
+    """Run the experiment; its evidence is complete when this returns."""
     outcome = runner.run() if attach is None else run_attached(runner, attach)
     if outcome.unhealed:
         raise NotHealedError(
@@ -169,4 +171,4 @@ def _gather(runner: Runner, attach: int | None, console: Console) -> None:
     if outcome.aborted:
         raise AbortedError(outcome.aborted)
     if outcome.error is not None:
-        console.progress(f"the plan was cut short: {outcome.error}")
+        console.progress(f"the plan ended early: {outcome.error}")

@@ -1,4 +1,4 @@
-"""`groupquake nightly`: runs a suite and keeps a page over all its nights."""
+"""`groupquake nightly`: runs a suite, and writes a page over all nights."""
 
 import json
 import secrets
@@ -20,9 +20,9 @@ Json = dict[str, Any]
 
 
 @click.command(
-    epilog=f"Exit codes: {Exit.PASS:d} every run passed; {Exit.FAIL:d} one failed, or nothing ran; "
+    epilog=f"Exit codes: {Exit.PASS:d} every run passed; {Exit.FAIL:d} one failed, or none ran; "
     f"{Exit.UNKNOWN:d} one is unknown or did not run; {Exit.ABORTED:d} ended by a signal; "
-    f"{Exit.NOT_HEALED:d} something is still broken; {Exit.USAGE:d} bad usage or file."
+    f"{Exit.NOT_HEALED:d} a fault is still open; {Exit.USAGE:d} bad usage or file."
 )
 @click.argument("name", metavar="SUITE")
 @click.option(
@@ -31,12 +31,12 @@ Json = dict[str, Any]
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("nights"),
     show_default=True,
-    help="Where nights and the page over them go.",
+    help="Folder of the nights and their page.",
 )
 @click.option("--check", is_flag=True, help="Check the suite and list its runs; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the night as JSON at the end.")
 def nightly(name: str, directory: Path, *, check: bool, as_json: bool) -> Exit:
-    """Run every experiment of a suite on every release it names, and compare with earlier nights.
+    """Run the experiments of a suite on all its releases, and compare with earlier nights.
 
     SUITE is a YAML file, or the name of a suite that comes with groupquake, such as `nightly`.
     """
@@ -58,7 +58,7 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
         folder = folders.make(directory, suite.name)
     except OSError as error:
         raise click.UsageError(
-            f"{directory}: no night can be kept there ({error.strerror});"
+            f"{directory}: no night folder can be made there ({error.strerror});"
             " give another with --nights"
         ) from error
 
@@ -68,14 +68,14 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
 
     console.progress(f"{len(planned)} runs, seed {_seeds(planned)}, in {folder}")
     night = Night(suite, planned, folder, changed=changed, progress=console.progress)
-    with SIGNALS.ordering(night.abort):
+    with SIGNALS.handling(night.abort):
         record, code = night.run()
     Console.result(json.dumps(record, indent=2) if as_json else _summary(record, directory))
     return code
 
 
 def _put(file: Path, text: str) -> None:
-    """Write a file in one step: whoever looks meanwhile sees the old one."""
+    """Write a file atomically: readers see the old or the new content."""
     unfinished = file.with_name(f".{file.name}")
     unfinished.write_text(text, encoding="utf-8")
     unfinished.replace(file)

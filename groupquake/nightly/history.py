@@ -1,4 +1,4 @@
-"""The nights that a folder holds, and how each experiment went from night to night."""
+"""The nights in a folder, and the results of each experiment over the nights."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _State = Literal["waiting", "running", "ended"]
 
 
 class _Read(BaseModel):
-    """A part of `night.json`: what a page shows of it, and nothing else."""
+    """A part of `night.json`, as far as the page shows it."""
 
     model_config = ConfigDict(strict=True)
 
@@ -49,7 +49,7 @@ class _Run(_Read):
     @model_validator(mode="after")
     def _measured_in_some_time(self) -> Self:
         if self.groups and self.took_s is None:
-            raise ValueError("it measured something in no time")
+            raise ValueError("it has measurements and no duration")
         return self
 
 
@@ -77,28 +77,28 @@ class Line:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups that anything was measured of."""
+        """The groups with measurements."""
         return tuple(
             dict.fromkeys(g for night in self.runs for run in night for g in run["groups"])
         )
 
     def measured(self, group: str, what: str) -> list[float | None]:
-        """Return what a group cost in every night: the mean over seeds, None without a verdict."""
+        """Return a group's mean over seeds for each night, None without a verdict."""
         return [
             _mean(r["groups"][group][what] for r in n if group in r["groups"]) for n in self.runs
         ]
 
     def took_s(self) -> list[float | None]:
-        """Return how long the runs took in every night, the mean over seeds."""
+        """Return the duration of the runs for each night, the mean over seeds."""
         return [_mean(run["took_s"] for run in night if run["groups"]) for night in self.runs]
 
     def verdicts(self) -> list[str | None]:
-        """Return the worst verdict of every night, None where it did not run this."""
+        """Return the worst verdict of each night, None for a night without the experiment."""
         return [worst(night) if night else None for night in self.runs]
 
 
 def nights(directory: Path) -> tuple[list[Json], list[str]]:
-    """Return the nights, the newest first, and the names of those that cannot be read."""
+    """Return the nights, newest first, and the names of unreadable ones."""
     found: list[Json] = []
     unreadable: list[str] = []
     for file in sorted(directory.glob("*/night.json"), reverse=True):
@@ -114,9 +114,9 @@ def nights(directory: Path) -> tuple[list[Json], list[str]]:
 
 
 def lines(chosen: Sequence[Json]) -> list[Line]:
-    """Return a line for every experiment and platform in the nights given, the oldest first.
+    """Return a line for each experiment and platform in the nights, which are given oldest first.
 
-    They stand in the newest night's order; what it has no more comes last.
+    The order is that of the newest night; experiments that it does not have come last.
     """
     runs = [run for night in reversed(chosen) for run in night["runs"]]
     experiments = dict.fromkeys(run["experiment"] for run in runs)
@@ -130,7 +130,7 @@ def lines(chosen: Sequence[Json]) -> list[Line]:
 
 
 def worst(runs: Iterable[Json]) -> str:
-    """Return the gravest verdict."""
+    """Return the worst verdict."""
     return min((run["verdict"] for run in runs), key=WORST_FIRST.index)
 
 

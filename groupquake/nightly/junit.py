@@ -1,4 +1,4 @@
-"""A night as JUnit XML: a suite for each platform, a case for each run, green on `pass` alone."""
+"""A night as JUnit XML: a suite for each platform, a case for each run."""
 
 from itertools import groupby
 from typing import Any
@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 
 def render(night: Json) -> str:
-    """Write it; `fail` is a failure, and what proves nothing is an error, never skipped."""
+    """Return the XML; `fail` is a failure, all other verdicts but `pass` are errors."""
     root = ET.Element("testsuites", name=night["suite"])
     for platform, runs in groupby(night["runs"], key=lambda run: run["platform"]):
         suite = ET.SubElement(root, "testsuite", name=f"Kafka {platform}")

@@ -1,11 +1,11 @@
-"""One night: every job as a process of its own, and `night.json`, which is always up to date.
+"""One night: every job as a process of its own, and `night.json`, always up to date.
 
 Layout, under the night's folder:
 
-    night.json              the record: written anew, in one step, whenever something changes
-    junit.xml               the same for a build server
+    night.json              the record, rewritten atomically at every change
+    junit.xml               the same, for a build server
     runs/<run>/             run folders
-    output/<n>-<name>.log   what each run printed
+    output/<n>-<name>.log   the output of each run
 """
 
 import json
@@ -29,7 +29,7 @@ from groupquake.nightly.suite import Job, Suite
 from loadtest.dies_with_parent import dying_with_parent
 
 Json = dict[str, Any]
-_PROGRAM = ("-P", "-m", "groupquake")  # -P: no package of a user's folder gets in
+_PROGRAM = ("-P", "-m", "groupquake")  # -P: no import from the current folder
 _CODES: dict[Verdict, Exit] = {
     "pass": Exit.PASS,
     "fail": Exit.FAIL,
@@ -41,7 +41,7 @@ _CODES: dict[Verdict, Exit] = {
 class Night:
     """Runs the jobs of a suite, one after the other, in a folder of its own.
 
-    `changed` is called after everything that was written down, `progress` is told what happens.
+    `changed` is called after every change of the record, `progress` with progress lines.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Night:
         changed: Callable[[Json], None],
         progress: Callable[[str], None],
     ) -> None:
-        """Write down what is to run; nothing has begun."""
+        """Write the record of the planned runs; start none."""
         self._suite = suite
         self._jobs = tuple(jobs)
         self._folder = folder.absolute()
@@ -71,9 +71,9 @@ class Night:
         self._write()
 
     def abort(self, name: str) -> None:
-        """Pass a signal on to the run that goes on, and begin no other."""
+        """Forward a signal to the current run, and start no other."""
         self._aborted = signal.Signals[name]
-        self._progress(f"{name}: ending the run that goes on; no other begins")
+        self._progress(f"{name}: ending the current run; no other starts")
         self._pass_on()
 
     def run(self) -> tuple[Json, Exit]:
@@ -89,13 +89,13 @@ class Night:
             self._progress(title)
             self._outcomes[i] = outcome = self._carry_out(i, job)
             self._write()
-            told = f": {outcome.why}" if outcome.why else ""
-            self._progress(f"{title}: {outcome.verdict} in {outcome.took_s:.0f} s{told}")
+            why = f": {outcome.why}" if outcome.why else ""
+            self._progress(f"{title}: {outcome.verdict} in {outcome.took_s:.0f} s{why}")
         self._ended_at = _now()
         return self._write(), self._exit()
 
     def _over(self) -> str | None:
-        """Say why no further run may begin, if so."""
+        """Return why no further run may start, or None."""
         if self._aborted is not None:
             return f"the night was ended by {self._aborted.name}"
         limit_ms = self._suite.max_duration_ms
@@ -114,22 +114,22 @@ class Night:
         folder = made[0] if made else None
         outcome = judged(code, time.monotonic() - began, folder, output)
         if folder is not None and (code < 0 or code == Exit.INTERNAL):
-            healed = _heal(folder, output)  # what crashed could not do it
+            healed = _heal(folder, output)  # a crashed run could not heal
             if healed != Exit.PASS:
                 outcome = replace(outcome, exit_code=int(Exit.NOT_HEALED))
         return outcome
 
     def _child(self, arguments: Sequence[str], output: Path) -> int:
-        """Run a command line of groupquake's, with our signals passed on; return its exit code."""
+        """Run a groupquake command with signals forwarded; return its exit code."""
         with output.open("wb") as file:
             self._process = subprocess.Popen(
                 [*dying_with_parent(signal.SIGTERM), *_PROGRAM, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is ours to pass on
+                start_new_session=True,  # we forward Ctrl-C
             )
-        if self._aborted is not None:  # it came while the process was being made
+        if self._aborted is not None:  # the signal came while the process started
             self._pass_on()
         return exit_code(self._process)
 
@@ -152,7 +152,7 @@ class Night:
         return _CODES[self._verdict()[0]]
 
     def _write(self) -> Json:
-        """Put the record on disk as it is now; whoever reads it finds the old or the new one."""
+        """Write the current record; readers see the old or the new one."""
         verdict, why = self._verdict()
         record: Json = {
             "suite": self._suite.name,
@@ -189,7 +189,7 @@ class Night:
 
 
 def _heal(folder: Path, output: Path) -> int:
-    """Undo what a crashed run left broken; whatever signals come, this is carried to its end."""
+    """Heal the faults that a crashed run left open; no signal interrupts this."""
     with output.open("ab") as file:
         done = subprocess.run(
             [sys.executable, *_PROGRAM, "heal", str(folder)],

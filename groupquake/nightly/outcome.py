@@ -1,4 +1,4 @@
-"""What became of one run of a night, read from what its process left behind."""
+"""The outcome of one run of a night, from its run folder and output."""
 
 import json
 from collections import defaultdict
@@ -20,15 +20,15 @@ Verdict = Literal["fail", "unknown", "not run", "pass"]
 WORST_FIRST: tuple[Verdict, ...] = ("fail", "unknown", "not run", "pass")
 
 _NEVER_BEGAN = (Exit.NOT_STEADY, Exit.ABORTED, Exit.USAGE)
-"""How a run ends that broke nothing, so that it proves nothing either way."""
+"""Exit codes of runs that injected no fault, and so prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run went; `verdict` is `not run` until one is proven.
+    """The outcome of a run; `verdict` is `not run` until there is one.
 
-    `groups` holds for each group of the run its `rebalances` in the impact phase and
-    `rebalancing_ms`, the time they took.
+    `groups` has for each group its `rebalances` in the impact phase, and `rebalancing_ms`, their
+    total duration.
     """
 
     state: Literal["waiting", "running", "ended"] = "waiting"
@@ -44,13 +44,13 @@ class Outcome:
 def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Outcome:
     """Return the outcome of a run whose process has ended; a crash is no verdict.
 
-    A run passes with the verdict that its experiment foretells.
+    A run passes with the expected verdict of its experiment.
     """
     verdict = _read_verdict(folder)
     if verdict is not None and OF_VERDICT.get(verdict["verdict"]) == code:
-        told = list(_reasons(verdict))
-        more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-        why = told[0] + more if told else None
+        reasons = list(_reasons(verdict))
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        why = reasons[0] + more if reasons else None
         found: Verdict = verdict["verdict"]
         if (foretold := verdict["foretold"]) is not None:
             came_true = foretold["came_true"]
@@ -76,13 +76,13 @@ def _read_verdict(folder: Path | None) -> Json | None:
         return None
     try:
         content: Json = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # the run ended before its analysis did
+    except (OSError, ValueError):  # the run ended before the end of its analysis
         return None
     return content
 
 
 def _reasons(verdict: Json) -> Iterator[str]:
-    """Say what is behind a verdict that is no pass, the gravest first."""
+    """Yield the reasons of a verdict other than pass, the worst first."""
     for finding in verdict["findings"]:
         if finding["root"]:
             yield (
@@ -99,13 +99,13 @@ def _reasons(verdict: Json) -> Iterator[str]:
 
 def _last_words(output: Path, code: int) -> str:
     lines = output.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+    last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
     ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
     return f"{last.removeprefix('groupquake: ').strip()} ({ended})"
 
 
 def _measured(folder: Path, verdict: Json) -> dict[str, Json]:
-    """Count and time the rebalances of the impact phase, group by group."""
+    """Return count and duration of each group's rebalances in the impact phase."""
     took_ms: dict[str, float] = defaultdict(float)
     try:
         run = RunFolder(folder)
@@ -114,7 +114,7 @@ def _measured(folder: Path, verdict: Json) -> dict[str, Json]:
             if row["started_ms"] is not None and run.phase_at(row["started_ms"]) == "impact":
                 took_ms[row["group"]] += row["duration_ms"] or 0.0
     except (OSError, pa.ArrowException, EvidenceError):
-        took_ms.clear()  # the counts stand in the verdict itself
+        took_ms.clear()  # the verdict has the counts
     return {
         name: {
             "rebalances": group["rebalances_observed"]["impact"],

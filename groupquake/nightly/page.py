@@ -1,4 +1,4 @@
-"""The page over all nights: one HTML file that needs nothing but the reports that it links to."""
+"""The page over all nights: one self-contained HTML file with links to reports."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from reports.page.wording import SIGNS
 
 Json = dict[str, Any]
 NIGHTS_DRAWN = 30
-"""How many nights the trend shows; the list below it has them all."""
+"""The most nights in a trend; the list below it has all."""
 WIDTH, HEIGHT, EDGE = 190.0, 40.0, 5.0
-"""Of a trend's drawing, in pixels."""
+"""The size of a trend's drawing, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """What one night measured, where it is drawn."""
+    """The measurement of one night, at its place in the drawing."""
 
     x: float
     y: float
@@ -30,7 +30,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What one group measured from night to night; a night without a verdict leaves a gap."""
+    """A group's measurements over the nights; a night without a verdict leaves a gap."""
 
     name: str
     pieces: tuple[tuple[Dot, ...], ...]
@@ -38,7 +38,7 @@ class Curve:
 
 
 def render(directory: Path) -> str:
-    """Write the page over the nights in a folder."""
+    """Return the page over the nights in a folder."""
     found, unreadable = nights(directory)
     drawn = list(reversed(found[:NIGHTS_DRAWN]))
     environment = Environment(
@@ -64,13 +64,13 @@ def render(directory: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Trend:
-    """One line of the trend's table."""
+    """One row of the table of trends."""
 
     line: Line
     nights: Sequence[Json]
 
     def verdicts(self) -> Iterable[tuple[str | None, str]]:
-        """Yield verdict and night, the oldest first."""
+        """Yield verdict and night, oldest first."""
         for verdict, night in zip(self.line.verdicts(), self.nights, strict=True):
             yield verdict, f"{_when(night['started_at'])}: {verdict or 'not in this night'}"
 
@@ -85,8 +85,8 @@ class _Trend:
     def took(self) -> list[Curve]:
         return self._curves({"run": self.line.took_s()}, _time)
 
-    def _curves(self, values: dict[str, list[float | None]], told: Any) -> list[Curve]:
-        """Draw what shares one scale, from 0 to the largest of all."""
+    def _curves(self, values: dict[str, list[float | None]], as_text: Any) -> list[Curve]:
+        """Return the curves, all on one scale from 0 to the largest value."""
         top = max((v for series in values.values() for v in series if v is not None), default=0)
         step = (WIDTH - 2 * EDGE) / max(1, len(self.nights) - 1)
         curves = []
@@ -99,8 +99,8 @@ class _Trend:
                 when = _when(self.nights[i]["started_at"])
                 x = EDGE + i * step if len(self.nights) > 1 else WIDTH / 2
                 y = HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (value / top if top else 0)
-                pieces[-1].append(Dot(round(x, 1), round(y, 1), f"{when}: {name} {told(value)}"))
-            last = told(series[-1]) if series[-1] is not None else "-"
+                pieces[-1].append(Dot(round(x, 1), round(y, 1), f"{when}: {name} {as_text(value)}"))
+            last = as_text(series[-1]) if series[-1] is not None else "-"
             curves.append(Curve(name, tuple(map(tuple, filter(None, pieces))), last))
         return curves
 
@@ -126,7 +126,7 @@ def _table(night: Json) -> Json:
 
 
 def _link(directory: Path, night: Json, run: Json) -> str | None:
-    """Return where a run can be looked at: its report, or what it printed, if it is kept."""
+    """Return the link to a run's report, or else to its output, if the file exists."""
     places = (run["folder"] and f"{run['folder']}/report.html", run["output"])
     for place in filter(None, places):
         if (directory / night["night"] / place).is_file():
@@ -135,12 +135,12 @@ def _link(directory: Path, night: Json, run: Json) -> str | None:
 
 
 def _when(text: str) -> str:
-    """Return a time as a person reads it."""
+    """Return a time as text."""
     return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _time(seconds: float) -> str:
-    """Return a duration, as exact as anybody wants it."""
+    """Return a duration as text."""
     if seconds < 100:
         return f"{seconds:.1f} s"
     if seconds < 1000:

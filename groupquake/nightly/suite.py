@@ -1,4 +1,4 @@
-"""A suite: which experiments run on which releases and backends, night after night."""
+"""A suite: which experiments run on which releases and backends every night."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Platform(Part):
 
     kafka: Version
     coordinator: Coordinator | None = None
-    """Left out, the one that the release runs by default."""
+    """By default that of the release."""
     cluster: Literal["process", "docker"] = "process"
 
     @property
@@ -35,25 +35,25 @@ class Platform(Part):
         return self.coordinator or default_coordinator(self.kafka)
 
     def __str__(self) -> str:
-        """Return it as a table's heading has it: `3.9.1 scala`, `4.3.0 java in docker`."""
+        """Return it as in table headings: `3.9.1 scala`, `4.3.0 java in docker`."""
         backend = "" if self.cluster == "process" else f" in {self.cluster}"
         return f"{self.kafka} {self.resolved}{backend}"
 
 
 class Suite(Part):
-    """The whole file."""
+    """The whole file of a suite."""
 
     name: Name
     description: str = ""
     experiments: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Names of the library, and files beside the suite."""
+    """Library names, and files next to the suite."""
     on: Annotated[tuple[Platform, ...], Field(min_length=1)]
     seeds: tuple[Seed, ...] = ()
-    """Left out, one is drawn every night, the same for all its runs."""
+    """By default one is drawn every night, for all runs."""
     settings: Annotated[Mapping[str, PropertyValue], Field(alias="set")] = {}
-    """Changes to every experiment, as `run --set` takes them."""
+    """Changes to every experiment, as for `run --set`."""
     max_duration_ms: PositiveMs | None = None
-    """What has not begun by then does not run."""
+    """Runs that have not started by then are skipped."""
 
     @property
     def assignments(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Job:
 
 
 def find(name: str) -> Path:
-    """Return the file of a suite: one that comes with groupquake, or the one given.
+    """Return the path of a suite: of the library, or the given file.
 
     Raises ScenarioError if there is none.
     """
@@ -97,7 +97,7 @@ def find(name: str) -> Path:
 
 
 def load_suite(file: Path) -> Suite:
-    """Read a suite and try everything in it that needs no cluster.
+    """Read a suite and check all of it that needs no cluster.
 
     Raises ScenarioError, one line per problem, with file and line.
     """
@@ -106,7 +106,7 @@ def load_suite(file: Path) -> Suite:
 
 
 def jobs(suite: Suite, folder: Path, drawn_seed: int) -> tuple[Job, ...]:
-    """Return the runs of a night: platform after platform, so that all releases get their turn."""
+    """Return the runs of a night, platform by platform."""
     found = {source: _experiment(source, folder) for source in suite.experiments}
     return tuple(
         Job(
@@ -139,7 +139,7 @@ def _problems(suite: Suite, folder: Path) -> Iterator[Problem]:
             yield from (Problem(("experiments", i), line) for line in str(error).splitlines())
             continue
         if experiment.name in names:
-            yield Problem(("experiments", i), f"'{experiment.name}' is there already; name it once")
+            yield Problem(("experiments", i), f"'{experiment.name}' is listed twice; list it once")
             continue
         names.add(experiment.name)
         yield from _unsettable(suite, experiment)
@@ -149,21 +149,21 @@ def _problems(suite: Suite, folder: Path) -> Iterator[Problem]:
         except ValueError as error:
             yield Problem(("on", i, "coordinator"), str(error))
         if str(platform) in map(str, suite.on[:i]):
-            yield Problem(("on", i), f"{platform} is there already; remove one of the two")
+            yield Problem(("on", i), f"{platform} is listed twice; remove one")
     for key in suite.settings.keys() & _OF_THE_PLATFORM:
-        yield Problem(("set", key), "the platform decides it; name it under on")
+        yield Problem(("set", key), "the platform decides it; set it under on")
     if len(set(suite.seeds)) < len(suite.seeds):
-        yield Problem(("seeds",), "a seed is there twice; every run would be the same")
+        yield Problem(("seeds",), "a seed is listed twice; list it once")
 
 
 def _unsettable(suite: Suite, experiment: Experiment) -> Iterator[Problem]:
-    """Try the changes one by one, so that each is blamed for its own trouble alone."""
+    """Check the changes one by one, so that each error names its change."""
     for key, assignment in zip(suite.settings, suite.assignments, strict=True):
         try:
             experiment.override([assignment])
         except ScenarioError as error:
-            told = str(error).splitlines()[0].partition(": ")[2]
-            yield Problem(("set", key), f"{told} (in {experiment.name})")
+            problem = str(error).splitlines()[0].partition(": ")[2]
+            yield Problem(("set", key), f"{problem} (in {experiment.name})")
 
 
 def _as_yaml(value: str | int | bool) -> str:

@@ -35,13 +35,13 @@ Fields = dict[str, str]
 
 
 class Part(NamedTuple):
-    """A field of a template's text with the words before it; `choice` is the first of a choice."""
+    """A field of a template's text, the words before it, and its choices if it is a choice."""
 
     before: str
     name: str
     pattern: str
     reported: bool
-    choice: str | None
+    choices: tuple[str, ...] = ()
 
 
 def _escaped(text: str) -> str:
@@ -58,9 +58,9 @@ def parts_of(text: str) -> tuple[tuple[Part, ...], str]:
     before, *fields = _FIELD.split(text)
     parts = []
     for star, name, kind, after in zip(*[iter(fields)] * 4, strict=True):
-        choices = kind.split("|") if kind and "|" in kind else None
+        choices = tuple(kind.split("|")) if kind and "|" in kind else ()
         pattern = f"(?:{_chosen(choices)})" if choices else KINDS[kind or "text"]
-        parts.append(Part(before, name, pattern, not star, choices[0] if choices else None))
+        parts.append(Part(before, name, pattern, not star, choices))
         before = after
     return tuple(parts), before
 
@@ -89,8 +89,8 @@ def printed(text: str, values: Mapping[str, object]) -> str:
 
 
 def _value(part: Part, values: Mapping[str, object]) -> str:
-    if part.name not in values and part.choice is not None and "…" not in part.choice:
-        return part.choice
+    if part.name not in values and part.choices and "…" not in part.choices[0]:
+        return part.choices[0]
     value = str(values[part.name])
     if re.fullmatch(part.pattern, value, re.ASCII) is None:
         raise ValueError(f"{part.name} cannot be {value!r}")

@@ -1,5 +1,9 @@
-"""Going on after a violation: take over what was observed, so that one lie is found once."""
+"""Going on after a violation: the oracle takes over what was observed.
 
+So one wrong answer gives one violation, and not one more for each of its consequences.
+"""
+
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
@@ -12,7 +16,7 @@ from reference_coordinator.replay.evidence import ObservedRequest
 
 
 def rename(group: Group, ours: Response, theirs: Response) -> Group:
-    """Give a member the id that the broker gave it, where only that was wrong."""
+    """Give a member the id that the broker gave it, where that alone was wrong."""
     if not isinstance(ours, JoinResponse) or not isinstance(theirs, JoinResponse):
         return group
     old, new = ours.member_id, theirs.member_id
@@ -22,7 +26,7 @@ def rename(group: Group, ours: Response, theirs: Response) -> Group:
 
 
 def with_member_id(group: Group, old: str, new: str) -> Group:
-    """Write a member's other id wherever the old one stands."""
+    """Replace a member id everywhere in a group."""
     member = replace(group.members[old], member_id=new)
     other = {old: new}
     return replace(
@@ -40,13 +44,38 @@ def with_member_id(group: Group, old: str, new: str) -> Group:
 
 
 def is_census(seen: ObservedRequest) -> bool:
-    """Tell whether an answer names the whole group: what a leader is told of a new generation."""
+    """Tell whether a response names the whole group: a leader's JoinGroup in a new generation."""
     return (
         seen.api == "JOIN_GROUP"
         and seen.response_fields.get("errorCode") == Error.NONE
         and bool(seen.response_fields.get("members"))
         and not seen.response_fields.get("skipAssignment")
     )
+
+
+def next_census(requests: Iterable[ObservedRequest], after_ms: float) -> ObservedRequest | None:
+    """Find the next census among requests, by when they were answered."""
+    answers = sorted(requests, key=lambda seen: seen.answered_ms)
+    return next((r for r in answers if is_census(r) and r.answered_ms > after_ms), None)
+
+
+def latest_joins(
+    requests: Iterable[ObservedRequest], until_ms: float
+) -> tuple[dict[str, ObservedRequest], frozenset[str]]:
+    """Collect each member's latest JoinGroup, and the pending ids: given out and not used yet."""
+    joins: dict[str, ObservedRequest] = {}
+    pending: set[str] = set()
+    for seen in requests:
+        if seen.api != "JOIN_GROUP" or seen.at_ms > until_ms:
+            continue
+        member_id = seen.response_fields.get("memberId") or ""
+        error = seen.response_fields.get("errorCode")
+        if error == Error.NONE:
+            joins[member_id] = seen
+            pending.discard(member_id)
+        elif error == Error.MEMBER_ID_REQUIRED and seen.answered_ms <= until_ms:
+            pending.add(member_id)
+    return joins, frozenset(pending)
 
 
 def from_census(
@@ -61,12 +90,12 @@ def from_census(
     """
     body, at_ms = census.response_fields, census.answered_ms
     members = {}
-    for told in body["members"]:
-        joined = joins.get(told["memberId"], census)
+    for member in body["members"]:
+        joined = joins.get(member["memberId"], census)
         request = joined.request
-        members[told["memberId"]] = Member(
-            member_id=told["memberId"],
-            group_instance_id=told.get("groupInstanceId"),
+        members[member["memberId"]] = Member(
+            member_id=member["memberId"],
+            group_instance_id=member.get("groupInstanceId"),
             session_timeout_ms=request["sessionTimeoutMs"],
             rebalance_timeout_ms=rebalance_timeout(request),
             protocol_type=census.request["protocolType"],

@@ -6,9 +6,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.replay.evidence import Outage, Tolerance
-from reference_coordinator.replay.lateness import Lateness
-
-NEVER_LATE = Lateness()
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 
 
 @dataclass(frozen=True)

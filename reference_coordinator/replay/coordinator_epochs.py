@@ -1,8 +1,8 @@
-"""Terms of office: the evidence of a group, cut where another coordinator takes over.
+"""Coordinator epochs: the evidence of a group, cut where another coordinator takes over.
 
-Each broker has a view of its own of who coordinates a group. One that was paused goes on answering
-for it, from what it remembers, until it learns that it was replaced: so terms may overlap, and each
-is replayed for itself. What one term hands to the next is the group's record as it was stored.
+Each broker has its own view of which broker coordinates a group. A broker that was paused goes on
+answering for the group from memory until it learns that it was replaced. Epochs may therefore
+overlap, and each is replayed by itself. One epoch hands the group's stored record to the next.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,10 +18,11 @@ from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, Ob
 class CoordinatorEpoch:
     """What one broker did for the group from one load, or its start, to the next.
 
-    `incarnation` numbers the loads that were finished, over all brokers and from 1 on, in order of
-    time; 0 if the broker did not get so far in this term. `serves` tells whether it coordinates the
-    group from the beginning, as is assumed where nothing tells of loads. `ended_ms` is the last
-    that is known of the broker, if that is in this term. It takes requests from `opens_ms` on.
+    `incarnation` numbers the finished loads of all brokers, from 1 on and in order of time; it is 0
+    if the broker did not finish loading in this epoch. `serves` tells whether the broker
+    coordinates the group from the beginning, as is assumed where the evidence shows no loads.
+    `ended_ms` is the last that is known of the broker process, if it ends in this epoch. The broker
+    takes requests from `opens_ms` on.
     """
 
     incarnation: int
@@ -41,7 +42,7 @@ class CoordinatorEpoch:
 
     @property
     def takes_over_ms(self) -> float:
-        """When the broker began to load: from then on its predecessor writes in vain."""
+        """When the broker began to load; what its predecessor writes after that does not count."""
         begins = (
             epoch_event.at_ms for epoch_event in self.epoch_events if epoch_event.kind == "loading"
         )
@@ -49,14 +50,14 @@ class CoordinatorEpoch:
 
     @property
     def end_ms(self) -> float:
-        """The last that is known of the group in this term."""
+        """When the last that is known of the group in this epoch happened."""
         answers = [r.answered_ms if r.response else r.at_ms for r in self.requests]
         lines = [hint.at_ms for hint in self.hints] + [load.at_ms for load in self.epoch_events]
         return max(answers + lines, default=0.0)
 
 
 def coordinator_epochs(evidence: Evidence, early: float) -> list[CoordinatorEpoch]:
-    """Cut the evidence into terms, in the order in which brokers took over.
+    """Cut the evidence into epochs, in the order in which brokers took over.
 
     `early` is how far the time of a request may lie too early, in ms.
     """
@@ -110,24 +111,24 @@ def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[Coordi
 def _opens(
     epoch_events: Iterable[EpochEvent], requests: Iterable[ObservedRequest], before_ms: float
 ) -> float:
-    """Tell when a broker opened in the life that it is in then; long ago, if nobody saw it open.
+    """Return when the broker process that runs at a time began to take requests; -inf if unknown.
 
-    A request shows it, too. Both are in order of time.
+    An `opened` event shows it, and so does a request. Both are in order of time.
     """
     starts = [s.at_ms for s in epoch_events if s.kind == "started" and s.at_ms < before_ms]
     start = max(starts, default=float("inf"))
     opened = [s.at_ms for s in epoch_events if s.kind == "opened" and s.at_ms >= start]
-    asked = [seen.earliest_ms for seen in requests if seen.at_ms >= start]
-    return min([*opened[:1], *asked[:1]]) if opened else float("-inf")
+    received = [seen.earliest_ms for seen in requests if seen.at_ms >= start]
+    return min([*opened[:1], *received[:1]]) if opened else float("-inf")
 
 
 def _once_it_loads(seen: ObservedRequest, loads: Iterable[float]) -> ObservedRequest:
-    """Put a request where the load begins that it was told of, if that is when it may have come."""
+    """Move a request to the begin of the load that its error is about, if it may have come then."""
     load_ms = next((at for at in loads if seen.at_ms < at <= seen.latest_ms), None)
     if load_ms is None or seen.response is None:
         return seen
-    told_of_it = response_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
-    return replace(seen, at_ms=load_ms) if told_of_it else seen
+    loading = response_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
+    return replace(seen, at_ms=load_ms) if loading else seen
 
 
 def _of(items: Iterable, broker: str) -> list:  # type: ignore[type-arg]
@@ -136,25 +137,25 @@ def _of(items: Iterable, broker: str) -> list:  # type: ignore[type-arg]
 
 @dataclass(slots=True)
 class StoredRecords:
-    """The group's records as they were stored, by whose turn it was, in the order of terms.
+    """The group's records as they were written: (time, incarnation of the writer, record).
 
-    `unanswered` says that the replay lost sight of the group and saw no record written since.
+    `uncertain` says that the replay skipped evidence and has seen no record written since.
     """
 
     stored: list[tuple[float, int, GroupRecord | None]] = field(default_factory=list)
-    unanswered: bool = False
+    uncertain: bool = False
 
     def keep(self, at_ms: float, incarnation: int, record: GroupRecord | None) -> None:
-        """Note a record that a term wrote."""
+        """Note a record that the coordinator of an epoch wrote."""
         self.stored.append((at_ms, incarnation, record))
-        self.unanswered = False
+        self.uncertain = False
 
     def loaded_by(
         self, epoch: CoordinatorEpoch, takeovers: Mapping[int, float]
     ) -> GroupRecord | None:
-        """Return the record that a term finds, None if there is none.
+        """Return the record that an epoch begins with, None if there is none.
 
-        It is the last one that was written before somebody else took over; `takeovers` tells when
+        It is the last one that was written before another broker took over; `takeovers` tells when
         each incarnation did. What a replaced coordinator writes after that does not count.
         """
         found = None

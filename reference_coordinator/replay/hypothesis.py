@@ -35,15 +35,15 @@ from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
-from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
+from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
-from reference_coordinator.replay.outcomes import outcome_of
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.pending_requests import PendingRequests
+from reference_coordinator.replay.pending_writes import PendingWrites, outcome_of
 from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
@@ -56,16 +56,15 @@ WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 class Hypothesis:
     """See the module. It covers one coordinator epoch, under its `conditions`.
 
-    `writes` are the record writes under way, by the requests that wait for them. `unanswered` are
-    requests without a response that have not been acted on. `penalty` counts what is not the
-    likeliest. `excused` is the wrong answer that the hypothesis accepts, if it was to accept one.
+    `unanswered` are requests without a response that have not been acted on. `penalty` counts what
+    is not the likeliest. `excused` is the wrong answer that the hypothesis was to accept, if any.
     """
 
     conditions: Conditions
     group: Group
     clock: Clock = field(default_factory=Clock)
     timers: ArmedTimers = field(default_factory=ArmedTimers)
-    writes: dict[str, tuple[ObservedRequest, Due]] = field(default_factory=dict)
+    writes: PendingWrites = field(default_factory=PendingWrites)
     pending_requests: PendingRequests = field(default_factory=PendingRequests)
     unanswered: tuple[ObservedRequest, ...] = ()
     unnamed: UnnamedMembers = field(default_factory=UnnamedMembers)
@@ -87,7 +86,7 @@ class Hypothesis:
         vars(forked).update(vars(self))  # `dataclasses.replace` takes many times as long
         forked.clock = self.clock.fork()
         forked.timers = self.timers.fork()
-        forked.writes = dict(self.writes)
+        forked.writes = self.writes.fork()
         forked.pending_requests = self.pending_requests.fork()
         forked.output = self.output.fork()
         return forked
@@ -161,7 +160,7 @@ class Hypothesis:
                 self.output.stored.append((self.clock.now_ms, effect.record))
                 if effect.request is not None and effect.request in self.pending_requests:
                     pending = self.pending_requests[effect.request]
-                    self.writes[effect.request] = self._write(pending)
+                    self.writes.start(pending, self.clock, self.conditions)
             case Bound():
                 self.output.bind(effect.kind)
                 seen = cause.cause
@@ -197,15 +196,6 @@ class Hypothesis:
                 and not (candidate.overtaken and candidate.cause == timer)
                 and timer.member_id in self.group.members
             }
-
-    def _write(self, seen: ObservedRequest) -> tuple[ObservedRequest, Due]:
-        """Tell when a write will be done: by the answer that waits for it, if it came."""
-        clock, tolerance = self.clock, self.conditions.tolerance
-        if seen.response is None:
-            latest_ms = self.conditions.latest_answer(clock.latest_ms)
-            return seen, Due(clock.earliest_ms, clock.now_ms, latest_ms)
-        done_ms = max(seen.answered_ms, clock.now_ms)
-        return seen, Due(clock.earliest_ms, done_ms, done_ms + tolerance.early)
 
     def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
         """Compare an answer with what was observed, and its time with that of its cause."""
@@ -272,25 +262,10 @@ class Hypothesis:
             return NO_CHOICES
         return choices_of(self.group, self.pending_requests, self.unnamed, seen, candidate)
 
-    def next_writes(self) -> list[str]:
-        """Name the writes that may be done next: they keep their order where answers wait for it.
-
-        One that fails may fail before others are done.
-        """
-        requests = list(self.writes)
-        if len(requests) < 2 or not self.conditions.profile.answers_wait_for_writes:
-            return requests
-        first, *others = requests
-        ends = {request: self._outcome(self.writes[request][0]) for request in others}
-        return [first, *(request for request in others if ends[request] is not Error.NONE)]
-
-    def _outcome(self, seen: ObservedRequest) -> Error:
-        """Return how the write that a request waits for ended."""
-        return outcome_of(seen, self.conditions.outages, self.conditions.profile)
-
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
-        if (outcome := self._outcome(seen)) is not Error.NONE:
+        outcome = outcome_of(seen, self.conditions.outages, self.conditions.profile)
+        if outcome is not Error.NONE:
             self.output.bind("failed_write")
         return outcome
 

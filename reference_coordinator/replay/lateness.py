@@ -45,3 +45,7 @@ class Lateness:
                 break
             limit_ms += stall.until_ms - max(stall.from_ms, due_ms)
         return limit_ms
+
+
+NEVER_LATE = Lateness()
+"""Of a broker that worked all the time."""

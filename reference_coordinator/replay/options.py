@@ -148,7 +148,10 @@ def _made_itself_leader(candidate: Candidate) -> bool:
 def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     early = hypothesis.conditions.tolerance.early
-    found = [_outcome(hypothesis, request) for request in hypothesis.next_writes()]
+    found = [
+        _outcome(hypothesis, request)
+        for request in hypothesis.writes.next_done(hypothesis.conditions)
+    ]
     if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [

@@ -1,20 +1,21 @@
-"""Replaying a group's evidence from start to end, and going on after what cannot be explained.
+"""Replays a group's evidence from start to end, and goes on after what cannot be explained.
 
-When a stretch has no explanation, the least is assumed to be wrong: one answer, with the state
-behind it as the oracle has it. Where that does not explain what follows up to the next full census
-(the answer that tells a leader its members), everything up to the census is a consequence, and the
-census is where the replay takes the group up again.
+The theory is in `README.md` beside this module. When a stretch has no explanation, the replay
+assumes as little as possible to be wrong: one answer, while the oracle's state is right. If that
+does not explain what follows up to the next census (the JoinGroup response that names the whole
+group to its leader), everything up to the census is a consequence, and the replay takes the group
+up again from the census.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.replay.adoption import from_census, is_census
+from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
 from reference_coordinator.replay.backtracking import (
     Backtracking,
     explain_part,
@@ -44,20 +45,24 @@ from reference_coordinator.replay.search import (
 )
 
 SEPARATE_WRONG_ANSWERS = 3
-"""So many wrong answers before the next census count as so many lies; more are one derailment."""
+"""Up to so many wrong answers before the next census are violations of their own."""
 
 
 LOOK_BACK = (3, 9, 27)
-"""So many stretches that changed the group are tried anew, with the one without explanation."""
+"""How many stretches that changed the group are tried again, with the one without explanation."""
 LOOK_BACK_STEPS = 4
-"""So many times the steps of a search that may cost."""
+"""How many times the steps of one search that may take."""
 FURTHEST_BACK = 32
-"""So many are, if requests were lost in them."""
+"""How many are tried again if requests in them have no response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A stretch that changed the group, or might have; and how everything was before it."""
+    """A stretch that changed the group, or may have; and the state of the replay before it.
+
+    `kept` is how many records were stored; `unanswered` tells whether the stretch has requests
+    without a response.
+    """
 
     index: int
     hypothesis: Hypothesis
@@ -68,9 +73,9 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class Replayer:
-    """One term of a group under way; what it yields is added to `outcome` and `records`.
+    """The replay of one coordinator epoch; it adds its output to `outcome` and `records`.
 
-    `everything` is the evidence of all terms, `stored_record` the record that this one loads.
+    `everything` is the evidence of all epochs, `stored_record` the record that this one loads.
     """
 
     everything: Evidence
@@ -85,25 +90,29 @@ class Replayer:
     hints: Hints = field(init=False)
     checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
-    """Whether nothing so far was given up unexplained that may have an explanation."""
+    """Whether all that is unexplained so far is known to have no explanation."""
 
     def __post_init__(self) -> None:
         """Sort the hints once."""
         self.hints = Hints.of(self.epoch.hints)
 
     def run(self) -> None:
-        """Replay the term."""
+        """Replay the epoch."""
         epoch = self.epoch
         requests = hinted(epoch.requests, self.hints)
-        candidates = candidates_of(requests, epoch.epoch_events, self.tolerance)
+        candidates = candidates_of(
+            requests, epoch.epoch_events, self.tolerance, Lateness.of(epoch.stalls)
+        )
         parts = stretches([*candidates, _end(epoch.end_ms + 3 * self.tolerance.early)])
         service = Service.ACTIVE if epoch.serves else Service.ABSENT
         hypothesis = Hypothesis.of(
             self._conditions(), Group(self.everything.group, service=service)
         )
         index = 0
-        if self.records.unanswered and epoch.incarnation > 0:
-            index, hypothesis = self._resume(hypothesis, parts, 0, self._census(epoch.loaded_ms))
+        if self.records.uncertain and epoch.incarnation > 0:
+            index, hypothesis = self._resume(
+                hypothesis, parts, 0, next_census(epoch.requests, epoch.loaded_ms)
+            )
         while index < len(parts):
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
             until_ms = next_if_any_ms(parts, index)
@@ -136,11 +145,11 @@ class Replayer:
     def _look_back(
         self, parts: list[list[Candidate]], failed: Checkpoint, search: Search
     ) -> Checkpoint:
-        """Try whether what led to a stretch came about otherwise; then it has an explanation.
+        """Try whether other explanations of earlier stretches explain a stretch that has none.
 
-        Some choices show only later: whose session ended first, when two could have. Where there
-        are lines of the coordinator, they tell. Where not all can be tried, it may still be certain
-        that nothing would do.
+        Some choices show only later: which session ended first, when two could have. Coordinator
+        lines settle these choices, so there is nothing to try where the evidence has lines. Where
+        not all can be tried, it may still be certain that there is no explanation.
         """
         checkpoints = [*self.checkpoints, failed]
         unanswered = [
@@ -171,7 +180,7 @@ class Replayer:
         return failed
 
     def _back_to(self, checkpoint: Checkpoint) -> None:
-        """Forget what came since."""
+        """Forget what came after a checkpoint."""
         self.outcome.back_to(checkpoint.mark)
         del self.records.stored[checkpoint.kept :]
 
@@ -189,9 +198,9 @@ class Replayer:
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:
-        """Let happen what was due after the group's last line, up to the last of its broker.
+        """Let timers expire after the group's last line, up to the last line of its broker.
 
-        Only where nobody waits: a request that still waits then is in no log, and keeps its
+        Only in a Stable group: in another a request may wait that is in no log, and that keeps its
         member's session from ending.
         """
         if hypothesis.group.state is not State.STABLE or hypothesis.unanswered:
@@ -200,7 +209,7 @@ class Replayer:
         return explain(hypothesis, end, float("-inf"), self.hints).hypothesis or hypothesis
 
     def _commit(self, hypothesis: Hypothesis, *, reordered: bool = False) -> Hypothesis:
-        """Take over what a world yielded."""
+        """Add the output of a hypothesis to the outcome; it keeps the rebalance under way."""
         outcome, output = self.outcome, hypothesis.output
         outcome.checked += [Checked(request, True) for request in output.answered]
         outcome.rows += output.rows
@@ -221,37 +230,29 @@ class Replayer:
         before = self.outcome.mark()
         kept = len(self.records.stored)
         if failed.mismatch is None:
-            failed.mismatch = self._unexplained(parts[index][0])
+            failed.mismatch = _unexplained(parts[index][0], self.epoch.requests)
         failed.exhausted = self.certain = failed.exhausted and self.certain
         if self.first_alone:
             self._violate(failed, float("inf"))
             return len(parts), failed.furthest or hypothesis
-        census = self._census(failed.mismatch.at_ms)
+        census = next_census(self.epoch.requests, failed.mismatch.at_ms)
         if failed.exhausted:
-            went = self._excuse(hypothesis, parts, index, failed, census)
-            if went is not None:
-                return went
+            resumed = self._excuse(hypothesis, parts, index, failed, census)
+            if resumed is not None:
+                return resumed
             self.outcome.back_to(before)
             del self.records.stored[kept:]
         until = census.answered_ms if census else float("inf")
         self._violate(failed, until)
-        if failed.furthest is not None:  # what the order that came furthest made happen, happened
-            led = failed.furthest.output
+        if failed.furthest is not None:  # the timeline is that of the order that came furthest
+            reached = failed.furthest.output
             hypothesis.output = replace(
-                hypothesis.output, row=led.row, rows=led.rows, expected_lines=led.expected_lines
+                hypothesis.output,
+                row=reached.row,
+                rows=reached.rows,
+                expected_lines=reached.expected_lines,
             )
         return self._resume(hypothesis, parts, index, census)
-
-    def _census(self, after_ms: float) -> ObservedRequest | None:
-        """Find the next answer of the term that names the whole group."""
-        answers = sorted(self.epoch.requests, key=lambda seen: seen.answered_ms)
-        return next((r for r in answers if is_census(r) and r.answered_ms > after_ms), None)
-
-    def _unexplained(self, first: Candidate) -> Mismatch:
-        """Name what could not even be tried."""
-        requests = self.epoch.requests
-        seen = first.cause if isinstance(first.cause, ObservedRequest) else requests[-1]
-        return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
 
     def _excuse(
         self,
@@ -261,7 +262,7 @@ class Replayer:
         failed: Search,
         census: ObservedRequest | None,
     ) -> tuple[int, Hypothesis] | None:
-        """Try to explain everything up to the census with but a few answers wrong."""
+        """Try to explain everything up to the census with a few answers assumed to be wrong."""
         until = census.answered_ms if census else float("inf")
         search = failed
         for _ in range(SEPARATE_WRONG_ANSWERS):
@@ -290,11 +291,11 @@ class Replayer:
     def _excuse_one(
         self, hypothesis: Hypothesis, parts: list[list[Candidate]], index: int, failed: Search
     ) -> Search | None:
-        """Find the one answer whose being wrong makes a stretch fit, the likeliest first."""
-        asked = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
+        """Find the one wrong answer without which a stretch is explained, the likeliest first."""
+        received = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
         suspects = list(
             dict.fromkeys(
-                r.id for r in (*asked, *hypothesis.pending_requests.values()) if r.response
+                r.id for r in (*received, *hypothesis.pending_requests.values()) if r.response
             )
         )
         likely = failed.mismatch.request if failed.mismatch else ""
@@ -313,7 +314,7 @@ class Replayer:
         index: int,
         census: ObservedRequest | None,
     ) -> tuple[int, Hypothesis]:
-        """Give everything up to the census up, and take the group from there."""
+        """Skip everything up to the census, and take the group up from there."""
         outcome = self.outcome
         until = census.answered_ms if census else float("inf")
         hypothesis.output.close("unsure", hypothesis.clock.now_ms)
@@ -327,11 +328,13 @@ class Replayer:
             seen for seen in (*hypothesis.pending_requests.values(), *given_up) if seen.response
         ]
         outcome.checked += [Checked(seen.id, False) for seen in unsure]
-        self.records.unanswered = True
+        self.records.uncertain = True
         if census is None:
             return len(parts), Hypothesis.of(hypothesis.conditions, hypothesis.group)
         outcome.bound["census"] += 1
-        group, timers = from_census(self.everything.group, census, *self._joins(until))
+        group, timers = from_census(
+            self.everything.group, census, *latest_joins(self.everything.requests, until)
+        )
         fresh = Hypothesis.of(hypothesis.conditions, group, Clock(until, until))
         fresh.timers.running = {t: Due(at_ms, at_ms, at_ms) for t, at_ms in timers.items()}
         fresh.timers.first_ms = min(timers.values(), default=until)
@@ -339,24 +342,8 @@ class Replayer:
         parts[index:] = stretches([c for c in rest if c.at_ms >= until])
         return index, fresh
 
-    def _joins(self, until_ms: float) -> tuple[dict[str, ObservedRequest], frozenset[str]]:
-        """Collect each member's latest join, and the ids given out but not used yet."""
-        joins: dict[str, ObservedRequest] = {}
-        pending: set[str] = set()
-        for seen in self.everything.requests:
-            if seen.api != "JOIN_GROUP" or seen.at_ms > until_ms:
-                continue
-            member_id = seen.response_fields.get("memberId") or ""
-            error = seen.response_fields.get("errorCode")
-            if error == Error.NONE:
-                joins[member_id] = seen
-                pending.discard(member_id)
-            elif error == Error.MEMBER_ID_REQUIRED and seen.answered_ms <= until_ms:
-                pending.add(member_id)
-        return joins, frozenset(pending)
-
     def _violate(self, search: Search, until_ms: float, wrong: Mismatch | None = None) -> None:
-        """Note that a stretch has no explanation: for what is `wrong`, or where it got furthest."""
+        """Note a violation: the answer that is `wrong`, or the furthest contradiction."""
         mismatch = wrong or search.mismatch
         assert mismatch is not None
         others = search.expected if mismatch == search.mismatch else set()
@@ -374,6 +361,12 @@ class Replayer:
         )
 
 
+def _unexplained(first: Candidate, requests: Sequence[ObservedRequest]) -> Mismatch:
+    """Name what could not even be tried."""
+    seen = first.cause if isinstance(first.cause, ObservedRequest) else requests[-1]
+    return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
+
+
 def _end(at_ms: float) -> Candidate:
     """Mark the end of the evidence, by which every request was answered."""
     return Candidate(at_ms, at_ms, at_ms, None)
@@ -387,9 +380,10 @@ def replay(
     first_alone: bool = False,
     step: Step = step,
 ) -> Replay:
-    """Replay one group's evidence under a profile; to the first violation if that is all.
+    """Replay one group's evidence under a profile.
 
-    `step` is the coordinator that it is compared with, `mutants` has others.
+    With `first_alone` the replay ends at the first violation. `step` is the coordinator that the
+    brokers are compared with; `classic.mutants` has others.
     """
     tolerance = tolerance or Tolerance()
     outcome, records = Outcome(), StoredRecords()

@@ -17,6 +17,7 @@ from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, T
 from reference_coordinator.replay.fast_path import likely_order
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.subsumption import covers, same_state, widen
 
@@ -189,7 +190,10 @@ def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis
 
 
 def candidates_of(
-    requests: Sequence[ObservedRequest], epoch_events: Sequence[EpochEvent], tolerance: Tolerance
+    requests: Sequence[ObservedRequest],
+    epoch_events: Sequence[EpochEvent],
+    tolerance: Tolerance,
+    lateness: Lateness = NEVER_LATE,
 ) -> list[Candidate]:
     """Turn evidence into candidates, in the likely order.
 
@@ -214,9 +218,9 @@ def candidates_of(
             latest = min((end for end in ends if end >= at_ms), default=at_ms) + tolerance.early
         elif epoch_event.kind == "loaded":
             begins = (s.at_ms for s in epoch_events if s.kind == "loading" and s.at_ms <= at_ms)
-            earliest, latest = max(begins, default=at_ms), at_ms + SETTLING_MS
+            earliest, latest = max(begins, default=at_ms), lateness.latest(at_ms, SETTLING_MS)
         elif epoch_event.kind == "unloaded":
-            latest = at_ms + tolerance.timer
+            latest = lateness.latest(at_ms, tolerance.timer)
         found.append(Candidate(earliest - tolerance.early, at_ms, latest, epoch_event))
     return sorted(found, key=attrgetter("at_ms"))
 

@@ -1,8 +1,8 @@
-"""What members saw: whose each partition was and when, and when a member was stopped.
+"""What clients saw: which member owned each partition when, and when a member was stopped.
 
-Source is the client history, `history.jsonl`; a run that has none gives empty tables. What a
-client says of itself is shown beside the brokers' logs and never judged: a member that was fenced
-or evicted believes that it owns its partitions until it is told.
+Source is the client history, `history.jsonl`; a run without one gives empty tables. What clients
+report is shown beside the brokers' logs and never judged: a member that was fenced or evicted
+believes that it owns its partitions until a response says otherwise.
 """
 
 from pathlib import Path
@@ -15,29 +15,29 @@ OWNERSHIP = """
 """
 """The columns of `intervals`."""
 HISTORY = "history.jsonl"
-"""Where in a run folder the client history is."""
+"""The client history, in a run folder."""
 LINE = (
     "at_ms DOUBLE, member STRING, group STRING, kind STRING, event STRING, partitions ARRAY<STRING>"
 )
-"""What is read of its lines; partitions are written `topic-number`."""
+"""The fields that are read of its lines; partitions are written `topic-number`."""
 
 MEMBERSHIP = """
 SELECT
     at_ms, tie, member, group, kind, event, partitions,
-    -- a member's second process goes by the member's name with this at its end
+    -- the second process of a member has the member's name with this suffix
     regexp_replace(member, '[.]duplicate$', '') AS name,
-    -- what is said of what a client had when its life was over; `created` again without a word of
-    -- the last one's end means that it is not known how that one ended
+    -- how the ownership of a client ends with the client; a second `created` without an end of the
+    -- first client means that it is unknown how that one ended
     CASE event
         WHEN 'fenced' THEN 'fenced' WHEN 'killed' THEN 'killed' WHEN 'created' THEN 'vanished'
         WHEN 'closing' THEN 'closed' WHEN 'closed' THEN 'closed'
     END AS gone_as,
-    -- the first window goes by group, and all others too, so that rows are sent round only once
+    -- all windows are partitioned by group, so that rows are shuffled only once
     max(at_ms) OVER (PARTITION BY group) AS last_ms
 FROM (
     SELECT
         *,
-        -- the order of events that bear the same time; null or 0 for what is not about membership
+        -- the order of events with the same time; null or 0 for events not about membership
         array_position(
             array(
                 'fenced', 'closing', 'revoked', 'lost', 'killed', 'closed', 'created', 'assigned'
@@ -157,26 +157,25 @@ def membership(spark: SparkSession, file: Path) -> DataFrame:
 
 
 def intervals(membership: DataFrame) -> DataFrame:
-    """Tell when each partition was whose: one row for each time that a member was given it.
+    """Return when each member owned each partition: one row for each assignment of a partition.
 
-    A member owns a partition from `assigned` until it is revoked or lost, or its client's life is
-    over; from `closing` on, since it polls no more. `ended_as` is `open` where it never ended.
-    `moved` says that the last owner went by another name: a static member that comes back to what
-    was its own has moved nothing, nor has a second process of the same identity. `unowned_ms` is
-    how long nobody had owned the partition, `overlap_ms` how long two did, and `overlaps` names
-    the one that had it already.
+    A member owns a partition from `assigned` until the partition is revoked or lost, or the client
+    ends; `closing` counts as the end, since the client polls no more. `ended_as` is `open` where
+    ownership never ended. `moved` means that the last owner had another name: a static member that
+    gets its own partitions back moves nothing, nor does a second process of the same member.
+    `unowned_ms` is how long the partition had no owner before, `overlap_ms` how long it had two,
+    and `overlaps` names the earlier owner.
     """
     return membership.sparkSession.sql(INTERVALS, membership=membership)
 
 
 def stops(membership: DataFrame) -> DataFrame:
-    """Tell when a member was stopped: it had partitions, and all of them were taken away.
+    """Return when members were stopped: they had partitions and lost all of them.
 
-    By a rebalance, or since it was told, or had to think, that it is no member any more.
-    A stop lasts until the member is given its next assignment, even an empty one, or its client's
-    life is over. An eager assignor stops everybody in every rebalance. A cooperative one takes
-    from a member only what moves to another: the member goes on with the rest and is not stopped;
-    what stops is the partition, which `unowned_ms` of the intervals measures for both. Starting up
-    is no stop, nor is being fenced or closing.
+    A member loses them in a rebalance, or when it learns or assumes that it is no member any more.
+    The stop lasts until its next assignment, even an empty one, or until its client ends. An eager
+    assignor stops every member in every rebalance. A cooperative one revokes only what moves: the
+    member goes on with the rest and is not stopped; `unowned_ms` of the intervals measures the time
+    of the moved partitions for both. Starting up, closing and being fenced are no stops.
     """
     return membership.sparkSession.sql(STOPS, membership=membership)

@@ -10,12 +10,16 @@ from typing import Any, TypeVar
 
 import pyarrow.dataset as ds
 
-from reports.ingest.tables import Tables
+from reports.ingest.tables import Tables, activity
 from reports.judgement import findings
+from reports.judgement.broker_activity import doubt, longest_near, possible, signs_of
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.gaps import ENDS_OF_GROUPS, missing, possible_deletion, unreadable
+from reports.judgement.machine_log import Busy
 from reports.judgement.verdict import GAPS, Results
 
+AROUND_MS = 120_000.0
+"""How long before and after what is wrong brokers are looked at."""
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -59,8 +63,29 @@ def results(tables: Tables) -> Results:
                 tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS)),
             ),
         ],
+        standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
     )
+
+
+def late_alone(
+    tables: Tables, busy: Sequence[Busy], wrong: Mapping[str, Sequence[float]]
+) -> dict[str, str]:
+    """Say, by group, why all that is wrong with it may be lateness that nothing disproves.
+
+    `wrong` tells when something is wrong with groups, ms. Such a group is explained if its brokers
+    stood still whenever nothing shows that they worked. Others are left out.
+    """
+    if not wrong:
+        return {}
+    every = [at_ms for times in wrong.values() for at_ms in times]
+    rows = activity(tables.folder, min(every) - AROUND_MS, max(every) + AROUND_MS)
+    stalls = possible(signs_of(*rows, busy))
+    return {
+        group: doubt(group, longest_near(stalls, min(times)), busy)
+        for group, times in wrong.items()
+        if tables.explained_by(group, stalls)
+    }
 
 
 def _broken_promises(tables: Tables) -> Mapping[str, Sequence[str]]:

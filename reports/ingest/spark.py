@@ -1,4 +1,4 @@
-"""The Spark session: local by default, any master by choice."""
+"""The Spark session: local by default, or on another master."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 SMALL_LINES = 200_000
-"""Up to so many lines a run is over before optimised code would pay for its compilation."""
+"""Up to this number of lines, compiling optimised code takes longer than it saves."""
 
 COMMON = {"spark.sql.session.timeZone": "UTC", "spark.ui.showConsoleProgress": "false"}
 LOCAL = {
@@ -30,15 +30,15 @@ SMALL = {
 
 @contextmanager
 def session(master: str, lines: int, log: Path) -> Iterator[SparkSession]:
-    """Open a session for evidence of so many lines; use one that is open already as it is.
+    """Open a session for evidence of `lines` lines; an open session is used as it is.
 
-    Spark's own talk goes to `log`.
+    Spark's own output goes to `log`.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
-    with _talk_goes_to(log):
+    with _stderr_to(log):
         spark = _build(master, lines)
     try:
         yield spark
@@ -59,14 +59,14 @@ def _build(master: str, lines: int) -> SparkSession:
     interrupted = signal.getsignal(signal.SIGINT)
     spark = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, interrupted)  # PySpark puts its own in the place
+        signal.signal(signal.SIGINT, interrupted)  # PySpark installs its own
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
 @contextmanager
-def _talk_goes_to(log: Path) -> Iterator[None]:
-    """Give what is started inside another standard error; ours comes back at the end."""
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Redirect standard error to a file until the block ends; child processes keep the file."""
     sys.stderr.flush()
     ours = os.dup(2)
     with log.open("ab") as file:

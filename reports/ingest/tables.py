@@ -1,8 +1,8 @@
 """From captured lines to tables: the Spark pipeline in the order of its stages."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,15 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence
+from reference_coordinator.replay import Evidence, Stall
 from reports.ingest import broker_log_pass, group_pass, ownership, parts
 from reports.ingest.capture import Captured
 from reports.judgement import broker_log, coordinator_epochs, group
+from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import Clocks
 from reports.judgement.errors import EvidenceError
 from reports.judgement.group import Judge
+from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
 
@@ -41,6 +43,8 @@ class Tables:
     processes: Sequence[Json]
     stops: Sequence[Json]
     judge: Judge
+    standstills: Sequence[Standstill] = ()
+    """When brokers stood still, proven, and by no fault of the journal."""
 
     def stored(self, name: str) -> ds.Dataset:
         """Return a stored table."""
@@ -56,10 +60,18 @@ class Tables:
         return self.rows(name, ds.field("group").isin(groups))
 
     def evidence(self, name: str) -> Evidence:
-        """Return a group's evidence as the oracle got it."""
+        """Return a group's evidence, as the oracle was given it."""
+        return self.judge.evidence(name, self._rows_of_group(name))
+
+    def explained_by(self, name: str, stalls: Iterable[Stall]) -> bool:
+        """Tell whether a group is explained if brokers stood still at other times, too."""
+        judge = replace(self.judge, stalls=(*self.judge.stalls, *stalls))
+        return judge.explains(name, self._rows_of_group(name))
+
+    def _rows_of_group(self, name: str) -> list[Json]:
         mine = ds.field("group") == name
         requests = [row | {"template": None} for row in self.rows("requests", mine)]
-        return self.judge.evidence(name, [*requests, *self.rows("transitions", mine)])
+        return [*requests, *self.rows("transitions", mine)]
 
     @cached_property
     def line_counts(self) -> Counter[str]:
@@ -97,6 +109,7 @@ def build(
     )
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
+    standstills = _standstills(folder, run)
     judge = Judge(
         run.grammar,
         profile,
@@ -107,7 +120,7 @@ def build(
             None if most is None else most + 1,
             run.requests_enabled,
         ),
-        run.stalls,
+        (*run.stalls, *as_stalls(standstills)),
         run.outages,
         rules=rules,
     )
@@ -118,7 +131,33 @@ def build(
     owned = ownership.intervals(membership)
     owned.write.mode("overwrite").parquet(str(folder / "ownership"))
     stops = [row.asDict() for row in ownership.stops(membership).collect()]
-    return Tables(folder, processes, stops, judge)
+    return Tables(folder, processes, stops, judge, standstills)
+
+
+ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
+"""The columns of the table `requests` that tell when brokers worked."""
+
+
+def _standstills(folder: Path, run: RunFolder) -> list[Standstill]:
+    """Return when brokers stood still: sources say so, and the brokers' logs do not contradict."""
+    claimed = unjournalled(run.standstills, run.stalls)
+    if not claimed:
+        return []
+    from_ms, until_ms = min(c.from_ms for c in claimed), max(c.until_ms for c in claimed)
+    return proven(claimed, lines_of(*activity(folder, from_ms, until_ms)))
+
+
+def activity(folder: Path, from_ms: float, until_ms: float) -> tuple[list[Json], list[Json]]:
+    """Read what brokers did in a time: rows of `requests` (some columns) and of `transitions`."""
+    found = []
+    for name, at, columns in (
+        ("requests", "logged_ms", ACTIVITY),
+        ("transitions", "at_ms", ("broker", "at_ms")),
+    ):
+        within = (ds.field(at) >= from_ms) & (ds.field(at) <= until_ms)
+        stored = parts.stored(folder / name, COLUMNS[name])
+        found.append(stored.to_table(list(columns), filter=within).to_pylist())
+    return found[0], found[1]
 
 
 def check_row_count(folder: Path, name: str, count: int) -> None:

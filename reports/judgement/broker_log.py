@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
-from reports.judgement.parsing import NOT_TOLD, Parser, Parts, asked
+from reports.judgement.parsing import NO_LINE, Parser, Parts, parse_request
 
 END_MISSING = "the log's end is missing"
 """The gap of a broker process whose lines do not end with the coordinator's last line."""
@@ -129,7 +129,7 @@ class Log:
         place = (self.broker, file, line)
         if parts.logger == REQUEST_LOGGER and parts.body.startswith(COMPLETED):
             status = self._request(place, at_ms, parts.body)
-        elif self.parser.tells(parts.logger):
+        elif self.parser.is_of_coordinator(parts.logger):
             status = self._coordinator_line(place, sn, at_ms, parts)
         else:
             known = parts.logger in self.grammar.irrelevant_loggers
@@ -164,7 +164,7 @@ class Log:
         return logged + 0.5 + self.process.within_ms[logged] / 1_000, True
 
     def _request(self, place: tuple[str, str, int], logged_ms: float | None, body: str) -> str:
-        logged = asked(body)
+        logged = parse_request(body)
         number = (logged.connection, logged.correlation_id)
         readable = logged.readable and logged_ms is not None and number not in self.process.seen
         self.process.seen.add(number)
@@ -193,9 +193,9 @@ class Log:
     def _coordinator_line(
         self, place: tuple[str, str, int], sn: int | None, at_ms: float | None, parts: Parts
     ) -> str:
-        parsed = self.parser.told(self.broker, parts.logger, parts.body)
+        parsed = self.parser.coordinator_line(self.broker, parts.logger, parts.body)
         if at_ms is None:
-            parsed = NOT_TOLD
+            parsed = NO_LINE
         if parsed.partition is not None:
             self.process.partition = max(parsed.partition, self.process.partition or 0)
         self.process.ended |= parsed.template == self.grammar.last_template

@@ -13,7 +13,16 @@ from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.classic.timeline import ExpectedRebalance
-from reference_coordinator.replay import Checked, Evidence, Outage, Replay, Stall, replay
+from reference_coordinator.replay import (
+    Checked,
+    Evidence,
+    ObservedRequest,
+    Outage,
+    Replay,
+    Stall,
+    replay,
+)
+from reference_coordinator.replay.lateness import Lateness
 from reports.judgement import assignments, compare, member_lines, members, timeline
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
@@ -70,9 +79,9 @@ class Judge:
     """Judges groups by the rules of `profile`, and lists departures from the `promised` rules.
 
     `promised` are the release's rules with every promise of KIP-345 kept. `stalls` are the times in
-    which brokers were paused, `outages` those in which writes may have failed because a broker was
-    down. `first_alone` ends a replay at the first wrong response. With the release's own `rules`
-    the broken promises are named.
+    which brokers stood still, or may have, `outages` those in which writes may have failed because
+    a broker was down. `first_alone` ends a replay at the first wrong response. With the release's
+    own `rules` the broken promises are named.
     """
 
     grammar: Grammar
@@ -88,15 +97,17 @@ class Judge:
         """Return everything that the oracle may see of a group."""
         return self._case(group, rows).evidence
 
+    def explains(self, group: str, rows: Iterable[LoggedRow]) -> bool:
+        """Tell whether the rules explain all of a group: responses, rebalances and lines."""
+        case = self._case(group, rows)
+        if case.partition is not None and self.epochs.repeated_loads.get(case.partition):
+            return False
+        return case.compared(self.profile, self._observed(case)).explained
+
     def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`, each with the name of its table."""
         case = self._case(group, rows)
-        observed = timeline.observed(
-            group,
-            case.lines,
-            self.grammar,
-            lambda *at: self.epochs.incarnation(case.partition, *at),
-        )
+        observed = self._observed(case)
         found = case.compared(self.profile, observed, first_alone=self.first_alone)
         result = found.result
         yield from (("replay", row) for row in _replayed(result))
@@ -119,6 +130,10 @@ class Judge:
             names = broken_promises(explained, self.rules, self.promised)
             yield from (("broken", {"promise": name}) for name in names)
 
+    def _observed(self, case: "_Case") -> list[Json]:
+        incarnation = lambda *at: self.epochs.incarnation(case.partition, *at)
+        return timeline.observed(case.evidence.group, case.lines, self.grammar, incarnation)
+
     def _case(self, group: str, logged: Iterable[LoggedRow]) -> "_Case":
         rows = list(logged)
         requests = sorted((r for r in rows if r["template"] is None), key=_by_id)
@@ -131,13 +146,27 @@ class Judge:
         hints = timeline.hints(lines, self.grammar)
         evidence = Evidence(
             group,
-            tuple(one.observed for one in readable),
+            tuple(self._as_observed(readable)),
             tuple(sorted(hints, key=lambda h: (h.at_ms, h.kind, h.subject, h.broker))),
             tuple(events),
             self.stalls,
             self.outages,
         )
         return _Case(self.grammar, requests, lines, known, len(named), readable, evidence)
+
+    def _as_observed(self, requests: Iterable[Request]) -> Iterator[ObservedRequest]:
+        """Yield requests as the oracle sees them, their windows as wide as stalls make them."""
+        if not self.stalls:
+            yield from (one.observed for one in requests)
+            return
+        brokers = {stall.broker for stall in self.stalls}
+        lateness = {
+            broker: Lateness.of(stall for stall in self.stalls if stall.broker == broker)
+            for broker in brokers
+        }
+        for one in requests:
+            held_up = lateness.get(one.row["broker"])
+            yield one.observed if held_up is None else one.held_up(held_up)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,13 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.replay.lateness import Lateness
+from reports.judgement.parsing import HANDLING_DELAY_MS
 
 Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
@@ -34,6 +37,9 @@ OBSERVED_COLUMNS = (
     "latest_ms", "answered_ms", "correlation_id",
 )  # fmt: skip
 
+LOGGED_WITHIN_MS = 100.0
+"""How soon a broker that goes on writes the line of a request that it had answered before."""
+
 
 class Request:
     """A readable request with its bodies parsed; `observed` is what the oracle sees of it."""
@@ -48,6 +54,24 @@ class Request:
         seen = {name: row[name] for name in OBSERVED_COLUMNS}
         seen["serial"] = seen.pop("correlation_id")
         self.observed = ObservedRequest(**seen, request=self.request, response=self.response)
+
+    def held_up(self, lateness: Lateness) -> ObservedRequest:
+        """Return what the oracle sees, acted on as late as stalls of the broker allow.
+
+        And as early: where the broker stood still between reading the clock and writing the line,
+        the whole request seems to have come so much too late.
+        """
+        seen = self.observed
+        latest_ms, earliest_ms = seen.latest_ms, seen.earliest_ms
+        if latest_ms < seen.answered_ms:  # it may have waited for its turn, see `parsing`
+            done_ms = latest_ms - HANDLING_DELAY_MS
+            latest_ms = min(seen.answered_ms, lateness.latest(done_ms, HANDLING_DELAY_MS))
+        for stall in lateness.proven:
+            if abs(seen.answered_ms - stall.until_ms) <= LOGGED_WITHIN_MS:
+                earliest_ms = min(earliest_ms, seen.earliest_ms - stall.until_ms + stall.from_ms)
+        if (earliest_ms, latest_ms) == (seen.earliest_ms, seen.latest_ms):
+            return seen
+        return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms)
 
     @property
     def member_id(self) -> str | None:

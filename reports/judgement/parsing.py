@@ -1,6 +1,6 @@
-"""Parsing: the text of one line in; its parts, a request or a coordinator's words out.
+"""Parsing: the text of one line in; its parts, its request or its coordinator line out.
 
-Pure functions of one line each; what needs its neighbours is in `reports.judgement.broker_log`.
+Functions of one line each; what needs the neighbouring lines is in `broker_log`.
 """
 
 import json
@@ -17,11 +17,11 @@ from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
 from kafka_protocol.request_log import PARTS_MS
 
-EARLY_MS = 40.0
-"""How far a reconstructed arrival may lie too late: the line is written after the clock is read.
+ARRIVAL_ERROR_MS = 40.0
+"""How much too late a reconstructed arrival may be: the line is written after the clock is read.
 Measured: 20 to 35 ms on a loaded machine."""
-TURN_MS = 1_000.0
-"""How long a request that may be parked can wait for its turn on a busy machine."""
+HANDLING_DELAY_MS = 1_000.0
+"""How long after its local time a JoinGroup or SyncGroup may be handled on a busy machine."""
 
 INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 class Parts(NamedTuple):
-    """A line's parts; the serial number and the nano clock are None where lines have none."""
+    """The parts of a line; serial number and nano clock are None where lines have none."""
 
     sn: int | None
     logged_ms: int | None
@@ -41,11 +41,11 @@ class Parts(NamedTuple):
 
 
 NO_PARTS = Parts(None, None, None, "", "", "")
-"""Of a line that is in no form of the log."""
+"""The parts of a line that has no form of the log."""
 
 
-class Told(NamedTuple):
-    """What a coordinator's line says; `template` is None if none matches its message."""
+class CoordinatorLine(NamedTuple):
+    """A parsed coordinator line; `template` is None if no template matches its message."""
 
     message: str
     partition: int | None
@@ -53,16 +53,16 @@ class Told(NamedTuple):
     fields: Mapping[str, str]
 
     def number(self, name: str) -> int | None:
-        """Return a field that is a number, if the template has it."""
+        """Return a field as a number; None if the line does not have it."""
         return number(self.fields.get(name), INT)
 
 
-NOT_TOLD = Told("", None, None, {})
-"""Of a line that is not its broker's, or stands at no time."""
+NO_LINE = CoordinatorLine("", None, None, {})
+"""Stands for a line of another broker, or one without a time."""
 
 
 class Times(NamedTuple):
-    """When a request arrived, was taken up, acted on and answered, in ms (see `requests`)."""
+    """When a request arrived, was dequeued, handled and answered, in ms (table `requests`)."""
 
     arrived_ms: float | None = None
     earliest_ms: float | None = None
@@ -72,11 +72,11 @@ class Times(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request and its answer; what is missing in the line, or of another type, is None.
+class LoggedRequest:
+    """A logged request and its response; what is missing or of a wrong type is None.
 
-    `request` and `response` are JSON. `times_ms` are its time and that time's parts. `readable`
-    tells a whole line: all is there, and the time is the sum of its parts.
+    `request` and `response` are JSON. `times_ms` are its total time and the parts of that.
+    `readable` if the line is complete and the total time is the sum of its parts.
     """
 
     group: str | None = None
@@ -92,7 +92,7 @@ class Asked:
     readable: bool = False
 
     def times(self, logged_ms: float | None) -> Times:
-        """Tell the times of a request whose line was written at `logged_ms`."""
+        """Return the times of a request whose line was written at `logged_ms`."""
         if self.times_ms is None or logged_ms is None:
             return Times()
         total, queue, local, _, answer_queue, sending = self.times_ms
@@ -100,16 +100,16 @@ class Asked:
         taken = arrived + queue
         answered = logged_ms - answer_queue - sending
         done = min(taken + local, answered)
-        latest = min(answered, done + TURN_MS) if self.api in HELD_APIS else answered
-        return Times(arrived, taken - EARLY_MS, (taken + done) / 2, latest, answered)
+        latest = min(answered, done + HANDLING_DELAY_MS) if self.api in HELD_APIS else answered
+        return Times(arrived, taken - ARRIVAL_ERROR_MS, (taken + done) / 2, latest, answered)
 
 
-UNREADABLE = Asked()
+UNREADABLE = LoggedRequest()
 
 
 @dataclass(slots=True)
 class Parser:
-    """A grammar, ready to understand lines one after the other."""
+    """Parses the lines of a release; `numbered` if they have serial numbers."""
 
     grammar: Grammar
     numbered: bool
@@ -131,24 +131,24 @@ class Parser:
         date, level, body, logger = match.groups()
         return Parts(None, dated_ms(date), None, level, body, logger)
 
-    def tells(self, logger: str) -> bool:
-        """Say whether a logger's lines are the coordinator's, and matter."""
+    def is_of_coordinator(self, logger: str) -> bool:
+        """Whether a logger writes the coordinator's lines, except loggers that are irrelevant."""
         grammar = self.grammar
         return logger.startswith(grammar.loggers) and logger not in grammar.irrelevant_loggers
 
-    def told(self, broker: str, logger: str, body: str) -> Told:
-        """Match a coordinator's line against the table of templates."""
+    def coordinator_line(self, broker: str, logger: str, body: str) -> CoordinatorLine:
+        """Match a line of the coordinator against the templates."""
         line = self._coordinator.parsed(broker, logger, body)
         partition = number(line.partition or line.fields.get("partition"), INT)
-        return Told(line.message, partition, line.template, line.fields)
+        return CoordinatorLine(line.message, partition, line.template, line.fields)
 
 
-def asked(body: str) -> Asked:
-    """Parse the body of a request's line: JSON, or the text that it was before 2.8."""
+def parse_request(body: str) -> LoggedRequest:
+    """Parse the body of a request's line: JSON, or text before 2.8."""
     try:
         content = request_log.parsed(body)
         if "\\u" in body:
-            WHOLE_TEXT(content).encode()  # half of a character has no bytes
+            WHOLE_TEXT(content).encode()  # a lone surrogate cannot be encoded
     except (ValueError, RecursionError):
         return UNREADABLE
     if not isinstance(content, dict):
@@ -177,7 +177,7 @@ def asked(body: str) -> Asked:
         and _add_up(times)
         and _has_all(whole, request, response)
     )
-    return Asked(
+    return LoggedRequest(
         **whole,
         request=WHOLE_TEXT(request) if request else None,
         response=WHOLE_TEXT(response) if response else None,
@@ -188,10 +188,10 @@ def asked(body: str) -> Asked:
 
 
 def _add_up(times_ms: tuple[float, ...]) -> bool:
-    """Tell whether a request's time is the sum of its parts.
+    """Whether a request's total time is the sum of its parts.
 
-    Where another thread has the answer ready before the one that handled the request is through,
-    the local time goes on beyond it, and a remote time below zero is printed as 0
+    Another thread may complete the response before the handling thread is done. The local time is
+    too long then, and the negative remote time is printed as 0
     (`RequestChannel.updateRequestMetrics`, 2.4 to 4.3).
     """
     total, _, local, remote, *_ = times_ms
@@ -200,7 +200,7 @@ def _add_up(times_ms: tuple[float, ...]) -> bool:
 
 
 def _has_all(header: Json, request: Json, response: Json) -> bool:
-    """Tell whether both bodies have what their version must have, as far as the oracle reads it."""
+    """Whether both bodies have the fields of their version that the oracle reads."""
     bodies = BODIES.get(header["api"])
     if bodies is None:
         return True
@@ -212,7 +212,7 @@ def _has_all(header: Json, request: Json, response: Json) -> bool:
 
 
 def number(text: str | None, limit: int = LONG) -> int | None:
-    """Return the number that a text is, if it is one of so few bits."""
+    """Return a text as a number; None if it is none, or not within `limit`."""
     try:
         value = int(text or "")
     except ValueError:

@@ -20,10 +20,12 @@ from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import Evidence, ObservedRequest
+from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import TABLES, BrokerProcess, Clocks, Log, Offsets
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
+from reports.judgement.machine_log import Standstill
 from reports.judgement.members import Request
 from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
@@ -191,7 +193,21 @@ class Recording:
         rules, run = self.profile, self.run
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
-        return Judge(run.grammar, rules, rules, epochs, run.stalls, run.outages)
+        stalls = (*run.stalls, *as_stalls(self.standstills))
+        return Judge(run.grammar, rules, rules, epochs, stalls, run.outages)
+
+    @cached_property
+    def standstills(self) -> list[Standstill]:
+        """When brokers stood still, proven, and by no fault of the journal."""
+        claimed = unjournalled(self.run.standstills, self.run.stalls)
+        return proven(claimed, lines_of(*self.activity)) if claimed else []
+
+    @property
+    def activity(self) -> tuple[list[Row], list[Row]]:
+        """What brokers did: rows of `requests`, and of `transitions`."""
+        rows = [line.row for line in self.lines if line.row]
+        requests = [row for row in rows if "request" in row]
+        return requests, [row for row in rows if "request" not in row]
 
     @cached_property
     def partitions(self) -> dict[str, int]:

@@ -1,8 +1,11 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,13 +13,17 @@ from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
+from reports.judgement import machine_log
 from reports.judgement.errors import EvidenceError
 from reports.judgement.journal import Entry, read
 from reports.judgement.json_form import Form, lacks, parse
+from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
 from scenarios.faults import about
 
 JOURNAL = "journal.jsonl"
+MACHINE = "machine.jsonl"
+"""What `groupquake.machine_sampler` noted; older runs have none."""
 GROWTH = "topic.add-partitions"
 ENVIRONMENT: Form = {
     "kafka_version": str,
@@ -134,6 +141,23 @@ class RunFolder:
             for fault in self.faults
             if broker_process(fault) == "paused"
         )
+
+    @cached_property
+    def standstills(self) -> tuple[Standstill, ...]:
+        """When brokers stood still, as the samples of the machine and the JVMs' logs have it."""
+        of_jvms = (
+            machine_log.of_jvm(log.parent.name, lines.splitlines())
+            for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
+            for lines in _if_readable(log)
+        )
+        stopped = (machine_log.standstills(text) for text in _if_readable(self.path / MACHINE))
+        return tuple(chain.from_iterable((*stopped, *of_jvms)))
+
+    @cached_property
+    def busy(self) -> tuple[Busy, ...]:
+        """When the machine gave the brokers too little CPU time to rely on it."""
+        texts = _if_readable(self.path / MACHINE)
+        return tuple(chain.from_iterable(map(machine_log.busy_times, texts)))
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -295,6 +319,12 @@ class RunFolder:
         if not file.is_file():
             raise EvidenceError(f"{file}: missing; {self.path} is not the folder of a run")
         return file
+
+
+def _if_readable(file: Path) -> Iterator[str]:
+    """Yield the text of a file, if there is one."""
+    with suppress(OSError):
+        yield file.read_text(encoding="utf-8", errors="replace")
 
 
 def _healed_ms(fault: dict[str, Any]) -> float:

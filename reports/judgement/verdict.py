@@ -5,13 +5,13 @@ every fault verified. fail beats unknown beats pass; a gap in the evidence never
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import findings
+from reports.judgement import broker_activity, findings
 from reports.judgement.assignments import unowned
 from reports.judgement.expectations import expected_verdict, unmet
 from reports.judgement.findings import Finding
@@ -22,6 +22,7 @@ from reports.judgement.gaps import (
     unexplained,
     wrong_start_counts,
 )
+from reports.judgement.machine_log import Standstill
 from reports.judgement.run_folder import PHASES, RunFolder
 
 Json = dict[str, Any]
@@ -56,6 +57,10 @@ class Results:
     """How many partitions of `__consumer_offsets` the lines of each group name."""
     assigned: list[Json]
     gaps: list[Gap]
+    standstills: Sequence[Standstill] = ()
+    """When brokers stood still, proven, and by no fault of the journal."""
+    late_alone: Mapping[str, str] = field(default_factory=dict)
+    """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
 
@@ -75,7 +80,8 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         tells_bytes=data.tells_bytes,
     )
     found = findings.unproven_around_kills(findings.unproven_since(found, gaps), run.kills, waits)
-    found = [replace(one, proven=one.proven and one.group not in kip_848) for one in found]
+    unsure = {*kip_848, *data.late_alone}
+    found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
     counts = Counter(
         (row["group"], run.phase_at(row["started_ms"]), row["reason"])
         for row in data.observed
@@ -83,14 +89,17 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     )
     left = _unowned(run, data)
     short = unmet(run.experiment, counts, left)
+    held_up = _held_up(run, data) if short else None
     doubts = _doubts(run, data, kip_848, profile)
+    if held_up is not None:
+        doubts.append(f"what was expected is not met, but {held_up}")
     proven = [finding for finding in found if finding.root is None and finding.proven]
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     # a count proves something only where the evidence is whole
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
     counted = [item for item in short if item.group in data.checks and whole]
-    if proven or (counted and not gaps):
+    if proven or (counted and not gaps and held_up is None):
         verdict = "fail"
     elif doubts or found or short:
         verdict = "unknown"
@@ -137,8 +146,18 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "counterexample": None,
         "departures": [_departure(row) for row in data.departures[:SHOWN]],
         "coverage": _coverage(data),
+        **_standstills(data.standstills),
         "repeat_command": environment["repeat_command"],
     }
+
+
+def proven_wrong(verdict: Json) -> dict[str, list[float]]:
+    """Return when something is proven wrong with groups, ms, by group."""
+    wrong: dict[str, list[float]] = defaultdict(list)
+    for finding in verdict["findings"]:
+        if finding["root"] and finding["proven"]:
+            wrong[finding["group"]].append(finding["at_ms"])
+    return wrong
 
 
 def _group_names(run: RunFolder, data: Results) -> list[str]:
@@ -181,6 +200,7 @@ def _doubts(
         for group, count in data.partitions.items()
         if count > 1
     ]
+    doubts += data.late_alone.values()
     doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "
         f"{fault['witness'] or 'it was never carried out'}"
@@ -203,6 +223,29 @@ def _doubts(
     if run.cut_off:
         doubts.append("the journal ends within a line: the run died, and what became of it is open")
     return doubts
+
+
+def _held_up(run: RunFolder, data: Results) -> str | None:
+    """Say what held brokers or the load up before teardown; None if nothing is known to have."""
+    began = dict(run.phases)
+    if not began:
+        return None
+    until_ms = began.get("teardown", max(began.values()))
+    return broker_activity.held_up(data.standstills, run.busy, min(began.values()), until_ms)
+
+
+def _standstills(standstills: Sequence[Standstill]) -> Json:
+    """List when brokers stood still, if they did."""
+    listed = [
+        {
+            "broker": one.broker,
+            "from_ms": round(one.from_ms),
+            "until_ms": round(one.until_ms),
+            "because": one.because,
+        }
+        for one in standstills[:SHOWN]
+    ]
+    return {"brokers_stood_still": listed} if listed else {}
 
 
 def _group(run: RunFolder, data: Results, name: str) -> Json:
@@ -257,16 +300,16 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
     lines = []
     for name, group in groups.items():
         count = group["rebalances_observed"]["impact"]
-        who = membership(group["members_static"], group["members_dynamic"])
+        members = members_in_words(group["members_static"], group["members_dynamic"])
         faults = [f"{times} x {fault}" for fault, times in group["faults"].items()] or ["no fault"]
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
         cost = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
-        lines.append(f"{name} ({who}): {cost}")
+        lines.append(f"{name} ({members}): {cost}")
     return lines
 
 
-def membership(static: int, dynamic: int) -> str:
+def members_in_words(static: int, dynamic: int) -> str:
     """Write how many static and dynamic members of a group its experiment lists."""
     kinds: Sequence[tuple[int, str]] = ((static, "static"), (dynamic, "dynamic"))
     listed = " and ".join(f"{number} {kind}" for number, kind in kinds if number)

@@ -1,7 +1,7 @@
-"""The timeline: one plotly figure, a block for each group, one time axis for all.
+"""The timeline: one plotly figure with a block for each group and one time axis.
 
-From the top, a block holds its findings (if it has any), the generations that were observed and
-those that were expected, and a lane for every member. Vertical bands are rebalances.
+From the top, a block has its findings (if any), the observed and the expected generations, and a
+lane for every member. Vertical bands are rebalances.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,35 +13,35 @@ import plotly.graph_objects as go
 
 from reports.page import drawing
 from reports.page.drawing import FINDING, REBALANCING, Json, Span, bar, bars, shortened
+from reports.page.drawn_groups import Membership, Period
 from reports.page.faults import Fault, hits_group
-from reports.page.scenes import Period, Stretch
 from reports.page.wording import REASONS, counted, seconds
 
 GENERATION_COLOURS = ("#77aadd", "#eedd88", "#44bb99", "#ffaabb", "#bbcc33")
-"""Neighbours differ in hue and in brightness for every kind of colour vision (Paul Tol, light)."""
+"""Neighbours differ in hue and brightness for every kind of colour vision (Paul Tol, light)."""
 
 WHOLE_GROUP = "the group"
-"""The lane of faults that hit no single member."""
+"""The lane of faults that have no single member as their target."""
 ROW_PX, TITLE_PX = 20, 40
 HEAD_ROWS = 1.3
-"""How many lanes high a row above the lanes is, so that numbers fit into it."""
+"""The height of a row above the lanes, in lanes, so that numbers fit into it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Everything drawn of one group; faults and findings as they stand in the verdict."""
+    """Everything drawn of one group; faults and findings have the form of the verdict."""
 
     group: str
     title: str
     lanes: Sequence[str]
-    stretches: Sequence[Stretch]
+    memberships: Sequence[Membership]
     observed: Sequence[Period]
     expected: Sequence[Period]
     faults: Sequence[Fault]
     findings: Sequence[Mapping[str, Any]]
     clients: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[float, str] = field(default_factory=dict)
-    """What else there is to say of observed rebalances, by when they began."""
+    """Further text about observed rebalances, by the time they began."""
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -51,29 +51,29 @@ class Block:
 
     @property
     def first_lane(self) -> float:
-        """Where the first lane's middle lies, counted in lanes from the first row's."""
+        """The middle of the first lane, in lanes from the middle of the first row."""
         return len(self.heads) * HEAD_ROWS + 0.1
 
     @property
     def bottom(self) -> float:
-        """Where the lanes end."""
+        """The end of the lanes."""
         return self.first_lane + len(self.lanes) - 0.5
 
     def head_at(self, name: str) -> float:
-        """Say where a row above the lanes lies."""
+        """Return the position of a row above the lanes."""
         return self.heads.index(name) * HEAD_ROWS
 
     def lane_at(self, name: str) -> float:
-        """Say where a lane lies."""
+        """Return the position of a lane."""
         return self.first_lane + self.lanes.index(name)
 
     def fault_at(self, fault: Fault) -> float:
-        """Say where the lane of what a fault hit lies."""
+        """Return the position of the lane of a fault."""
         return self.lane_at(lane(fault))
 
 
 def lane(fault: Fault) -> str:
-    """Name the lane that a fault is drawn in."""
+    """Return the name of the lane that a fault is drawn in."""
     return WHOLE_GROUP if hits_group(fault) else str(fault["target"])
 
 
@@ -135,27 +135,27 @@ def _colour(generation: int | None) -> str:
 def _members(block: Block, span: Span, axis: str) -> go.Bar:
     drawn = [
         {
-            **bar(span, stretch.start_ms, stretch.end_ms),
-            "row": block.lane_at(stretch.client),
-            "colour": _colour(stretch.generation),
-            "hover": f"<b>{escape(stretch.client)}</b> in generation {stretch.generation}<br>"
-            f"from {span.when(stretch.start_ms)}<br>to {span.when(stretch.end_ms)}<br>"
-            f"member id {escape(stretch.member_id)}",
+            **bar(span, membership.start_ms, membership.end_ms),
+            "row": block.lane_at(membership.client),
+            "colour": _colour(membership.generation),
+            "hover": f"<b>{escape(membership.client)}</b> in generation {membership.generation}<br>"
+            f"from {span.when(membership.start_ms)}<br>to {span.when(membership.end_ms)}<br>"
+            f"member id {escape(membership.member_id)}",
         }
-        for stretch in block.stretches
+        for membership in block.memberships
     ]
     return bars(axis, drawn, width=0.68)
 
 
 def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis: str) -> go.Bar:
-    """Draw a group's generations; the number stands in each that is wide enough."""
+    """Draw a group's generations, with the number in each that is wide enough."""
     drawn = [
         {
             **bar(span, period.start_ms, period.end_ms),
             "row": block.head_at(side),
             "colour": REBALANCING if period.rebalancing else _colour(period.generation),
             "text": "" if period.rebalancing else f"{period.generation}",
-            "hover": _told(block, side, period, span),
+            "hover": _hover(block, side, period, span),
         }
         for period in periods
     ]
@@ -163,7 +163,7 @@ def _strip(block: Block, side: str, periods: Sequence[Period], span: Span, axis:
     return bars(axis, drawn, width=1.05, marker=edge)
 
 
-def _told(block: Block, side: str, period: Period, span: Span) -> str:
+def _hover(block: Block, side: str, period: Period, span: Span) -> str:
     row = period.row
     lasted = seconds(period.end_ms - period.start_ms, 3)
     if not period.rebalancing:
@@ -186,7 +186,7 @@ def _told(block: Block, side: str, period: Period, span: Span) -> str:
 
 
 def _findings(block: Block, span: Span, axis: str) -> Iterator[go.Scatter]:
-    """Mark findings: roots with their number, what follows from them as small rings."""
+    """Mark findings: roots with their number, their consequences as small rings."""
     for root in (False, True):
         found = [finding for finding in block.findings if finding["root"] is root]
         yield go.Scatter(

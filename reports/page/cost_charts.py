@@ -1,4 +1,4 @@
-"""The figures of costs: who owned each partition over time, and how long members were stopped."""
+"""The figures of costs: the owners of partitions over time, and how long members were stopped."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from reports.judgement.costs import Holding, Stop
 from reports.page import drawing
 from reports.page.cost_rows import natural
 from reports.page.drawing import INK, MUTED, Json, Span, bar, bars, shortened
+from reports.page.drawn_groups import Period, identity
 from reports.page.faults import Fault
-from reports.page.scenes import Period, identity
 from reports.page.wording import ENDINGS, seconds
 
 OWNER_COLOURS = (
@@ -25,9 +25,9 @@ KIND_COLOURS = {"static": "#2f6db3", "dynamic": "#b5790a"}
 PARTITIONS = 48
 """How many partitions of a group get a row, and of a topic may get one."""
 BARS = 4_000
-"""How many bars the owners of one page may take, so that it stays light."""
+"""How many bars the owners of one page may have, to keep the page small."""
 TALL_PX, LOW_PX, MANY = 17, 12, 24
-"""How high a partition's row is, and how many rows make them low."""
+"""The height of a partition's row, and the number of rows above which rows are low."""
 MEMBERS = 40
 """How many members of a group get a bar."""
 HEAD_PX, STOP_PX, TITLE_PX = 20, 18, 40
@@ -35,9 +35,9 @@ HEAD_PX, STOP_PX, TITLE_PX = 20, 18, 40
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The owners of a group's partitions, of which there are `total`.
+    """The owners of a group's `total` partitions.
 
-    `members` are all that owned any; their places give them their colours.
+    `members` are the group's members; their positions give them their colours.
     """
 
     group: str
@@ -49,28 +49,28 @@ class Owned:
 
     @property
     def partitions(self) -> list[str]:
-        """The partitions that somebody owned, in order."""
+        """The partitions that had an owner, in order."""
         return sorted({holding.partition for holding in self.holdings}, key=natural)
 
     @property
     def second_processes(self) -> bool:
-        """Whether a member's second process owned any."""
+        """Whether a second process of a member owned a partition."""
         return any(identity(holding.member) != holding.member for holding in self.holdings)
 
 
 def colour_number(members: Sequence[str], member: str) -> int:
-    """Give a member the number of its colour: its second process has the same."""
+    """Return the number of a member's colour; its second process has the same."""
     return members.index(identity(member)) % len(OWNER_COLOURS)
 
 
 def drawn_partitions(owned: Owned, bars_left: int = BARS) -> list[str]:
-    """Choose the partitions to draw: the first ones, as many as may be."""
+    """Return the partitions to draw: the first ones, up to the limits."""
     each = len(owned.holdings) / max(1, len(owned.partitions))
     return owned.partitions[: min(PARTITIONS, max(1, int(bars_left / max(1.0, each))))]
 
 
 def owners(owned: Owned, span: Span, bars_left: int = BARS) -> Json:
-    """Draw one row a partition, coloured by owner, under a row of the faults."""
+    """Draw one row a partition, coloured by owner, below a row of the faults."""
     partitions = drawn_partitions(owned, bars_left)
     row_px = TALL_PX if len(partitions) <= MANY else LOW_PX
     head = HEAD_PX / row_px
@@ -123,7 +123,7 @@ def _labels(
     span: Span,
     least_share: float = 0.02,
 ) -> go.Scatter:
-    """Write the owner's label once into neighbours that it was given together, if it fits."""
+    """Write the owner's label once into adjacent rows that it was assigned together, if it fits."""
     known = labels(members)
     labelled: list[Holding] = []
     above: dict[tuple[str, float], float] = {}
@@ -151,7 +151,7 @@ def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> go.
             "colour": INK,
             "hover": f"<b>{escape(holding.partition)} had two owners</b>, as clients saw it<br>"
             f"for {seconds(holding.overlap_ms, 3)} s from {span.when(holding.from_ms)}<br>"
-            f"{escape(holding.overlaps)} still, and {escape(holding.member)}",
+            f"{escape(holding.overlaps)} and {escape(holding.member)}",
         }
         for holding in held
         if holding.overlaps
@@ -160,7 +160,7 @@ def _shared(held: Sequence[Holding], at: Mapping[str, float], span: Span) -> go.
 
 
 def labels(members: Sequence[str]) -> dict[str, str]:
-    """Give each member a label that fits into a bar: the number in its name, or else its place."""
+    """Return a short label for each member: the number in its name, else its position."""
     numbers = [name[len(name.rstrip("0123456789")) :] for name in members]
     unlike = len({*numbers}) == len(numbers) and all(numbers)
     return {
@@ -172,7 +172,7 @@ def labels(members: Sequence[str]) -> dict[str, str]:
 def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Json:
     """Draw how long each member was stopped, stop after stop.
 
-    `groups` gives for each group what is said of it, its members, and its stops.
+    `groups` has for each group its title, its members and its stops.
     """
     heights = [
         TITLE_PX + STOP_PX * max(1, min(MEMBERS, len(members))) for _, members, _ in groups.values()
@@ -181,7 +181,7 @@ def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Js
     traces: list[go.Bar | go.Scatter] = []
     axes, notes, longest = {}, [], 0.0
     for number, (group, height) in enumerate(zip(groups, heights, strict=True), 1):
-        told, members, found = groups[group]
+        heading, members, found = groups[group]
         of_member: dict[str, list[Stop]] = defaultdict(list)
         for stop in found:
             of_member[stop.member].append(stop)
@@ -192,7 +192,7 @@ def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Js
         named = {float(row): shortened(name) for row, name in enumerate(lanes)}
         axes[f"yaxis{number}"] = drawing.row_axis(named, (-0.5, len(lanes) - 0.5), domain)
         drawn = f", {len(lanes)} of them drawn" if len(lanes) < len(members) else ""
-        notes.append(drawing.title(group, told + drawn, domain[1]))
+        notes.append(drawing.title(group, heading + drawn, domain[1]))
         traces += [_stacked(lanes, of_member, f"y{number}"), _totals(lanes, total, f"y{number}")]
         top -= height
     layout = drawing.layout(inner, lowest=f"y{max(1, len(groups))}")
@@ -206,7 +206,7 @@ def stops(groups: Mapping[str, tuple[str, Sequence[str], Sequence[Stop]]]) -> Js
 
 
 def _stacked(lanes: Sequence[str], of_member: Mapping[str, Sequence[Stop]], axis: str) -> go.Bar:
-    """Put a member's stops one after the other."""
+    """Draw the stops of each member one after the other."""
     drawn = []
     for row, name in enumerate(lanes):
         base_ms = 0.0

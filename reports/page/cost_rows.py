@@ -1,6 +1,6 @@
-"""The page's tables of costs: static beside dynamic, each member, each rebalance, each cause.
+"""The page's tables of costs: static and dynamic members, each member, rebalance and cause.
 
-Where it is not said otherwise, they count what happened in the impact phase, as the cards do.
+They count the impact phase, as the cards do, unless their caption says otherwise.
 """
 
 import re
@@ -16,7 +16,7 @@ from reports.judgement.costs import Costs, Stop, impact, summary
 from reports.judgement.growth import TopicGrowth
 from reports.judgement.run_folder import PHASES, RunFolder
 from reports.page import faults
-from reports.page.scenes import Scenes, identity
+from reports.page.drawn_groups import DrawnGroups, identity
 from reports.page.wording import REASONS, counted, offset, seconds
 
 Row = Mapping[str, Any]
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 ROWS_SHOWN = 200
 """How many rows a table of costs holds; the tables on disk have all."""
 CLOCKS_MS = 10.0
-"""How far apart the clocks of a broker and of a client on the same machine may be read."""
+"""How much the times of a broker and of a client on the same machine may differ."""
 
 
 @dataclass(frozen=True)
@@ -35,39 +35,39 @@ class CostRows:
     run: RunFolder
     verdict: Json
     observed: Sequence[Row]
-    scenes: Scenes
+    drawn: DrawnGroups
     costs: Costs
 
     def beside(self, groups: Sequence[str]) -> list[Json]:
-        """Set groups beside each other: a row for each, and one for each kind if it has both."""
+        """List the groups: a row for each, and one for each kind of member if it has both."""
         return [row for group in groups for row in self._of_group(group)]
 
     def _of_group(self, group: str) -> list[Json]:
         about = self.verdict["groups"][group]
-        kinds = sorted({j.kind for j in self.scenes.joins if j.group == group}, reverse=True)
+        kinds = sorted({j.kind for j in self.drawn.joins if j.group == group}, reverse=True)
         given = self._in_impact(self.costs.of(group).handovers)
-        told = self.costs.has_history(group)
+        known = self.costs.has_history(group)
         whole = {
             "group": group,
             "kind": " and ".join(kinds) or "-",
             **self._counts(group),
-            "moved": about["partitions_moved"]["impact"] if told else None,
-            "unowned": seconds(sum(handover.unowned_ms for handover in given)) if told else None,
-            "answers": about["responses_checked"],
+            "moved": about["partitions_moved"]["impact"] if known else None,
+            "unowned": seconds(sum(handover.unowned_ms for handover in given)) if known else None,
+            "responses": about["responses_checked"],
         }
         if len(kinds) < 2:
             return [whole]
-        apart = {"group": None, "moved": "", "unowned": "", "answers": ""}
+        apart = {"group": None, "moved": "", "unowned": "", "responses": ""}
         return [whole, *({**apart, "kind": kind, **self._counts(group, kind)} for kind in kinds)]
 
     def _counts(self, group: str, kind: str | None = None) -> Json:
-        """Count what can be told of a kind's members; without a kind, of the whole group."""
+        """Count the impact phase for the members of a kind; without a kind, for the whole group."""
         mine, kinds = self.costs.of(group), self._kinds
         hit = [
             fault
             for fault in faults.concerning(group, self.verdict["faults"])
             if fault["injected_at_ms"] is not None
-            if kind in (None, self.scenes.kind_at(fault["target"], fault["injected_at_ms"]))
+            if kind in (None, self.drawn.kind_at(fault["target"], fault["injected_at_ms"]))
         ]
         rebalances = [
             row
@@ -78,7 +78,7 @@ class CostRows:
         stops = [stop for stop in impact(self.run, mine.stops) if kind in (None, stop.kind)]
         evicted = [one for one in mine.evictions if kind in (None, kinds.get(one.subject))]
         fences = mine.fences if kind != "dynamic" else []
-        joined = [j for j in self.scenes.joins if j.group == group and kind in (None, j.kind)]
+        joined = [j for j in self.drawn.joins if j.group == group and kind in (None, j.kind)]
         return {
             "members": len({identity(join.client) for join in joined}),
             "faults": _in_words(hit),
@@ -91,7 +91,7 @@ class CostRows:
 
     @cached_property
     def _kinds(self) -> dict[str, str]:
-        return self.scenes.kinds()
+        return self.drawn.kinds()
 
     def _begun(self, group: str) -> list[Row]:
         return [
@@ -99,9 +99,9 @@ class CostRows:
         ]
 
     def _cause_kind(self, row: Row) -> str | None:
-        """Say which kind of member began a rebalance; of several that left, the first named.
+        """Return the kind of the member that caused a rebalance; of several that left, the first.
 
-        The broker's line names no member id for those that were removed by their instance ids.
+        The broker's line has no member id for members that were removed by their instance ids.
         """
         first = (row["member_id"] or "").partition(",")[0]
         if row["reason"] == "leave" and not first:
@@ -128,7 +128,7 @@ class CostRows:
         return tables
 
     def members(self, groups: Sequence[str]) -> dict[str, list[Json]]:
-        """Sum up the stops of each member that had one, those that stopped longest first."""
+        """Summarize the stops of each member that had one; the longest total comes first."""
         tables = {}
         for group in groups:
             by_member: dict[str, list[Stop]] = defaultdict(list)
@@ -143,15 +143,15 @@ class CostRows:
         return {group: rows for group, rows in tables.items() if rows}
 
     def rebalances(self, groups: Sequence[str], zero_ms: float) -> list[Json]:
-        """Say what each rebalance of the run cost, and what was lost outside of any.
+        """List what each rebalance of the run cost, and the stops outside of any rebalance.
 
-        A stop belongs to the rebalance in which it began, partitions that moved to the last one
-        that began before they were given out.
+        A stop belongs to the rebalance in which it began. Moved partitions belong to the last
+        rebalance that began before their assignment.
         """
         return [row for group in groups for row in self._rebalances(group, zero_ms)]
 
     def _rebalances(self, group: str, zero_ms: float) -> Iterator[Json]:
-        rows, mine, told = self._begun(group), self.costs.of(group), self.costs.has_history(group)
+        rows, mine, known = self._begun(group), self.costs.of(group), self.costs.has_history(group)
         starts = [row["started_ms"] - CLOCKS_MS for row in rows]
         stops: dict[int | None, list[Stop]] = defaultdict(list)
         moved: Counter[int] = Counter()
@@ -161,7 +161,7 @@ class CostRows:
             stops[at if inside else None].append(stop)
         for handover in mine.handovers:
             moved[bisect_right(starts, handover.at_ms) - 1] += handover.moved
-        clients = self.scenes.clients()
+        clients = self.drawn.clients()
         for at, row in enumerate(rows):
             member = (row["member_id"] or "").strip(", ")
             yield {
@@ -169,21 +169,22 @@ class CostRows:
                 "at": offset(row["started_ms"], zero_ms),
                 "phase": self.run.phase_at(row["started_ms"]),
                 "cause": row["reason"] or "-",
-                "said": row["client_reason"] or "",
+                "client_reason": row["client_reason"] or "",
                 "member": clients.get(member, member),
                 "generation": row["generation"],
-                **_stopped(stops[at] if told else None),
-                "moved": moved[at] if told else None,
+                **_stopped(stops[at] if known else None),
+                "moved": moved[at] if known else None,
             }
-        if lost := stops[None]:
+        if outside := stops[None]:
             yield {
                 "group": group, "at": "", "phase": "", "cause": "outside of any rebalance",
-                "said": "", "member": "", "generation": None, **_stopped(lost), "moved": "",
+                "client_reason": "", "member": "", "generation": None, **_stopped(outside),
+                "moved": "",
             }  # fmt: skip
 
     def growth(self, found: Sequence[TopicGrowth], zero_ms: float) -> list[Json]:
-        """Say when each group shared out the partitions that were added to its topics."""
-        clients = self.scenes.clients()
+        """List when each group assigned the partitions that were added to its topics."""
+        clients = self.drawn.clients()
         rows = []
         for one in found:
             row = one.rebalance or {}
@@ -195,13 +196,13 @@ class CostRows:
                 "rebalance": offset(row.get("started_ms"), zero_ms),
                 "delay": seconds(one.delay_ms, 3),
                 "member": clients.get(member, member),
-                "said": row.get("client_reason") or "",
-                "noticed": one.rebalance is not None,
+                "client_reason": row.get("client_reason") or "",
+                "rebalanced": one.rebalance is not None,
             })  # fmt: skip
         return rows
 
     def overlaps(self, groups: Sequence[str], zero_ms: float) -> list[Json]:
-        """List when partitions had two owners, all of one handover in one row, longest first."""
+        """List when partitions had two owners: one row an assignment, the longest overlap first."""
         shared: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
         for holding in self.costs.holdings:
             if holding.overlaps and holding.group in groups:
@@ -222,8 +223,8 @@ class CostRows:
         ]
 
     def evictions(self, groups: Sequence[str], zero_ms: float) -> list[Json]:
-        """List who was evicted, over the whole run."""
-        clients = self.scenes.clients()
+        """List the evicted members of the whole run."""
+        clients = self.drawn.clients()
         return [
             {
                 "group": eviction.group,
@@ -237,7 +238,7 @@ class CostRows:
         ]
 
     def fences(self, groups: Sequence[str], zero_ms: float) -> list[Json]:
-        """Count the answers that fence, by client and API, over the whole run."""
+        """Count the responses that fence, by client and API, over the whole run."""
         counts: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for fence in self.costs.fences:
             if fence.group in groups:
@@ -247,7 +248,7 @@ class CostRows:
                 "group": group,
                 "member": client,
                 "api": api,
-                "answers": len(times),
+                "responses": len(times),
                 "first": offset(times[0], zero_ms),
             }
             for (group, client, api), times in counts.items()
@@ -255,7 +256,7 @@ class CostRows:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sort names with numbers in them by those numbers."""
+    """Return a sort key that orders names by the numbers in them."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
     ]
@@ -267,13 +268,13 @@ def _ended_ms(row: Row) -> float:
 
 
 def _in_words(hit: Sequence[faults.Fault]) -> str:
-    """Count faults: "1 broker kill, 2 restarts"."""
+    """Write counts of faults, as in "1 broker kill, 2 restarts"."""
     counts = sorted(faults.counted(hit).items())
     return ", ".join(counted(number, noun) for noun, number in counts) or "0 faults"
 
 
 def _stopped(stops: Sequence[Stop] | None, digits: int = 3) -> Json:
-    """Write what stops came to, in seconds; None where nobody told of them."""
+    """Return the cells about stops, in seconds; None without a client history."""
     if stops is None:
         return dict.fromkeys(("stops", "p50", "p99", "longest", "stopped"))
     of = summary(stops)

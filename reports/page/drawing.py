@@ -1,4 +1,4 @@
-"""What the figures have in common: colours, time axis, phases, bars, bands, faults."""
+"""What the figures share: colours, time axis, phases, bars, bands, faults."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from reports.page.drawn_groups import Period
 from reports.page.faults import Fault, hits_broker, meaning, one_shot
-from reports.page.scenes import Period
 from reports.page.wording import offset, utc
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ PHASE_TINTS = ("#ffffff", "#f4f6f9")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 TOP_PX, BOTTOM_PX = 26, 44
 NARROW = 0.08
-"""A phase that is a smaller part of the time has its name before it: it is too narrow."""
+"""A phase that is a smaller part of the time is too narrow: its name stands to its left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Span:
 
     @property
     def lasts_ms(self) -> float:
-        """How much time is drawn."""
+        """The length of the time that is drawn."""
         return self.end_ms - self.zero_ms
 
     def at(self, at_ms: float) -> float:
-        """Give a time its place on the axis: seconds since the start."""
+        """Return the position of a time on the axis: seconds since the start."""
         return round((at_ms - self.zero_ms) / 1000, 3)
 
     def when(self, at_ms: float) -> str:
@@ -74,7 +74,7 @@ def phases(span: Span) -> tuple[list[Json], list[Json]]:
 
 
 def layout(inner: float, lowest: str) -> Json:
-    """Lay a figure out whose rows are `inner` pixels high; `lowest` is the last axis of rows."""
+    """Return a layout for rows of `inner` pixels in all; `lowest` is the last axis of rows."""
     return {
         "template": "none", "barmode": "overlay", "bargap": 0, "dragmode": "zoom",
         "height": TOP_PX + inner + BOTTOM_PX, "showlegend": False, "hovermode": "closest",
@@ -93,7 +93,7 @@ def layout(inner: float, lowest: str) -> Json:
 
 
 def time_layout(span: Span, inner: float, lowest: str) -> Json:
-    """Lay a figure out over the time of the run; all such figures have the same axis."""
+    """Return a layout over the time of the run; all such figures have the same time axis."""
     whole = layout(inner, lowest)
     whole["xaxis"] |= {
         "range": [0, span.at(span.end_ms)],
@@ -103,7 +103,7 @@ def time_layout(span: Span, inner: float, lowest: str) -> Json:
 
 
 def row_axis(names: Mapping[float, str], rows: tuple[float, float], domain: list[float]) -> Json:
-    """Name rows by where they lie; `rows` is where the first begins and the last ends."""
+    """Return an axis of rows by position; `rows` is where the first begins and the last ends."""
     return {
         "domain": domain, "range": [rows[1], rows[0]], "fixedrange": True,
         "tickvals": list(names), "ticktext": list(names.values()),
@@ -123,21 +123,21 @@ def title(group: str, rest: str, top: float) -> Json:
 def figure(
     traces: Sequence[Any], whole: Json, shapes: Sequence[Json], notes: Sequence[Json]
 ) -> Json:
-    """Put a figure together; returns plotly's JSON form of it."""
-    # Assigned once: plotly checks all shapes anew whenever one is added.
+    """Compose a figure; returns plotly's JSON form of it."""
+    # assigned at once: plotly checks all shapes again whenever one is added
     made = go.Figure(list(traces), {**whole, "shapes": list(shapes), "annotations": list(notes)})
     drawn: Json = made.to_plotly_json()
     return drawn
 
 
 def shortened(name: str, longest: int = 22) -> str:
-    """Write a name so that it fits beside a row."""
+    """Shorten a name so that it fits beside a row."""
     cut = name if len(name) <= longest else f"{name[:10]}…{name[-11:]}"
     return escape(cut, quote=False)
 
 
 def bars(axis: str, drawn: Sequence[Json], **style: Any) -> go.Bar:
-    """Put horizontal bars into one trace; each gives base, length, row, colour, text, hover."""
+    """Return a trace of horizontal bars; each has base, length, row, colour, text and hover."""
     return go.Bar(
         orientation="h", xaxis="x", yaxis=axis, hoverinfo="text", textangle=0,
         base=[one["base"] for one in drawn], x=[one["length"] for one in drawn],
@@ -150,7 +150,7 @@ def bars(axis: str, drawn: Sequence[Json], **style: Any) -> go.Bar:
 
 
 def bar(span: Span, start_ms: float, end_ms: float) -> Json:
-    """Give a stretch of time its place on the axis, as `bars` wants it."""
+    """Return base and length of a bar from start to end."""
     return {"base": span.at(start_ms), "length": round((end_ms - start_ms) / 1000, 3)}
 
 
@@ -170,7 +170,7 @@ def bands(
 
 
 def broker_bands(faults: Iterable[Fault], span: Span) -> list[Json]:
-    """Draw what hit a broker as bands over everything: it may touch every group."""
+    """Draw faults of brokers as bands over all rows: they may affect every group."""
     return [
         {
             "type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
@@ -200,7 +200,7 @@ def fault_bars(
                 "colour": "#ffffff" if fault["verified"] else UNVERIFIED,
                 "text": escape(fault["name"].rpartition(".")[2])
                 + ("" if fault["verified"] else " ?"),
-                "hover": _told(fault, span),
+                "hover": _hover(fault, span),
             })  # fmt: skip
     look = {
         "color": "#ffffff",  # plotly.js draws no colours of a pattern where bars have their own
@@ -217,7 +217,7 @@ def fault_bars(
 
 
 def _lasted(fault: Fault, span: Span) -> Iterator[tuple[float, float]]:
-    """Give the time that a fault lasted, if it was injected; one request is drawn as an instant."""
+    """Yield start and end of a fault if it was injected; a single request is an instant."""
     start_ms = fault["injected_at_ms"]
     if start_ms is None:
         return
@@ -227,7 +227,7 @@ def _lasted(fault: Fault, span: Span) -> Iterator[tuple[float, float]]:
         yield start_ms, fault["healed_at_ms"] or span.end_ms
 
 
-def _told(fault: Fault, span: Span) -> str:
+def _hover(fault: Fault, span: Span) -> str:
     does = f": {meaning(fault)}" if meaning(fault) else ""
     if one_shot(fault):
         healed = "nothing to heal"

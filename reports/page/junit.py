@@ -1,4 +1,4 @@
-"""The verdict as JUnit XML, so that a build server shows it: green on `pass` alone."""
+"""The verdict as JUnit XML for build servers: green for `pass` only."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,18 +10,18 @@ Json = Mapping[str, Any]
 def render(verdict: Json) -> str:
     """Write one suite: comparison and expectations of each group, faults, evidence.
 
-    What is proven wrong is a failure, what leaves the verdict unknown is an error.
+    A proven finding is a failure; what makes the verdict unknown is an error.
     """
     suite = ET.Element("testsuite", name=str(verdict["experiment"]))
     for group in verdict["groups"]:
         mine = [found for found in verdict["findings"] if found["group"] == group and found["root"]]
         case = _case(suite, f"comparison {group}")
-        _add(case, "failure", (_told(finding) for finding in mine if finding["proven"]))
+        _add(case, "failure", (_described(finding) for finding in mine if finding["proven"]))
         if not any(finding["proven"] for finding in mine):
-            _add(case, "error", (_told(finding) for finding in mine))
+            _add(case, "error", (_described(finding) for finding in mine))
     for group in verdict["groups"]:
         unmet = [item for item in verdict["expectations_unmet"] if item["group"] == group]
-        # Where the evidence has gaps, a count that is off proves nothing.
+        # where the evidence has gaps, a wrong count proves nothing
         _add(
             _case(suite, f"expectations {group}"),
             "failure" if verdict["verdict"] == "fail" else "error",
@@ -53,14 +53,14 @@ def _case(suite: ET.Element, name: str) -> ET.Element:
 
 
 def _add(case: ET.Element, kind: str, reasons: Iterable[str]) -> None:
-    """Mark a case with what is wrong with it, if anything is."""
-    told = [printable(reason) for reason in reasons]
-    if told:
-        more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-        ET.SubElement(case, kind, message=told[0] + more).text = "\n".join(told)
+    """Add the reasons, if there are any, as a child element of a case."""
+    texts = [printable(reason) for reason in reasons]
+    if texts:
+        more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+        ET.SubElement(case, kind, message=texts[0] + more).text = "\n".join(texts)
 
 
-def _told(finding: Json) -> str:
+def _described(finding: Json) -> str:
     log = finding["log"]
     place = f" ({log['file']}:{log['line']})" if log["file"] else ""
     return (
@@ -70,5 +70,5 @@ def _told(finding: Json) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace characters that XML has no way to write."""
+    """Replace characters that XML cannot hold."""
     return "".join(c if c in "\t\n" or " " <= c < "\ud800" or c >= "\ue000" else "�" for c in text)

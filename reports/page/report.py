@@ -1,7 +1,7 @@
-"""The report: one HTML file that needs nothing else, and says first what happened.
+"""The report: one self-contained HTML file that shows the verdict first.
 
-Same input, same bytes: no clock, no random ids. All text goes through the template's escaping,
-and the figure's data through a JSON form that cannot end a script.
+The same input gives the same bytes: no clock, no random ids. All text goes through the template's
+escaping, and the figures' data through a JSON form that cannot end a script.
 """
 
 from collections import Counter, defaultdict
@@ -18,25 +18,25 @@ from reports.judgement import expectations
 from reports.judgement.costs import Costs, impact
 from reports.judgement.growth import TopicGrowth, topic_growths
 from reports.judgement.run_folder import PHASES, RunFolder
-from reports.judgement.verdict import Results, membership
+from reports.judgement.verdict import Results, members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import Block, lane, timeline
 from reports.page.cost_charts import Owned
 from reports.page.cost_rows import ROWS_SHOWN, CostRows
 from reports.page.drawing import Span
+from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups, identity, memberships, periods
 from reports.page.rows import comparison_table
-from reports.page.scenes import GROUPS_DRAWN, Scenes, identity, periods, stretches
 
 Json = dict[str, Any]
 LANES_DRAWN = 40
 """How many members of a group get a lane."""
 FINDINGS_SHOWN = 100
-"""How many root findings are written out; `verdict.json` has all."""
+"""How many root findings the page shows; `verdict.json` has all."""
 
 
-def render(run: RunFolder, verdict: Json, data: Results, scenes: Scenes, costs: Costs) -> str:
-    """Write the page; the verdict has the costs in it."""
-    page = _Page(run, verdict, data, scenes, costs)
+def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, costs: Costs) -> str:
+    """Write the page; the verdict includes the costs."""
+    page = _Page(run, verdict, data, drawn, costs)
     span, groups = page.span, page.groups
     roots = [finding for finding in verdict["findings"] if finding["root"]]
     template = _environment(span).get_template("report.html.j2")
@@ -53,7 +53,7 @@ def render(run: RunFolder, verdict: Json, data: Results, scenes: Scenes, costs: 
         roots=roots[:FINDINGS_SHOWN],
         roots_left_out=max(0, len(roots) - FINDINGS_SHOWN),
         consequences=page.consequences,
-        comparison=comparison_table(data.comparison, groups, scenes.clients(), span.zero_ms),
+        comparison=comparison_table(data.comparison, groups, drawn.clients(), span.zero_ms),
         bound_kinds=page.bound_kinds,
         costs=page.cost_tables,
         owned=page.owned,
@@ -87,25 +87,25 @@ def _environment(span: Span) -> Environment:
     return environment
 
 
-def _most_telling(names: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
-    """Choose the lanes to draw, those with faults first; they keep their order."""
+def _drawn_lanes(names: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the lanes to draw, in their order; lanes with faults are preferred."""
     chosen = sorted(names, key=lambda name: name not in targets)[:LANES_DRAWN]
     return tuple(name for name in names if name in chosen)
 
 
 @dataclass(frozen=True)
 class _Page:
-    """What the page shows, read out of a run and its verdict."""
+    """The content of the page, derived from a run and its verdict."""
 
     run: RunFolder
     verdict: Json
     data: Results
-    scenes: Scenes
+    drawn: DrawnGroups
     costs: Costs
 
     @cached_property
     def span(self) -> Span:
-        """The time that the page covers: from the formation's start to the run's end."""
+        """The time that the page covers: from the start of the formation to the end of the run."""
         phases = self.run.phases
         journal = [entry["at_ms"] for entry in self.run.journal]
         first = [span["first_ms"] for span in self.data.groups.values()]
@@ -115,14 +115,14 @@ class _Page:
 
     @cached_property
     def groups(self) -> list[str]:
-        """The groups shown: the experiment's as it names them, then others with evidence."""
+        """The groups shown: the experiment's in its order, then other groups with evidence."""
         planned = [group.name for group in self.run.experiment.workload.groups]
-        order = dict.fromkeys([*planned, *self.scenes.groups])
+        order = dict.fromkeys([*planned, *self.drawn.groups])
         return [group for group in order if group in self.verdict["groups"]][:GROUPS_DRAWN]
 
     @cached_property
     def figures(self) -> dict[str, Json]:
-        """The figures, by the id of their place on the page."""
+        """The figures, by the id of their element on the page."""
         figures = {"timeline": timeline([self.block(group) for group in self.groups], self.span)}
         if self.owned:
             figures["stops"] = cost_charts.stops(
@@ -141,13 +141,13 @@ class _Page:
 
     @property
     def bars_each(self) -> int:
-        """How many bars the owners of one group may take."""
+        """How many bars the owners of one group may have."""
         return cost_charts.BARS // max(1, len(self.owned))
 
     @cached_property
     def cost_tables(self) -> Json:
         """The tables of costs, by their names in the template."""
-        rows = CostRows(self.run, self.verdict, self.data.observed, self.scenes, self.costs)
+        rows = CostRows(self.run, self.verdict, self.data.observed, self.drawn, self.costs)
         zero_ms = self.span.zero_ms
         return {
             "beside": rows.beside(self.groups),
@@ -162,7 +162,7 @@ class _Page:
 
     @cached_property
     def owned(self) -> list[Owned]:
-        """What is drawn of the owners: of the groups that the client history tells of."""
+        """The owners to draw: of the groups that the client history has."""
         return [self._owned(group) for group in self.groups if self.costs.has_history(group)]
 
     def _owned(self, group: str) -> Owned:
@@ -183,31 +183,31 @@ class _Page:
         return [row for row in self.data.comparison if row["group"] == group]
 
     def block(self, group: str) -> Block:
-        """Gather what the timeline shows of a group."""
+        """Return what the timeline shows of a group."""
         rows = self._compared(group)
         hits = faults.concerning(group, self.verdict["faults"])
-        present = stretches(self.scenes, group)
+        present = memberships(self.drawn, group)
         members = [m.name for m in self.run.experiment.members() if m.group == group]
         targets = [lane(fault) for fault in hits]
-        everyone = dict.fromkeys([*members, *(stretch.client for stretch in present), *targets])
-        lanes = _most_telling(list(everyone), targets)
+        everyone = dict.fromkeys([*members, *(one.client for one in present), *targets])
+        lanes = _drawn_lanes(list(everyone), targets)
         title = self._members(group)
         return Block(
             group=group,
             title=title if len(lanes) == len(everyone) else f"{title}, {len(lanes)} of them drawn",
             lanes=lanes,
-            stretches=[stretch for stretch in present if stretch.client in lanes],
+            memberships=[one for one in present if one.client in lanes],
             observed=periods(rows, "observed", self.span.end_ms),
             expected=periods(rows, "expected", self.span.end_ms),
             remarks=self.remarks(group),
             faults=[fault for fault in hits if lane(fault) in lanes],
             findings=[f for f in self.verdict["findings"] if f["group"] == group],
-            clients=self.scenes.clients(),
+            clients=self.drawn.clients(),
         )
 
     def remarks(self, group: str) -> dict[float, str]:
-        """Say why clients began rebalances, by when these began, and how soon after a growth."""
-        told = {
+        """Return the clients' reasons and delays after a growth, by the time a rebalance began."""
+        remarks = {
             row["started_ms"]: f"client: {row['client_reason']}"
             for row in self.data.observed
             if row["group"] == group and row["client_reason"] is not None
@@ -216,12 +216,12 @@ class _Page:
             if one.group == group and one.rebalance is not None:
                 started_ms = one.rebalance["started_ms"]
                 delay = f"{wording.seconds(one.delay_ms, 3)} s after {one.topic} had grown"
-                told[started_ms] = ", ".join(filter(None, (told.get(started_ms), delay)))
-        return told
+                remarks[started_ms] = ", ".join(filter(None, (remarks.get(started_ms), delay)))
+        return remarks
 
     @cached_property
     def growth(self) -> list[TopicGrowth]:
-        """When groups topic_growths that their topics had grown."""
+        """When groups rebalanced after their topics had grown."""
         workload = self.run.experiment.workload
         every = tuple(topic.name for topic in workload.topics)
         reads = {group.name: group.topics for group in workload.groups}
@@ -229,7 +229,7 @@ class _Page:
         return topic_growths(self.verdict["faults"], self.data.observed, topics)
 
     def card(self, group: str) -> Json:
-        """Measure KIP-345's promise for a group: what restarts cost it in the impact phase."""
+        """Return what a group's faults cost in the impact phase."""
         about = self.verdict["groups"][group]
         rebalances = about["rebalances_observed"]["impact"]
         hits = faults.counted(faults.concerning(group, self.verdict["faults"]))
@@ -257,10 +257,10 @@ class _Page:
 
     def _members(self, group: str) -> str:
         about = self.verdict["groups"][group]
-        return membership(about["members_static"], about["members_dynamic"])
+        return members_in_words(about["members_static"], about["members_dynamic"])
 
     def _allowed(self, group: str) -> str | None:
-        """Say how many rebalances the experiment itself allows a group in the impact phase."""
+        """Return how many rebalances the experiment allows a group in the impact phase."""
         for wanted in self.run.experiment.bounds:
             if (wanted.group, wanted.phase, wanted.reason) == (group, "impact", None):
                 low, high = wanted.rebalances.min, wanted.rebalances.max
@@ -271,7 +271,7 @@ class _Page:
 
     @cached_property
     def consequences(self) -> Mapping[int, list[Json]]:
-        """What follows from a root finding, by its number."""
+        """The consequences of each root finding, by its number."""
         following: dict[int, list[Json]] = defaultdict(list)
         for finding in self.verdict["findings"]:
             if not finding["root"]:
@@ -280,7 +280,7 @@ class _Page:
 
     @cached_property
     def bound_kinds(self) -> list[tuple[str, str, str]]:
-        """The kinds of bindings that were counted: kind, name, explanation."""
+        """The kinds of bound values that were counted: kind, name, explanation."""
         counts = Counter[str]()
         for group in self.groups:
             counts.update(self.verdict["groups"][group]["bound"])

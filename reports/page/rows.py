@@ -10,15 +10,15 @@ Json = dict[str, Any]
 
 CELLS = ("started", "reason", "generation", "members", "leader", "took")
 TIMES = ("started", "took")
-"""Cells that may differ by some milliseconds without meaning anything."""
+"""Cells that may differ by some milliseconds without being a difference."""
 ROWS_SHOWN = 400
-"""How many rows the page holds; differences first. `tables/comparison` has all."""
+"""How many rows the page shows, differences first; `tables/comparison` has all."""
 
 
 def comparison_table(
     comparison: Sequence[Row], groups: Sequence[str], clients: Mapping[str, str], zero_ms: float
 ) -> Json:
-    """Build the table: each of `groups` with its rows, and how many rows were left out."""
+    """Build the table: the rows of each of `groups`, and how many rows are left out."""
     mine = sorted((row for row in comparison if row["group"] in groups), key=_began_ms)
     kept = sorted(range(len(mine)), key=lambda at: mine[at]["outcome"] == "match")[:ROWS_SHOWN]
     shown = [mine[at] for at in sorted(kept)]
@@ -43,7 +43,7 @@ def _row(row: Row, clients: Mapping[str, str], zero_ms: float) -> Json:
     differing = {"started"} if row["off_by_ms"] else set()
     if observed and expected:
         differing |= {n for n in CELLS if n not in TIMES and observed[n] != expected[n]}
-        if row["outcome"] == "match":  # who leads, and how many, is not told by every release
+        if row["outcome"] == "match":  # before 3.0 no line names the leader, before 2.8 the members
             differing -= {n for n in ("members", "leader") if row[f"observed_{n}"] is None}
     cause = row["observed_member_id"] or row["expected_member_id"] or ""
     reason = row["observed_reason"] or row["expected_reason"] or ""
@@ -60,7 +60,7 @@ def _row(row: Row, clients: Mapping[str, str], zero_ms: float) -> Json:
 
 
 def _side(row: Row, side: str, clients: Mapping[str, str], zero_ms: float) -> Json | None:
-    """Write one side's cells; None where that side has no such rebalance."""
+    """Return the cells of one side; None where that side has no such rebalance."""
     of = {name: row[f"{side}_{name}"] for name in _READ}
     if of["started_ms"] is None and of["joined_ms"] is None:
         return None
@@ -70,9 +70,9 @@ def _side(row: Row, side: str, clients: Mapping[str, str], zero_ms: float) -> Js
     return {
         "started": offset(of["started_ms"], zero_ms),
         "reason": of["reason"] or "-",
-        "generation": f"{_told(of['old_generation'])} → {_told(of['generation'])}"
+        "generation": f"{_or_dash(of['old_generation'])} → {_or_dash(of['generation'])}"
         + ("" if of["ended_as"] == "assigned" else f", {of['ended_as']}"),
-        "members": _told(of["members"]) + (f", {static} static" if static else ""),
+        "members": _or_dash(of["members"]) + (f", {static} static" if static else ""),
         "leader": clients.get(of["leader"], of["leader"]) or "-",
         "took": seconds(took_ms, 3),
     }
@@ -84,5 +84,5 @@ _READ = (
 )  # fmt: skip
 
 
-def _told(number: int | None) -> str:
+def _or_dash(number: int | None) -> str:
     return "-" if number is None else str(number)

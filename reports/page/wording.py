@@ -1,4 +1,4 @@
-"""What the page says in words: reasons, outcomes, bindings, limits."""
+"""The page's texts: reasons, outcomes, bound values, limits."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,15 +7,15 @@ from typing import Any
 SIGNS: Mapping[str, str] = {"pass": "✓", "fail": "✗", "unknown": "?"}
 
 REASONS: Mapping[str, str] = {
-    "new_member": "a member joined that the group did not know",
-    "leader_rejoin": "the leader joined again",
-    "member_metadata": "a member joined again with other metadata",
-    "static_replaced": "a static member came back",
-    "protocol_change": "a static member came back and changed the group's protocol",
-    "session_expired": "a member's session ran out",
+    "new_member": "a new member joined",
+    "leader_rejoin": "the leader rejoined",
+    "member_metadata": "a member rejoined with other metadata",
+    "static_replaced": "a static member rejoined with a new member id",
+    "protocol_change": "a static member rejoined and changed the group's protocol",
+    "session_expired": "a member's session expired",
     "leave": "a member left",
-    "pending_sync": "a member did not ask for its assignment in time",
-    "over_capacity": "the loaded group was larger than it may be",
+    "pending_sync": "a member did not send SyncGroup in time",
+    "over_capacity": "the loaded group was larger than group.max.size",
     "assignment_error": "the assignment could not be stored",
 }
 
@@ -24,39 +24,39 @@ ENDINGS: Mapping[str, str] = {
     "lost": "lost: the member was no longer in the group, or not in this generation",
     "closed": "its owner was closed",
     "killed": "its owner was killed",
-    "fenced": "its owner learnt that it is fenced",
-    "vanished": "its owner was gone without a word",
-    "assigned": "given to the same owner once more",
-    "open": "still owned when the history ends",
+    "fenced": "its owner was fenced",
+    "vanished": "its owner ended without an event",
+    "assigned": "assigned to the same owner again",
+    "open": "still owned at the end of the history",
 }
 """How a member's ownership of a partition ended."""
 
 COSTS: Mapping[str, str] = {
     "stop-the-world": (
         "a member had partitions, lost all of them, in a rebalance or with its membership (its "
-        "session ran out, or it heard of no coordinator), and waits for its next assignment. An "
-        "eager assignor stops every member in every rebalance. A cooperative one takes only what "
-        "moves: the member goes on with the rest and does not stop. Starting up, closing and "
-        "being fenced are no stops."
+        "session expired, or it found no coordinator), and waits for its next assignment. An "
+        "eager assignor stops every member in every rebalance. A cooperative one revokes only "
+        "what moves: the member goes on with the rest and does not stop. Starting up, closing "
+        "and being fenced are no stops."
     ),
     "moved": (
-        "a partition's owner has another name than the one before. A static member that comes "
-        "back to what was its own moves nothing, nor does a second process of its identity."
+        "a partition's owner has another name than the owner before. A static member that gets its "
+        "own partitions back moves nothing, nor does a second process of the same member."
     ),
     "unowned": (
-        "how long partitions had no owner, added up over them (partition-seconds): while a "
-        "rebalance went on, and while the owner of a partition was down. This is what a static "
+        "how long partitions had no owner, summed over partitions (partition-seconds): during "
+        "rebalances, and while the owner of a partition was down. This is what a static "
         "member's absence costs."
     ),
     "growth": (
-        "the first rebalance that a client began because its metadata had changed, as it says "
-        "(KIP-800), or that the leader began without a reason"
+        "the first rebalance that a client began because its metadata had changed, by the reason "
+        "it gave (KIP-800), or that the leader began without a reason"
     ),
-    "evictions": "members that the coordinator removed because their session ran out",
-    "fences": "answers FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
+    "evictions": "members that the coordinator removed because their session expired",
+    "fences": "responses FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
     "two owners": (
         "as clients saw it: a member that was fenced or evicted goes on with its partitions until "
-        "it is told. Shown, not judged."
+        "a response says so. Shown, not judged."
     ),
 }
 """How the costs are counted."""
@@ -73,12 +73,12 @@ OUTCOMES: Mapping[str, str] = {
 }
 
 BOUND: Mapping[str, tuple[str, str]] = {
-    "member_id": ("new member ids", "a broker makes up the id of a new member at random"),
-    "leader": ("leader picks", "where no leader is left, any member may become it"),
-    "protocol": ("tied protocols", "where assignors have equal votes, any of them may win"),
+    "member_id": ("new member ids", "a broker generates the id of a new member at random"),
+    "leader": ("leader picks", "where the leader has left, any member may become leader"),
+    "protocol": ("tied protocols", "where protocols have equal votes, any of them may be selected"),
     "timer_instant": (
         "timer instants",
-        "a line tells when a timer fired; it must lie within the timer's window",
+        "a line shows when a timer fired; it must be within the timer's window",
     ),
     "record_write": (
         "record writes",
@@ -86,42 +86,42 @@ BOUND: Mapping[str, tuple[str, str]] = {
     ),
     "order": (
         "orders",
-        "requests that overlap in time; any order that their intervals allow, was searched for",
+        "requests that overlap in time: every order that their intervals allow was tried",
     ),
     "census": (
         "fresh starts",
-        "after a difference, the group was taken from the answer that lists its members",
+        "after a difference, the group's state was taken from the response that lists its members",
     ),
 }
 
 LIMITS: tuple[str, ...] = (
     "A request in flight when its broker dies is never logged: nothing is known of it.",
     (
-        "The coordinator writes no line when a group goes from CompletingRebalance to Stable: "
-        "the line of the leader's assignment stands in for it."
+        "The coordinator logs no line when a group changes from CompletingRebalance to Stable: "
+        "the line of the leader's assignment is used instead."
     ),
     (
-        "The instant of a timer is taken from a line inside the window in which it is due: "
-        "how late it is inside that window is not judged."
+        "The instant of a timer is taken from a line within the window in which it is due: "
+        "how late it is within that window is not judged."
     ),
-    "Times are put together from the brokers' clocks and the durations they log: to about 10 ms.",
-    "A member's bar runs from answer to answer: one that died shows until it was last answered.",
+    "Times are computed from the brokers' clocks and the durations they log, to about 10 ms.",
+    "A member's bar ends with the last response to the member: one that died shows until then.",
 )
 
 UNNUMBERED = (
-    "The brokers' lines carry no serial numbers: one that is missing inside a log shows only by "
-    "what it breaks."
+    "The brokers' lines have no serial numbers: a missing line within a log shows only by the "
+    "differences it causes."
 )
-"""One limit more, of runs whose brokers do not number their lines."""
+"""A further limit of runs whose brokers do not number their lines."""
 
 LENGTHS_ALONE = (
-    "The brokers log the length of metadata and assignments alone: that an assignment is empty "
-    "shows, whose partitions are in it does not."
+    "The brokers log only the length of metadata and assignments: an empty assignment shows, the "
+    "partitions in it do not."
 )
-"""One limit more, of runs whose brokers log requests as text."""
+"""A further limit of runs whose brokers log requests as text."""
 
 EVIDENCE: Mapping[str, str] = {
-    "requests": "every group request with its answer, and the coordinator's own lines",
+    "requests": "every group request with its response, and the coordinator's own lines",
 }
 
 
@@ -152,11 +152,11 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def sentence(verdict: Mapping[str, Any]) -> str:
-    """Say what a verdict means."""
+    """Return the sentence that explains a verdict."""
     if verdict["verdict"] == "pass":
         return "Every rebalance that happened was due, and every one that was due happened."
     if verdict["verdict"] == "unknown":
-        return "No proof either way: the evidence leaves room for doubt."
+        return "No proof either way: the evidence is incomplete or in doubt."
     if verdict["findings"]:
-        return "What the brokers did is not what had to happen."
+        return "The brokers did something other than the protocol demands."
     return "The brokers kept to the protocol, but the experiment expected something else."

@@ -38,7 +38,9 @@ class Static(Part):
 def _identity(value: object) -> object:
     if value == "dynamic" or isinstance(value, dict | Static):
         return value
-    raise ValueError(f'{shown(value)} will not do; write dynamic, or {{instance_id: "app-{{n}}"}}')
+    raise ValueError(
+        f'{shown(value)} is not allowed; write dynamic, or {{instance_id: "app-{{n}}"}}'
+    )
 
 
 Identity = Annotated[
@@ -104,7 +106,7 @@ class MemberFault(FaultPart):
 
     def _planned(self, undo: str, **args: Any) -> Planned:
         return Planned(
-            whom=in_words(self.target, self.group),
+            hits=in_words(self.target, self.group),
             undo=undo,
             args=args,
             group=self.group,

@@ -18,7 +18,7 @@ def _instances(value: object) -> object:
         raise ValueError("the list is empty; write all, or a list of instance ids")
     if value == "all" or isinstance(value, list | tuple):
         return value
-    raise ValueError(f"{shown(value)} will not do; write all, or a list of instance ids")
+    raise ValueError(f"{shown(value)} is not allowed; write all, or a list of instance ids")
 
 
 class RemoveMembers(FaultPart):
@@ -66,7 +66,7 @@ class RemoveMembers(FaultPart):
             instances = list(self.instances)
             listed = ", ".join(self.instances)
         return Planned(
-            whom=f"{listed} of {self.group}",
+            hits=f"{listed} of {self.group}",
             undo="none",
             args={"instances": instances},
             group=self.group,

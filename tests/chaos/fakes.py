@@ -12,15 +12,13 @@ from typing import Any
 
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE
+from kafka_protocol.coordinator_lines import JAVA
 from kafka_protocol.errors import Error
+from kafka_protocol.request_log import LOGGER, printed
 from scenarios import MemberSpec
 
 TOKEN = "of this test"
-COORDINATOR = (
-    "group-coordinator-event-processor-0 INFO"
-    " [GroupCoordinator id=1 topic=__consumer_offsets partition=4] {}"
-    " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
-)
+COORDINATOR_THREAD = "group-coordinator-event-processor-1"
 
 
 def until(condition: Callable[[], Any], within_s: float = 10) -> None:
@@ -73,10 +71,7 @@ def request_text(
         "totalTimeMs": total_ms,
         "clientInformation": {"softwareName": "a (strange) client", "softwareVersion": "1"},
     }
-    body = json.dumps(content, separators=(",", ":"))
-    return (
-        f"data-plane-kafka-network-thread-1 DEBUG Completed request:{body} (kafka.request.logger)"
-    )
+    return f"data-plane-kafka-network-thread-1 DEBUG {printed(content)} ({LOGGER})"
 
 
 class BrokerLog:
@@ -113,8 +108,10 @@ class BrokerLog:
         )
 
     def empty(self, group: str, generation: int, at_ms: int | None = None) -> int:
-        text = f"Group {group} with generation {generation} is now empty."
-        return self.write(COORDINATOR.format(text), at_ms)
+        values = {"group": group, "generation": generation, "partition": 1}
+        logger = JAVA.template("empty").loggers[0]
+        body = JAVA.printed("empty", 1, values)
+        return self.write(f"{COORDINATOR_THREAD} INFO {body} ({logger})", at_ms)
 
 
 class FakeLoad:
@@ -122,8 +119,8 @@ class FakeLoad:
 
     The first member of each group leads it. Members named in `deaf` go on when stopped, those in
     `lost` do not join when started, those in `unassigned` join and get no assignment, those in
-    `refused` may not be started, those in `polite` say goodbye when killed, and duplicates of those
-    in `unnoticed` fence nobody.
+    `refused` may not be started, those in `polite` send LeaveGroup when killed, and duplicates of
+    those in `unnoticed` fence no member.
     """
 
     def __init__(self, members: Iterable[MemberSpec], log: BrokerLog) -> None:

@@ -34,7 +34,7 @@ def test_a_file_of_known_properties_becomes_client_arguments(file: Path, tmp_pat
         ("security.protocol=TLS", "'TLS' is not known; "),
         ("security.protocol", "no property; write key=value"),
         ("ssl.ca.location=/nowhere/ca.pem", "no such file: /nowhere/ca.pem"),
-        ("sasl.username=a\nsasl.username=b", "there twice; remove one of the two"),
+        ("sasl.username=a\nsasl.username=b", "given twice; remove one of the two"),
     ],
 )
 def test_a_bad_line_is_named_with_the_way_out(line: str, complaint: str, file: Path) -> None:
@@ -61,5 +61,5 @@ def test_sasl_needs_mechanism_name_and_password(left_out: str, file: Path) -> No
 
 
 def test_credentials_that_would_not_be_used_are_an_error() -> None:
-    with pytest.raises(PropertiesError, match=r"sasl\.username: used with security\.protocol SASL"):
+    with pytest.raises(PropertiesError, match=r"sasl\.username: needs security\.protocol SASL"):
         for_kafka_python({"sasl.username": "me"})

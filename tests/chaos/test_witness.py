@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from chaos.witness import Witness
+from kafka_protocol.errors import Error
 from tests.chaos.fakes import BrokerLog, request_text
 
 T = 1795261540000
@@ -14,7 +15,7 @@ def witness(log: BrokerLog) -> Witness:
     return Witness({2: log.path})
 
 
-def test_the_latest_request_is_told_with_its_place(log, witness):
+def test_the_latest_request_has_its_place(log, witness):
     log.request("static-3", "HEARTBEAT", T)
     line = log.request("static-3", "OFFSET_COMMIT", T + 500, error=None)
     log.request("static-1", "HEARTBEAT", T + 900)
@@ -28,7 +29,7 @@ def test_the_latest_request_is_told_with_its_place(log, witness):
     assert witness.silent_since("static-2", 0)
 
 
-def test_a_held_back_answer_is_no_sign_of_life(log, witness):
+def test_the_answer_of_a_pending_request_does_not_show_that_a_client_is_alive(log, witness):
     log.request("static-3", "HEARTBEAT", T)
     # The member was stopped at T + 10 while its JoinGroup, 2 s old, was waiting for the others.
     log.request("static-3", "JOIN_GROUP", T + 1000, total_ms=1995.5, member_id="static-3-old")
@@ -39,9 +40,11 @@ def test_a_held_back_answer_is_no_sign_of_life(log, witness):
 
 
 def test_a_join_or_sync_counts_only_without_an_error(log, witness):
-    log.request("static-3", "JOIN_GROUP", T + 1, error=79, member_id="static-3-a")
-    log.request("static-3", "JOIN_GROUP", T + 2, error=82)
-    log.request("static-3", "SYNC_GROUP", T + 3, error=27)
+    log.request(
+        "static-3", "JOIN_GROUP", T + 1, error=Error.MEMBER_ID_REQUIRED, member_id="static-3-a"
+    )
+    log.request("static-3", "JOIN_GROUP", T + 2, error=Error.FENCED_INSTANCE_ID)
+    log.request("static-3", "SYNC_GROUP", T + 3, error=Error.REBALANCE_IN_PROGRESS)
     witness.poll()
     assert witness.joined_since("static-3", T) is None
     assert witness.synced_since("static-3", T) is None
@@ -111,7 +114,7 @@ def test_the_leader_is_known_by_its_name(log, witness):
     assert witness.leader("other") is None
 
 
-def test_a_static_leader_that_comes_back_still_leads(log, witness):
+def test_a_static_leader_that_restarts_still_leads(log, witness):
     log.request("static-1", "JOIN_GROUP", T, member_id="static-1-old")
     log.leader("static-1-old", at_ms=T + 5)
     log.request("static-1", "JOIN_GROUP", T + 3000, member_id="static-1-new")
@@ -146,16 +149,16 @@ def test_a_group_may_move_to_another_broker(tmp_path: Path):
 
 
 def test_a_fenced_answer_is_found_whatever_was_asked(log, witness):
-    log.request("a", "HEARTBEAT", T, error=82, instance_id="one")
+    log.request("a", "HEARTBEAT", T, error=Error.FENCED_INSTANCE_ID, instance_id="one")
     witness.poll()
     assert witness.fenced_since("a", T).api == "HEARTBEAT"
     assert witness.fenced_since("a", T + 1) is None
-    log.request("a", "OFFSET_COMMIT", T + 5, error=82, instance_id="one")
+    log.request("a", "OFFSET_COMMIT", T + 5, error=Error.FENCED_INSTANCE_ID, instance_id="one")
     witness.poll()
     fenced = witness.fenced_since("a", T + 1)
     assert (fenced.api, fenced.instance_id) == ("OFFSET_COMMIT", "one")
     # an answer that was held back counts from when it was given
-    log.request("b", "JOIN_GROUP", T + 50, error=82, total_ms=2000)
+    log.request("b", "JOIN_GROUP", T + 50, error=Error.FENCED_INSTANCE_ID, total_ms=2000)
     witness.poll()
     assert witness.fenced_since("b", T).api == "JOIN_GROUP"
 
@@ -169,10 +172,10 @@ def test_a_commit_without_partitions_has_no_answer_and_one_that_went_well_has(lo
     assert witness.last_request("a").error_code == 0
 
 
-def test_a_leave_group_is_told_with_those_it_removes(log, witness):
+def test_a_leave_group_has_the_members_that_it_removes(log, witness):
     removed = {"static-0": 0, "ghost": 25}
     log.request("remover", "LEAVE_GROUP", T, error=0, removed=removed)
-    log.request("static-1", "LEAVE_GROUP", T, error=25)
+    log.request("static-1", "LEAVE_GROUP", T, error=Error.UNKNOWN_MEMBER_ID)
     witness.poll()
     assert witness.left_since("remover", T).removed == (("static-0", 0), ("ghost", 25))
     assert witness.left_since("static-1", T).removed == ()

@@ -49,10 +49,10 @@ def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
 
     unreachable = groupquake("heal", folder, env={"DOCKER_HOST": f"unix://{tmp_path}/none"})
     assert unreachable.code == 5
-    assert "NOT HEALED: what is left of the cluster: no Docker engine answers" in unreachable.err
+    assert "NOT HEALED: the rest of the cluster: no Docker engine answers" in unreachable.err
     done = groupquake("heal", folder)
     assert done.code == 0, done.err
-    assert f"ended what was left of the cluster: {container.name}, " in done.out
+    assert f"ended the rest of the cluster: {container.name}, " in done.out
     assert remove_marked(record["run_id"]) == ()
 
 

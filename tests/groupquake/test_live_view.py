@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.live_view import Board, Rebalances
+from groupquake.live_view import LiveView, Rebalances
 
 JAVA = (
     "{sn} {ms} 2027010908490 group-coordinator-event-processor-0 INFO [GroupCoordinator id=1"
@@ -84,8 +84,8 @@ def test_the_latest_stands_first_and_rubbish_nowhere() -> None:
 
 
 def test_the_board_grows_with_its_folder(tmp_path: Path) -> None:
-    board = Board(tmp_path)
-    assert board.tables() == {"rebalances": [], "faults": []}
+    live_view = LiveView(tmp_path)
+    assert live_view.tables() == {"rebalances": [], "faults": []}
     log = tmp_path / "brokers" / "1" / "group.log"
     log.parent.mkdir(parents=True)
     log.write_text(f"{JAVA_LINES[0]}\n{JAVA_LINES[1][:50]}")
@@ -98,7 +98,7 @@ def test_the_board_grows_with_its_folder(tmp_path: Path) -> None:
     }
     journal = tmp_path / "journal.jsonl"
     journal.write_text(f"{json.dumps(intent)}\n")
-    first = board.tables()
+    first = live_view.tables()
     assert first["rebalances"][0]["generation"] == "3 → …"
     assert first["faults"] == [
         {
@@ -121,7 +121,7 @@ def test_the_board_grows_with_its_folder(tmp_path: Path) -> None:
         ):
             more.write(json.dumps({"at_ms": 1795263079500, "event": event, **told,
                                    "fault_id": "f1.1"}) + "\n")  # fmt: skip
-    later = board.tables()
+    later = live_view.tables()
     assert later["rebalances"] == [ROW]
     assert later["faults"][0] | {"id": "f1.1"} == first["faults"][0] | {
         "injected": "12:11:19.500",

@@ -30,14 +30,14 @@ def test_a_counterexample_is_named() -> None:
     assert "counterexample" not in summary(VERDICT, Path("runs/x"))
 
 
-def test_a_verdict_that_was_foretold_is_told_as_such() -> None:
+def test_an_expected_verdict_is_reported_as_such() -> None:
     assert "verdict: fail" in summary(VERDICT, Path("x")).splitlines()
     told = {"verdict": "fail", "because": "p", "group": "g", "came_true": True}
     foretold = summary(VERDICT | {"foretold": told}, Path("x")).splitlines()
-    assert "verdict: fail, as the experiment foretells for Kafka 4.3.0" in foretold
+    assert "verdict: fail, as the experiment expects for Kafka 4.3.0" in foretold
     other = summary(VERDICT | {"foretold": told | {"came_true": False}}, Path("x")).splitlines()
     assert (
-        "verdict: fail, though the experiment foretells fail because of p in g for Kafka 4.3.0"
+        "verdict: fail, though the experiment expects fail because of p in g for Kafka 4.3.0"
         in other
     )
 

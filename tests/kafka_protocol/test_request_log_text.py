@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log.text import content
-from reports.judgement.parsing import asked
+from reports.judgement.parsing import parse_request
 
 A = "a-14042f91-a43d-40a7-b604-9dbd612b2441"
 B = "b-59d03249-49b9-4ccb-bdb0-3b9c42bb2f39"
@@ -113,7 +114,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {
             "throttleTimeMs": 0,
-            "errorCode": 79,
+            "errorCode": Error.MEMBER_ID_REQUIRED,
             "generationId": -1,
             "protocolName": "",
             "leader": "",
@@ -162,7 +163,7 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     BEAT: (
         {"groupId": "dynamic", "generationId": 1, "memberId": DYNAMIC, "groupInstanceId": None},
-        {"throttleTimeMs": 0, "errorCode": 27},
+        {"throttleTimeMs": 0, "errorCode": Error.REBALANCE_IN_PROGRESS},
     ),
     LEAVES: (
         {"groupId": "dynamic", "memberId": DYNAMIC},
@@ -204,11 +205,11 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_a_line_has_the_bodies_that_json_would_have(text: str) -> None:
     told = content(text)
     assert (told["request"], told["response"]) == BODIES[text]
-    assert asked(COMPLETED + text).readable
+    assert parse_request(COMPLETED + text).readable
 
 
 def test_the_rest_of_a_line() -> None:
-    told = asked(COMPLETED + LED)
+    told = parse_request(COMPLETED + LED)
     assert (told.api, told.api_version, told.group) == ("JOIN_GROUP", 7, "replaced")
     assert (told.client_id, told.correlation_id) == ("replaced-a", 3)
     assert told.connection == "127.0.0.1:25763-127.0.0.1:39002-9"
@@ -242,7 +243,7 @@ NOT_CLEAR = {
 def test_what_can_be_read_in_two_ways_or_in_none_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         content(text)
-    assert not asked(COMPLETED + text).readable
+    assert not parse_request(COMPLETED + text).readable
 
 
 @pytest.mark.parametrize(
@@ -260,9 +261,9 @@ def test_a_requests_time_is_the_sum_of_its_parts(times: str, local: float, remot
     names = ("total", "requestQueue", "local", "remote", "throttle", "responseQueue", "send")
     parts = ",".join(f"{n}Time:{t}" for n, t in zip(names, times.split(","), strict=True))
     before, _ = BEAT.split("totalTime:")
-    told = asked(f"{COMPLETED}{before}{parts},{PLAIN}")
+    told = parse_request(f"{COMPLETED}{before}{parts},{PLAIN}")
     assert told.readable
     assert told.times_ms is not None
     assert told.times_ms[2:4] == pytest.approx((local, remote))
     wrong = parts.replace(f"totalTime:{times.split(',', maxsplit=1)[0]}", "totalTime:300.0")
-    assert not asked(f"{COMPLETED}{before}{wrong},{PLAIN}").readable
+    assert not parse_request(f"{COMPLETED}{before}{wrong},{PLAIN}").readable

@@ -43,7 +43,7 @@ def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> Non
     ]
 
 
-def test_every_problem_of_shape_is_told_at_once_in_the_files_order(
+def test_all_problems_of_shape_are_reported_in_the_files_order(
     small: str, problems: Problems
 ) -> None:
     text = small.replace("name: small", "nam: small").replace("rate: 5", "rate: x")
@@ -51,7 +51,7 @@ def test_every_problem_of_shape_is_told_at_once_in_the_files_order(
     assert [line.partition(": ")[0] for line in lines] == ["1", "1", "7", "22", "25", "26"]
 
 
-def test_every_problem_between_parts_is_told_at_once(small: str, problems: Problems) -> None:
+def test_all_problems_between_parts_are_reported_at_once(small: str, problems: Problems) -> None:
     text = small.replace("brokers: 3", "brokers: 1").replace("rebalances: 0", "rebalances: {}")
     assert len(problems(text.replace("[teller-1]", "[x, y]"))) == 4
 
@@ -78,7 +78,10 @@ def test_a_long_value_is_cut_and_a_key_stays_on_one_line(small: str, problems: P
         ("\njust text", "1: 'just text' is not a mapping; write keys with values"),
         ("name: x\nworkload: [", "2: not valid YAML (while parsing a flow node, expected the node"),
         ("name: x\n\tb: 1", "2: not valid YAML (while scanning for the next token, found char"),
-        ("name: a: b", "1: not valid YAML (mapping values are not allowed here); mend the syntax"),
+        (
+            "name: a: b",
+            "1: not valid YAML (mapping values are not allowed here); correct",
+        ),
         ("name: x\n---\nname: y", "2: not valid YAML (expected a single document in the stream"),
         ("name: x\ny: a\0b", "2: not valid YAML (a character YAML forbids (code 0))"),
         ("name: x\ny: *z", "2: not valid YAML (found undefined alias 'z')"),
@@ -86,7 +89,7 @@ def test_a_long_value_is_cut_and_a_key_stays_on_one_line(small: str, problems: P
         ("a: 1\nb: 2026-13-01", "2: not valid YAML ('2026-13-01' is not the date or number it"),
         ("a: 1\nb: !!bool x", "2: not valid YAML ('x' is not the date or number it looks like)"),
         ("a: 1\n[b]: 2", "2: not valid YAML (while constructing a mapping, found unhashable key)"),
-        ("[" * 5000, "1: not valid YAML (nested too deeply); mend the syntax"),
+        ("[" * 5000, "1: not valid YAML (nested too deeply); correct the syntax"),
     ],
 )
 def test_not_an_experiment_at_all(problems: Problems, text: str, message: str) -> None:
@@ -105,7 +108,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         "none.yaml": "no such file; check the path",
         ".": "a directory; name one YAML file",
         "latin.yaml": "not UTF-8 text; save it as UTF-8",
-        "latin.yaml/x": "cannot be read (Not a directory); mend that",
+        "latin.yaml/x": "cannot be read (Not a directory); check the path",
     }.items():
         with pytest.raises(ScenarioError) as caught:
             load(tmp_path / name)
@@ -137,7 +140,7 @@ def test_what_a_release_does_not_tell_or_take(small: str, problems: Problems) ->
     [line] = problems(old.replace("{kind: static", "{client: java, kind: static"))
     assert "members.0.client: java needs Kafka 2.5.0 or later" in line
     [line] = problems(old.replace("expect:\n", "expect:\n  - {group: payments, unowned: 0}\n"))
-    assert "expect.0.unowned: logs tell assignments from Kafka 2.8.0 on" in line
+    assert "expect.0.unowned: brokers log assignments from Kafka 2.8.0 on" in line
 
 
 def test_java_members_read_one_topic(small: str, problems: Problems) -> None:

@@ -1,7 +1,8 @@
-"""What may happen next in a sequence, and how likely: a table.
+"""The actions of a sequence and their weights: `TABLE`.
 
-Most of it is what clients do, or groups would never get far; the rest is what no client should do.
-Arguments depend on what the answers told, so that most sequences reach the interesting states.
+Most actions are those of real clients, so that groups get through rebalances; the others no client
+should do. Arguments depend on earlier responses, so that most sequences reach rare states.
+The order of `TABLE` and the draws of an action decide the sequences of a seed.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,14 +15,14 @@ from groupquake.selftest.fuzz.script import Assignments, Ref
 from groupquake.selftest.fuzz.sequence_driver import SequenceDriver
 
 AROUND_MS = (-150, -60, 60, 200, 700)
-"""Where requests are placed around a timer; it may run out some time late."""
+"""When requests are sent, relative to the expiry of a timer, which may be late."""
 
 Action = Callable[[SequenceDriver], bool]
-"""Does something and returns True, or returns False if there is nothing to do it with."""
+"""Carries the action out and returns True; returns False if no process can do it."""
 
 
 def well_behaved_step(driver: SequenceDriver) -> bool:
-    """Somebody does what a client would do; whoever is not in the group is likelier."""
+    """One process does what a client would do, mostly one that is not in the group."""
     lagging = [p for p in driver.free if p.phase is not Phase.IN]
     if lagging and driver.rng.random() < 0.8:
         driver.well_behaved_step(driver.rng.choice(lagging))
@@ -30,7 +31,7 @@ def well_behaved_step(driver: SequenceDriver) -> bool:
 
 
 def form_group(driver: SequenceDriver) -> bool:
-    """Everybody does what a client would do, until all are in or somebody is missing."""
+    """All processes do what clients would do, for four rounds."""
     for _ in range(4):
         lagging = [p for p in driver.free if p.phase is not Phase.IN]
         for process in sorted(lagging, key=lambda p: p.phase is Phase.JOINED and p.leader_step > 0):
@@ -45,7 +46,7 @@ def form_group(driver: SequenceDriver) -> bool:
 
 
 def start_process(driver: SequenceDriver) -> bool:
-    """Another process starts."""
+    """A new process starts and joins."""
     if len(driver.living) >= MOST:
         return False
     driver.join(driver.start_process())
@@ -53,7 +54,7 @@ def start_process(driver: SequenceDriver) -> bool:
 
 
 def restart_process(driver: SequenceDriver) -> bool:
-    """A process dies and is back at once, with its identity and no member id."""
+    """A process crashes and restarts at once, with its instance id and without member id."""
 
     def again(process: Process) -> None:
         driver.fall_silent(process)
@@ -66,7 +67,7 @@ def restart_process(driver: SequenceDriver) -> bool:
 
 
 def crash_process(driver: SequenceDriver) -> bool:
-    """A process dies for good."""
+    """A process crashes and does not restart."""
 
     def die(process: Process) -> None:
         driver.fall_silent(process)
@@ -76,7 +77,7 @@ def crash_process(driver: SequenceDriver) -> bool:
 
 
 def duplicate_instance_id(driver: SequenceDriver) -> bool:
-    """A second process starts with an instance id in use."""
+    """A second process joins with an instance id in use."""
     if len(driver.living) >= MOST:
         return False
     static = [p for p in driver.living if p.instance_id]
@@ -84,14 +85,14 @@ def duplicate_instance_id(driver: SequenceDriver) -> bool:
 
 
 def duplicates_at_once(driver: SequenceDriver) -> bool:
-    """A static process is started twice at the same moment, after it died."""
+    """A static member crashes, and two processes with its instance id start at once."""
 
     def both(process: Process) -> None:
         driver.fall_silent(process)
         process.restart()
-        twin = driver.start_process(process.instance_id)
+        second = driver.start_process(process.instance_id)
         driver.join(process, patience_ms=0)
-        driver.join(twin)
+        driver.join(second)
 
     return len(driver.living) < MOST and _with(
         driver, [p for p in driver.living if p.instance_id], both
@@ -99,7 +100,7 @@ def duplicates_at_once(driver: SequenceDriver) -> bool:
 
 
 def rejoin_with_changes(driver: SequenceDriver) -> bool:
-    """A member joins again with its id, other protocols or other timeouts, or just so."""
+    """A member rejoins with its member id, maybe with other protocols or timeouts."""
 
     def other(process: Process) -> None:
         if driver.rng.random() < 0.6:
@@ -113,17 +114,17 @@ def rejoin_with_changes(driver: SequenceDriver) -> bool:
 
 
 def repeat_waiting_request(driver: SequenceDriver) -> bool:
-    """Whoever waits in a request sends it once more, on another connection or the same one."""
+    """A process that waits for a response sends one more request, maybe on another connection."""
 
-    def twice(process: Process) -> None:
-        beside = f"{process.client_id}.{process.incarnation}b"
-        connection = driver.rng.choice((beside, beside, process.connection))
+    def repeat(process: Process) -> None:
+        other = f"{process.client_id}.{process.incarnation}b"
+        connection = driver.rng.choice((other, other, process.connection))
         if driver.rng.random() < 0.6:
             driver.join(process, connection=connection, own=False)
         else:
             driver.sync(process, own=False)
 
-    return _with(driver, [p for p in driver.living if p.busy], twice)
+    return _with(driver, [p for p in driver.living if p.busy], repeat)
 
 
 def leave(driver: SequenceDriver) -> bool:
@@ -137,7 +138,7 @@ def leave(driver: SequenceDriver) -> bool:
 
 
 def batch_removal(driver: SequenceDriver) -> bool:
-    """Somebody removes several at once: members, pending, fenced and unknown ones, one twice."""
+    """One LeaveGroup of up to four: members, pending, fenced, unknown or repeated ones."""
 
     def batch(process: Process) -> None:
         who = []
@@ -150,7 +151,7 @@ def batch_removal(driver: SequenceDriver) -> bool:
 
 
 def request_with_other_ids(driver: SequenceDriver) -> bool:
-    """A request with ids and a generation that may be of somebody else, old, or of nobody."""
+    """A request whose ids and generation may be another member's, old or unknown."""
 
     def speak(process: Process) -> None:
         whom = driver.rng.choice(driver.processes)
@@ -166,7 +167,7 @@ def request_with_other_ids(driver: SequenceDriver) -> bool:
 
 
 def join_with_other_ids(driver: SequenceDriver) -> bool:
-    """A JoinGroup with ids that do not belong together, or that nobody knows."""
+    """A JoinGroup with mismatched or unknown ids."""
 
     def join(process: Process) -> None:
         whom = driver.rng.choice(driver.processes)
@@ -180,7 +181,7 @@ def join_with_other_ids(driver: SequenceDriver) -> bool:
 
 
 def invalid_join_or_sync(driver: SequenceDriver) -> bool:
-    """A JoinGroup or SyncGroup that the group cannot go with: timeouts, protocols, their type."""
+    """A JoinGroup or SyncGroup with invalid timeouts, protocols or protocol type."""
     odd: tuple[Mapping[str, Any], ...] = (
         {"sessionTimeoutMs": 100},
         {"sessionTimeoutMs": 10_000_000},
@@ -203,7 +204,7 @@ def invalid_join_or_sync(driver: SequenceDriver) -> bool:
 
 
 def incomplete_assignment(driver: SequenceDriver) -> bool:
-    """A leader leaves somebody out of the assignment."""
+    """A leader omits a member from the assignment."""
     leaders = [p for p in driver.having(Phase.JOINED) if p.leader_step]
     return _with(
         driver, leaders, lambda p: driver.sync(p, assignments=Assignments(p.leader_step, spare=1))
@@ -211,7 +212,7 @@ def incomplete_assignment(driver: SequenceDriver) -> bool:
 
 
 def commit_without_generation(driver: SequenceDriver) -> bool:
-    """A commit without generation, as a consumer without a group sends it; ids or not."""
+    """A commit without generation, as of a consumer without a group; with or without ids."""
 
     def commit(process: Process) -> None:
         ids: dict[str, Any] = {"memberId": "", "groupInstanceId": None}
@@ -224,23 +225,23 @@ def commit_without_generation(driver: SequenceDriver) -> bool:
 
 
 def describe_group(driver: SequenceDriver) -> bool:
-    """Somebody looks at the group."""
+    """A DescribeGroups request."""
     return _with(driver, driver.free, driver.describe)
 
 
 def delete_group(driver: SequenceDriver) -> bool:
-    """Somebody wants the group deleted."""
+    """A DeleteGroups request."""
     return _with(driver, driver.free, driver.delete)
 
 
 def pause(driver: SequenceDriver) -> bool:
-    """A little time passes."""
+    """A short pause."""
     driver.connections.receive_until(driver.connections.now_ms + driver.rng.choice((10, 30, 80)))
     return True
 
 
 def wait_for_timer(driver: SequenceDriver) -> bool:
-    """Time passes until about when a timer runs out; some or all send heartbeats meanwhile."""
+    """A wait until about the expiry of a timer; some processes send heartbeats meanwhile."""
     now_ms = driver.connections.now_ms
     due = [ms + driver.rng.choice(AROUND_MS) for ms in timers(driver)]
     soon = [ms for ms in due if now_ms < ms < now_ms + 2_500]
@@ -252,7 +253,7 @@ def wait_for_timer(driver: SequenceDriver) -> bool:
 
 
 def timers(driver: SequenceDriver) -> list[float]:
-    """List when timers of the coordinator run out, as far as a client can know."""
+    """List the expiry times of the coordinator's timers, as far as clients can know them."""
     living = driver.living
     longest = max((p.rebalance_ms for p in driver.processes), default=0)
     sessions = [p.alive_ms + p.session_ms for p in driver.processes if p.joined]
@@ -314,11 +315,11 @@ BEFORE_GROUP_EXISTS = (
         composite_actions.pending_expiry_in_initial_delay,
     ),
 )
-"""What may be asked of a group that is not there yet."""
+"""Actions on a group that does not exist yet."""
 
 
 def member_id(driver: SequenceDriver, process: Process) -> Ref | str:
-    """Draw a member id: a process's own, one of before, another's, nobody's, or none."""
+    """Draw a member id: the process's own, an earlier one, another's, an unknown one, or none."""
     others = [p.member_id for p in driver.processes if p is not process]
     stale = [ref for p in driver.processes for ref in p.stale]
     kinds: list[list[Ref | str]] = [
@@ -333,7 +334,7 @@ def member_id(driver: SequenceDriver, process: Process) -> Ref | str:
 
 
 def instance_id(driver: SequenceDriver, process: Process) -> str | None:
-    """Draw an instance id: a process's own as a rule, else another's, nobody's, or none."""
+    """Draw an instance id: mostly the process's own, else another's, an unknown one, or none."""
     if driver.dynamic_alone:
         return None
     others = [p.instance_id for p in driver.processes]
@@ -341,7 +342,7 @@ def instance_id(driver: SequenceDriver, process: Process) -> str | None:
 
 
 def generation(driver: SequenceDriver, process: Process) -> dict[str, Any]:
-    """Draw a generation: a process's own as a rule, else one off, or none."""
+    """Draw a generation: mostly the process's own, else one more or less."""
     plus = driver.rng.choice((0, 0, 0, 1, -1))
     value: Any = process.generation
     if isinstance(value, Ref):
@@ -354,7 +355,7 @@ def generation(driver: SequenceDriver, process: Process) -> dict[str, Any]:
 def _with(
     driver: SequenceDriver, candidates: list[Process], do: Callable[[Process], object]
 ) -> bool:
-    """Do something with one of the candidates, if there are any."""
+    """Do the action with one of the candidates, if there are any."""
     if candidates:
         do(driver.rng.choice(candidates))
     return bool(candidates)

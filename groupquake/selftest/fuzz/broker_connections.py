@@ -1,4 +1,4 @@
-"""Where a sequence is played: the connections of one group's processes to one broker."""
+"""The connections of a sequence: those of one group's processes to one broker."""
 
 import selectors
 import time
@@ -12,9 +12,9 @@ from loadtest.wire import Connection, EventLog, Exchange, WireError
 
 @dataclass
 class BrokerConnections:
-    """Sends steps and takes the answers in as they come; one thread only.
+    """Sends steps and receives responses, in one thread.
 
-    `on_response` is called for every answer, with the number of its step.
+    `on_response` gets every response, with the number of its step.
     """
 
     host: str
@@ -32,21 +32,21 @@ class BrokerConnections:
     _ready: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
 
     def __post_init__(self) -> None:
-        """Name the group."""
+        """Start with the group's name."""
         self.answers = {0: {"groupId": self.group}}
 
     @property
     def now_ms(self) -> float:
-        """The time since the sequence began."""
+        """The ms since the sequence began."""
         return self.log.now_ms()
 
     @property
     def awaited(self) -> int:
-        """How many requests on open connections have no answer yet."""
+        """The number of requests on open connections without a response."""
         return len(self._numbers)
 
     def send_step(self, step: Step) -> Exchange | None:
-        """Send a step's request, or close its connection."""
+        """Send the request of a step, or close its connection."""
         self.steps.append(step)
         if step.api == CLOSE:
             self._close(step.connection)
@@ -62,7 +62,7 @@ class BrokerConnections:
         return exchange
 
     def receive_until(self, until_ms: float, enough: Callable[[], bool] = lambda: False) -> None:
-        """Take answers in until a time, or until it is `enough`."""
+        """Receive responses until a time, or until `enough` returns True."""
         while not enough():
             left_s = (until_ms - self.now_ms) / 1000
             if left_s <= 0:
@@ -74,7 +74,7 @@ class BrokerConnections:
                 self._read(key.data)
 
     def finish(self) -> None:
-        """Close everything and stop the clock."""
+        """Close all connections and stop the clock."""
         self.log.end()
         for name in list(self._connections):
             self._close(name)

@@ -1,4 +1,4 @@
-"""Many sequences at the same time, each in a group of its own, written down as they end."""
+"""Plays many sequences at the same time, each in its own group, and writes their event files."""
 
 import json
 import threading
@@ -17,12 +17,12 @@ from groupquake.selftest.fuzz.target import Target
 
 PROGRESS_EVERY_S = 5.0
 WARM_UP = 40
-"""So many sequences come first and do not count: a broker that has just begun answers late, and
-what is late may have come in many orders."""
+"""The number of sequences that are played first and not judged: a broker that has just started
+responds late, and late responses allow many orders of requests."""
 
 
 def header(target: Target, played: Played) -> dict[str, Any]:
-    """Write the header of a sequence's event file: all of a bulky one is a time of outage."""
+    """Return the header of a sequence's event file; a `bulky` sequence is an outage throughout."""
     outages = {"outages": [[0, round(played.log.now_ms())]]} if played.bulky else {}
     stalls = [{"broker": "", "from_ms": begun, "until_ms": ended} for begun, ended in played.stalls]
     return {
@@ -37,7 +37,7 @@ def header(target: Target, played: Played) -> dict[str, Any]:
 
 
 def event_file(target: Target, played: Played) -> str:
-    """Write a sequence as an event file."""
+    """Return a sequence as an event file."""
     text = StringIO()
     played.log.write(text, header(target, played))
     return text.getvalue()
@@ -45,7 +45,7 @@ def event_file(target: Target, played: Played) -> str:
 
 @dataclass
 class Campaign:
-    """Plays sequences of a seed on a broker, up to `in_flight` at once, and feels its pulse."""
+    """Plays sequences of a seed on a broker, up to `in_flight` at once, with stall detection."""
 
     target: Target
     stall_detector: StallDetector
@@ -54,7 +54,7 @@ class Campaign:
     progress: Callable[[str], None]
 
     def play(self, count: int, file: Path) -> Iterator[Played]:
-        """Play `count` random sequences; each stands in `file` when it is handed out."""
+        """Play `count` random sequences; yields each when it is written to `file`."""
         writing = threading.Lock()
 
         def one(number: int) -> Played:
@@ -67,7 +67,7 @@ class Campaign:
         yield from self._all(one, range(count), count)
 
     def warm_up(self) -> None:
-        """Play sequences that nobody looks at."""
+        """Play sequences that are not judged."""
         with ThreadPoolExecutor(self.in_flight) as threads:
             for _ in threads.map(lambda n: play(self.target, self.seed, -n), range(1, WARM_UP + 1)):
                 pass
@@ -76,7 +76,7 @@ class Campaign:
     def play_again(
         self, scripts: Sequence[Sequence[Step]], name: str, *, bulky: bool
     ) -> list[Played]:
-        """Play scripts; the outcome stands where the script did."""
+        """Play scripts; return the sequences in the order of the scripts."""
 
         def one(place: int) -> Played:
             group = f"fuzz-{self.seed}-{name}-{place}"
@@ -89,7 +89,7 @@ class Campaign:
             return list(threads.map(one, range(len(scripts))))
 
     def _with_stalls(self, play_one: Callable[[], Played]) -> Played:
-        """Play, and note when the broker stood still meanwhile."""
+        """Play a sequence, and add the stalls of the broker during it."""
         played = play_one()
         ended_s = time.monotonic()
         origin_s = ended_s - played.log.now_ms() / 1000
@@ -124,5 +124,5 @@ class Campaign:
 
 
 def parsed(text: str) -> list[dict[str, Any]]:
-    """Read the lines of an event file back."""
+    """Parse the lines of an event file."""
     return [json.loads(line) for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""`groupquake dev fuzz`: random sequences to a real broker, explained by the oracle or not."""
+"""`groupquake dev fuzz`: random sequences of requests to a real broker, judged by the oracle."""
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -36,7 +36,7 @@ def _address(
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal():
-        raise click.BadParameter(f"'{text}' is no address; write 127.0.0.1:9092")
+        raise click.BadParameter(f"'{text}' is not an address; write 127.0.0.1:9092")
     return host, int(port)
 
 
@@ -50,30 +50,38 @@ def _address(
 )
 @coordinator_option
 @click.option(
-    "--sequences", type=click.IntRange(1), default=1_000, show_default=True, help="How many."
+    "--sequences",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="Number of sequences.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, BIG_SEED), default=7, show_default=True, help="Which."
+    "--seed",
+    type=click.IntRange(0, BIG_SEED),
+    default=7,
+    show_default=True,
+    help="Decides the sequences.",
 )
 @click.option(
     "--in-flight",
     type=click.IntRange(1, 500),
     default=60,
     show_default=True,
-    help="How many are played at the same time, each in a group of its own.",
+    help="Number of sequences at the same time, each in its own group.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs"),
     show_default=True,
-    help="Where the folder with event files goes.",
+    help="Parent of the folder with the event files.",
 )
 @click.option(
     "--at",
     metavar="HOST:PORT",
     callback=_address,
-    help="A broker that runs already. [one of its own]",
+    help="Use a running broker. [starts one]",
 )
 def fuzz(
     kafka: str,
@@ -84,15 +92,17 @@ def fuzz(
     out: Path,
     at: tuple[str, int] | None,
 ) -> Exit:
-    """Send random sequences of group requests to a real broker, and let the oracle explain them.
+    """Send random sequences of group requests to a real broker, and judge them by the oracle.
 
-    A sequence that it cannot explain is made small and written down.
+    A sequence that the oracle does not explain is reduced and written to the folder.
     """
     console = Console()
     coordinator = coordinator or default_coordinator(kafka)
     profile = profile_for(kafka, coordinator)
     if profile is None:
-        raise click.UsageError(f"the oracle has no rules for Kafka {kafka} with {coordinator}")
+        raise click.UsageError(
+            f"the oracle has no rules for Kafka {kafka} with coordinator {coordinator}; name others"
+        )
     folder = folders.make(out, f"fuzz-{kafka}-{coordinator}-{seed}")
     console.progress(f"folder {folder}")
     with judges() as pool:

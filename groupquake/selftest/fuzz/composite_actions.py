@@ -1,7 +1,7 @@
-"""Scenes: several steps in a row that lead where single ones hardly ever do.
+"""Composite actions: several requests in a row, for rules that single requests rarely reach.
 
-Each is for a rule that shows in few states alone. Like any action, a scene plays with what there
-is, or returns False; what the group makes of it is for the oracle to say.
+Like any action, each uses the processes that are there, or returns False. The oracle judges how
+the coordinator responds.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from groupquake.selftest.fuzz.sequence_driver import MAX_SIZE, SequenceDriver
 from loadtest.wire_scripts.members import subscription
 
 MOST = 6
-"""So many processes live at most; `group.max.size` of the fuzzed broker is lower."""
+"""The most running processes; `group.max.size` of the fuzzed broker is lower."""
 SHORT_MS, LONG_MS = 350, 2_500
-"""A session that ends while others wait, and timeouts that last longer."""
+"""A session timeout that expires while others wait, and a longer timeout."""
 OVERDUE_MS = 650
-"""So long after a timer's time it has run out, as the oracle sees it."""
+"""How late a timer may expire in the oracle's view."""
 
 
 def complete_join_phase(driver: SequenceDriver) -> bool:
-    """Everybody joins, and nobody asks for an assignment yet."""
+    """All processes join; none sends SyncGroup yet."""
     leaders = [p for p in driver.having(Phase.IN) if p.leader_step]
     if leaders:
         driver.join(leaders[0], patience_ms=4)
@@ -37,7 +37,7 @@ def complete_join_phase(driver: SequenceDriver) -> bool:
 
 
 def reach_stable(driver: SequenceDriver) -> list[Process]:
-    """Everybody joins and is given its share, or so the group lets them; return who is in."""
+    """All processes join and sync, as far as the group lets them; return the members."""
     if not driver.having(Phase.IN):
         complete_join_phase(driver)
     for process in driver.having(Phase.JOINED):
@@ -49,14 +49,14 @@ def reach_stable(driver: SequenceDriver) -> list[Process]:
 
 
 def join_without_waiting(driver: SequenceDriver, process: Process) -> None:
-    """A process joins, with the id that it may be given first, and waits for others."""
+    """A process joins (after MEMBER_ID_REQUIRED again), without waiting for the join phase."""
     driver.join(process, patience_ms=20)
     if process.member_id and not process.joined and not process.busy:
         driver.join(process, patience_ms=0)
 
 
 def heartbeat_before_sync(driver: SequenceDriver) -> bool:
-    """A member that has joined shows that it lives before it asks for its assignment."""
+    """A member that has joined sends a heartbeat before its SyncGroup."""
     joined = driver.having(Phase.JOINED)
     if joined:
         driver.heartbeat(driver.rng.choice(joined))
@@ -64,10 +64,10 @@ def heartbeat_before_sync(driver: SequenceDriver) -> bool:
 
 
 def static_rejoin_before_sync(driver: SequenceDriver) -> bool:
-    """A static follower is back before it asked for its assignment.
+    """A static follower restarts and rejoins before its SyncGroup.
 
-    Its old id may be waited for, and perhaps another that never asks. The others keep the group
-    alive until the timer for missing SyncGroups has run out.
+    The coordinator may wait for its old member id, and for a member that never syncs. The others
+    send heartbeats until the pending-sync timer has expired.
     """
     if not complete_join_phase(driver):
         return False
@@ -93,9 +93,10 @@ def static_rejoin_before_sync(driver: SequenceDriver) -> bool:
 
 
 def static_rejoin_without_protocol(driver: SequenceDriver) -> bool:
-    """A static follower is back before it asked for its assignment, and knows another protocol.
+    """A static follower rejoins before its SyncGroup, without the selected protocol.
 
-    The leader hands work out all the same; somebody leaves, so that whoever waits is answered.
+    The leader sends the assignment nevertheless; then the follower leaves, so that waiting members
+    get responses.
     """
     if not complete_join_phase(driver):
         return False
@@ -118,10 +119,9 @@ def static_rejoin_without_protocol(driver: SequenceDriver) -> bool:
 
 
 def oversized_static_rejoin(driver: SequenceDriver) -> bool:
-    """A static member returns with more metadata than a record takes, and is silent from then on.
+    """A static member rejoins with metadata too large for a record, and is silent from then on.
 
-    A full group would not have it back. What the others are told of it shows what the group
-    remembers.
+    A full group would refuse it. The others' responses show which protocols the group stores.
     """
     if not driver.too_large:
         return False
@@ -150,7 +150,7 @@ def oversized_static_rejoin(driver: SequenceDriver) -> bool:
 
 
 def oversized_assignment(driver: SequenceDriver) -> bool:
-    """The leader hands out more than a record takes, while others speak."""
+    """The leader sends assignments too large for a record, while others send heartbeats."""
     leaders = [p for p in driver.having(Phase.JOINED) if p.leader_step]
     if not driver.too_large or not leaders:
         return False
@@ -162,7 +162,7 @@ def oversized_assignment(driver: SequenceDriver) -> bool:
 
 
 def remove_all_members(driver: SequenceDriver) -> None:
-    """Everybody known is removed, at once if the version allows it."""
+    """Remove all known members, in one request if the version allows it."""
     stale = [(ref, None) for process in driver.processes for ref in process.stale]
     known = [process for process in driver.processes if process.member_id]
     who = [*((process.member_id, process.instance_id) for process in known), *stale]
@@ -174,10 +174,10 @@ def remove_all_members(driver: SequenceDriver) -> None:
 
 
 def extended_initial_delay(driver: SequenceDriver) -> bool:
-    """Everybody goes, and others come one after the other: each makes the initial delay longer.
+    """All members are removed; new ones join one by one, and extend the initial rebalance delay.
 
-    Somebody looks when the first has come, and when it would be over for certain if they did not
-    make it longer.
+    DescribeGroups follows the first join, and the time when the delay would surely have ended
+    without an extension.
     """
     remove_all_members(driver)
     for process in driver.living:
@@ -198,11 +198,10 @@ def extended_initial_delay(driver: SequenceDriver) -> bool:
 
 
 def pending_expiry_in_initial_delay(driver: SequenceDriver) -> bool:
-    """A pending member's session ends during the initial delay, which others make long.
+    """A pending member's session expires during the initial delay, which others extend.
 
-    That it ended shows when it asks to join; that the delay goes on, when others come and go for
-    longer than a timer may be late. Some coordinators make the delay long only before the first
-    generation.
+    Its JoinGroup shows the expiry. Joins and removals for longer than a timer may be late show that
+    the delay lasts. Some coordinators extend it before the first generation only.
     """
     remove_all_members(driver)
     if len(driver.living) > MOST - 3:
@@ -227,7 +226,7 @@ def pending_expiry_in_initial_delay(driver: SequenceDriver) -> bool:
 
 
 def delete_group_under_requests(driver: SequenceDriver) -> bool:
-    """Everybody goes, and the group is deleted while others speak of it."""
+    """All members are removed, and the group is deleted while requests for it arrive."""
     whom = [(p, p.member_id, p.generation) for p in driver.free if p.member_id][:3]
     remove_all_members(driver)
     if not driver.free or not whom:
@@ -244,7 +243,7 @@ def delete_group_under_requests(driver: SequenceDriver) -> bool:
 
 
 def static_rejoin_in_first_join_phase(driver: SequenceDriver) -> bool:
-    """A new static member returns while its first join phase waits for others, longer than it."""
+    """A new static member rejoins in its first join phase, which lasts longer than its session."""
     if len(driver.living) >= MOST or not any(p.session_ms >= 1_000 for p in reach_stable(driver)):
         return False
     name = f"i{len(driver.processes) + 1}"
@@ -258,9 +257,9 @@ def static_rejoin_in_first_join_phase(driver: SequenceDriver) -> bool:
 
 
 def leave_of_pending_member(driver: SequenceDriver) -> bool:
-    """A member that was only given an id leaves, whatever instance it says it is.
+    """A pending member leaves, with or without an instance id.
 
-    Before, it may ask to join as one with an instance, which is none of the coordinator's cases.
+    Before, it may send a JoinGroup with an instance id, which coordinators do not foresee.
     """
     if len(driver.living) >= MOST:
         return False
@@ -281,7 +280,7 @@ def leave_of_pending_member(driver: SequenceDriver) -> bool:
 
 
 def repeated_sync(driver: SequenceDriver) -> bool:
-    """A member asks once more for its assignment when its session is nearly over, and no more."""
+    """A member repeats its SyncGroup shortly before its session expires, then is silent."""
     brief = [p for p in driver.having(Phase.IN) if 1_000 <= p.session_ms <= 1_500]
     if not brief or len(driver.having(Phase.IN)) < 2:
         return False
@@ -291,14 +290,14 @@ def repeated_sync(driver: SequenceDriver) -> bool:
     beating = [p for p in driver.having(Phase.IN) if p is not silent]
     driver.wait_with_heartbeats(began_ms + 0.7 * session_ms, beating)
     driver.sync(silent, own=False)
-    for more_ms in (200, 600):  # it has ended, if the SyncGroup did not count; it has for certain
+    for more_ms in (200, 600):  # expired if SyncGroup does not renew it; surely expired
         driver.wait_with_heartbeats(began_ms + session_ms + more_ms, beating)
         _beat(driver, without=silent)
     return True
 
 
 def heartbeat_at_session_end(driver: SequenceDriver) -> bool:
-    """A member shows that it lives at the moment when its session ends."""
+    """A member sends heartbeats at the moment when its session expires."""
     brief = [p for p in driver.having(Phase.IN) if p.session_ms <= 1_500]
     if not brief:
         return False
@@ -313,9 +312,9 @@ def heartbeat_at_session_end(driver: SequenceDriver) -> bool:
 
 
 def describe_at_creation(driver: SequenceDriver) -> bool:
-    """Somebody looks at a group at the moment that it is created.
+    """DescribeGroups at the moment when a group is created.
 
-    That it is there already shows in what a commit is told: its member is not known, no more.
+    The error code of a commit shows whether the group exists already.
     """
     observer, first = driver.start_process(), driver.start_process()
     driver.describe(observer)
@@ -326,7 +325,7 @@ def describe_at_creation(driver: SequenceDriver) -> bool:
 
 
 def delete_and_recreate_group(driver: SequenceDriver) -> bool:
-    """Everybody goes, and the group is deleted and created anew."""
+    """All members are removed, and the group is deleted and created again."""
     if not driver.free:
         return False
     remove_all_members(driver)
@@ -337,17 +336,17 @@ def delete_and_recreate_group(driver: SequenceDriver) -> bool:
 
 
 def commit_to_unknown_group(driver: SequenceDriver, patience_ms: int | None = None) -> bool:
-    """A commit with a generation, to a group that nobody has ever joined."""
+    """A commit with a generation, to a group that never existed."""
     numbered: dict[str, Any] = {"generationId": 1, "generationIdOrMemberEpoch": 1}
-    stranger = driver.start_process()
-    driver.commit(stranger, own=False, patience_ms=patience_ms, memberId="nobody", **numbered)
+    unknown = driver.start_process()
+    driver.commit(unknown, own=False, patience_ms=patience_ms, memberId="nobody", **numbered)
     return True
 
 
 def slightly_oversized_commit(driver: SequenceDriver) -> bool:
-    """Somebody commits a little more than the log takes, and others speak at the same time.
+    """A commit slightly above the log's limit, while others send heartbeats.
 
-    It is so little that Java's coordinator finds out only when it writes what it has gathered.
+    The excess is so small that the Java coordinator notices it only when it writes the batch.
     """
     members = reach_stable(driver)
     if not driver.too_large or len(members) < 2:
@@ -362,7 +361,7 @@ def slightly_oversized_commit(driver: SequenceDriver) -> bool:
 def _remove(
     driver: SequenceDriver, who: Sequence[tuple[Ref | str, str | None]], connection: str
 ) -> None:
-    """Remove members on behalf of whoever speaks the newest version."""
+    """Remove members by the process with the newest LeaveGroup version."""
     speaker = max(driver.processes, key=lambda p: p.versions["LEAVE_GROUP"])
     driver.leave(speaker, who, own=False, connection=f"{speaker.client_id}.{connection}")
 

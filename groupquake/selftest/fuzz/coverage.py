@@ -1,6 +1,6 @@
-"""What the sequences of a run went through: rules of the profile, transitions, error codes.
+"""Coverage of a campaign: rules of the profile, transitions, and error codes.
 
-A rule is covered if the broker's answers contradict a profile that differs in this rule alone.
+A rule is covered if responses of the broker contradict a profile with only this rule changed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ OUT_OF_REACH: Mapping[str, str] = {
     "sessions_wait_for_clients": "needs a broker that is started",
     "removed_pending_timer_runs_on": "shows in the coordinator's log alone",
 }
-"""The rules that one healthy broker never shows."""
+"""Rules that a single healthy broker does not show."""
 
 ALLOWS_MORE: Mapping[str, str] = {
     "answers_wait_for_writes=true": "what was written before may have been confirmed at once",
@@ -40,7 +40,7 @@ ALLOWS_MORE: Mapping[str, str] = {
     "oversized_commit=INVALID_COMMIT_OFFSET_SIZE": "where answers wait for the writes before them, "
     "those of commits may be any record's failure",
 }
-"""Other values of rules that no answer contradicts, and why."""
+"""Other values of rules that no response contradicts, and why."""
 
 
 FIRST_EXACT = number("4.1.0")
@@ -49,7 +49,7 @@ FIRST_EXACT = number("4.1.0")
 
 
 def moot(profile: Profile, versions: Versions, kafka: str) -> Mapping[str, str]:
-    """List the rules that the release, its versions or other rules leave nothing to decide."""
+    """List the rules that have no effect with this release, its API versions or other rules."""
     found: dict[str, str] = {}
     if number(kafka) >= FIRST_EXACT:
         found["answers_wait_for_writes"] = "what is too large for the log is a batch of its own"
@@ -78,13 +78,13 @@ class Flip:
 
     @property
     def name(self) -> str:
-        """The rule with its value, as it is printed."""
+        """The rule and its value, as printed."""
         is_error = isinstance(self.value, Error)
         return f"{self.rule}={self.value.name if is_error else str(self.value).lower()}"
 
 
 def flips(profile: Profile) -> Iterator[Flip]:
-    """List a profile's rules with every other value that some profile has for them."""
+    """List a profile's rules with every other value that some profile has."""
     for field in fields(Profile):
         if field.name in ("name", "settings") or field.name in OUT_OF_REACH:
             continue
@@ -99,7 +99,7 @@ def flips(profile: Profile) -> Iterator[Flip]:
 
 
 def errors_of(line: Mapping[str, Any]) -> Iterator[str]:
-    """Yield `API ERROR` for every error code, also NONE, in the response of an event's line."""
+    """Yield `API ERROR` for every error code in the response of an event line, also for NONE."""
     for code in _codes(line.get("response") or {}):
         yield f"{line['api']} {name_of(code)}"
 

@@ -1,6 +1,6 @@
-"""What a run should come to see: the group's moves and the answers, under the rules of a profile.
+"""The transitions and error codes that a campaign should reach, under the rules of a profile.
 
-What needs a broker that loads a group, gives it up or is broken is none of it.
+Those that need a broker that loads or unloads a group, or fails, are not included.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,11 +29,11 @@ TOLD: Mapping[str, tuple[Error, ...]] = {
     "DESCRIBE_GROUPS": (Error.NONE,),
     "DELETE_GROUPS": (Error.NONE, Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND),
 }
-"""What every coordinator answers, by request."""
+"""The error codes that every coordinator returns, by API."""
 
 
 def moves(profile: Profile, *, bulky: bool) -> Iterator[str]:
-    """List the transitions; `bulky` tells whether records may be too large for the log."""
+    """List the transitions; with `bulky`, records may be too large for the log."""
     yield from BETWEEN
     yield f"Empty -> PreparingRebalance ({Reason.NEW_MEMBER})"
     yield "CompletingRebalance -> Stable"
@@ -52,7 +52,7 @@ def moves(profile: Profile, *, bulky: bool) -> Iterator[str]:
 
 
 def answers(profile: Profile, versions: Versions, *, bulky: bool) -> Iterator[str]:
-    """List the answers, each as `API ERROR`."""
+    """List the error codes, each as `API ERROR`."""
     for api, errors in TOLD.items():
         yield from (f"{api} {error.name}" for error in errors)
     newer = {api for api, first in FIRST_WITH_ERROR.items() if versions[api][1] >= first}

@@ -1,4 +1,4 @@
-"""What is left of an unexplained sequence: an event file, and a page for people."""
+"""Writes an unexplained sequence as an event file and as a readable text."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from kafka_protocol.errors import name_of
 from loadtest.wire import Exchange
 from reference_coordinator.replay import Violation
 
-ASKED = (
+REQUEST_KEYS = (
     *("memberId", "groupInstanceId", "generationId", "generationIdOrMemberEpoch"),
     *("protocolType", "protocolName", "sessionTimeoutMs", "rebalanceTimeoutMs", "reason"),
 )
-TOLD = (
+RESPONSE_KEYS = (
     *("memberId", "generationId", "protocolName", "leader", "skipAssignment", "assignment"),
     *("groupState", "protocolData"),
 )
@@ -22,7 +22,7 @@ TOLD = (
 def write(
     folder: Path, name: str, event_file: str, played: Played, violations: Sequence[Violation]
 ) -> Path:
-    """Write both files; return the page's path."""
+    """Write both files; return the path of the text."""
     events = folder / f"{name}.jsonl"
     events.write_text(event_file)
     page = events.with_suffix(".txt")
@@ -31,35 +31,36 @@ def write(
 
 
 def describe(played: Played, violations: Sequence[Violation], events: Path) -> str:
-    """Tell what is unexplained, and what was said until then, a line each."""
-    told = [
+    """List the violations, then all exchanges, one a line."""
+    violated = [
         f"{v.request} at {v.at_ms:.0f} ms ({v.rule}): expected {v.expected}; observed {v.observed}"
         for v in violations
     ]
-    said = [
+    exchanges = [
         f"e{number:<4} {_line(exchange)}" for number, exchange in enumerate(played.log.exchanges, 1)
     ]
     again = f"groupquake oracle replay {events}"
-    return "\n".join([f"sequence {played.number}", *told, again, "", *said, ""])
+    return "\n".join([f"sequence {played.number}", *violated, again, "", *exchanges, ""])
 
 
-def _line(said: Exchange) -> str:
-    answered = "-" if said.response is None else f"{said.answered_ms:.1f}"
-    request = f"{said.connection:<7} {said.api} v{said.api_version} {_senders(said.request)}"
-    return f"{said.sent_ms:8.1f} {answered:>8}  {request} -> {_told(said)}"
+def _line(exchange: Exchange) -> str:
+    answered = "-" if exchange.response is None else f"{exchange.answered_ms:.1f}"
+    api = f"{exchange.connection:<7} {exchange.api} v{exchange.api_version}"
+    request = f"{exchange.sent_ms:8.1f} {answered:>8}  {api} {_request(exchange.request)}"
+    return f"{request} -> {_response(exchange)}"
 
 
-def _senders(body: Mapping[str, Any]) -> str:
+def _request(body: Mapping[str, Any]) -> str:
     protocols = [f"{p['name']}:{p['metadata'][-6:]}" for p in body.get("protocols", ())]
     leaving = [f"({m['memberId']}, {m['groupInstanceId']})" for m in body.get("members", ())]
     shares = [f"{a['memberId']}={a['assignment'][-8:]}" for a in body.get("assignments", ())]
-    return " ".join([*_shown(body, ASKED), *protocols, *leaving, *shares])
+    return " ".join([*_shown(body, REQUEST_KEYS), *protocols, *leaving, *shares])
 
 
-def _told(said: Exchange) -> str:
-    if said.response is None:
-        return "no answer"
-    body = said.response
+def _response(exchange: Exchange) -> str:
+    if exchange.response is None:
+        return "no response"
+    body = exchange.response
     if "topics" in body:
         body = body["topics"][0]["partitions"][0]
     elif "groups" in body or "results" in body:
@@ -68,7 +69,7 @@ def _told(said: Exchange) -> str:
         f"({m['memberId']} {name_of(m['errorCode']) if 'errorCode' in m else ''})"
         for m in body.get("members") or ()
     ]
-    return " ".join([name_of(body["errorCode"]), *_shown(body, TOLD), *members])
+    return " ".join([name_of(body["errorCode"]), *_shown(body, RESPONSE_KEYS), *members])
 
 
 def _shown(body: Mapping[str, Any], keys: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A whole run: sequences are played and judged, and what is unexplained is made small."""
+"""A whole run of the fuzzer: play sequences, judge them, reduce the unexplained ones."""
 
 import time
 from collections import Counter
@@ -15,12 +15,12 @@ from groupquake.selftest.fuzz.shrink import Script, shrink
 from reference_coordinator.classic.profiles import Profile
 
 SHRUNK = 5
-"""So many unexplained sequences are made small; the others are written as they are."""
+"""The most unexplained sequences to reduce; further ones are written as they are."""
 
 
 @dataclass
 class Outcome:
-    """What came of a run; `texts` are the event files of the sequences, `pages` of findings."""
+    """The result of a run; `texts` are event files of the sequences, `pages` texts of findings."""
 
     texts: list[str] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
@@ -31,12 +31,12 @@ class Outcome:
 
     @property
     def verdicts(self) -> Counter[Verdict]:
-        """How many sequences have each verdict."""
+        """The number of sequences for each verdict."""
         return Counter(judged.verdict for judged in self.judged)
 
     @property
     def worst(self) -> Verdict:
-        """The verdict of the run: one unexplained sequence decides, then one unknown."""
+        """The verdict of the run: unexplained if any sequence is, else unknown if any is."""
         found = self.verdicts
         for verdict in (Verdict.UNEXPLAINED, Verdict.UNKNOWN):
             if found[verdict]:
@@ -47,45 +47,45 @@ class Outcome:
 def play_and_judge(
     campaign: Campaign, count: int, profile: Profile, pool: Pool, folder: Path
 ) -> Outcome:
-    """Play `count` sequences, judge each, and shrink the first that are unexplained."""
+    """Play `count` sequences, judge each, and reduce the first unexplained ones."""
     outcome = Outcome()
     waiting: list[tuple[Played, AsyncResult[Judged]]] = []
     for played in campaign.play(count, folder / "events.jsonl"):
         text = event_file(campaign.target, played)
-        said = played.log.exchanges
+        exchanges = played.log.exchanges
         outcome.texts.append(text)
-        outcome.requests += len(said)
-        outcome.unanswered += sum(exchange.response is None for exchange in said)
+        outcome.requests += len(exchanges)
+        outcome.unanswered += sum(exchange.response is None for exchange in exchanges)
         outcome.lost += played.lost
         waiting.append((played, pool.apply_async(judge, (text, profile))))
     unexplained = []
-    told = time.monotonic()
+    shown_s = time.monotonic()
     for number, (played, future) in enumerate(waiting, 1):
         judged = future.get()
         outcome.judged.append(judged)
-        if time.monotonic() > told + PROGRESS_EVERY_S or number == count:
-            told = time.monotonic()
+        if time.monotonic() > shown_s + PROGRESS_EVERY_S or number == count:
+            shown_s = time.monotonic()
             campaign.progress(f"judged {number} of {count}: {verdict_counts(outcome)}")
         if judged.verdict is not Verdict.EXPLAINED:
             unexplained.append((played, judged))
     for played, judged in unexplained:
         small = played
         if judged.verdict is Verdict.UNEXPLAINED and len(outcome.pages) < SHRUNK:
-            campaign.progress(f"sequence {played.number} is unexplained: making it small")
+            campaign.progress(f"sequence {played.number} is unexplained: reducing it")
             small = Shrinking(campaign, profile, pool, played).run() or played
         outcome.pages.append(_written(campaign, small, profile, folder, played.number))
     return outcome
 
 
 def verdict_counts(outcome: Outcome) -> str:
-    """Say how many sequences have each verdict."""
+    """Return how many sequences have each verdict, as text."""
     return ", ".join(f"{outcome.verdicts[verdict]:,} {verdict}" for verdict in Verdict)
 
 
 def _written(
     campaign: Campaign, played: Played, profile: Profile, folder: Path, number: int
 ) -> Path:
-    """Write a finding down, as the oracle sees it now."""
+    """Judge a sequence again and write it as a finding."""
     text = event_file(campaign.target, played)
     judged = judge(text, profile)
     return findings.write(folder, f"{judged.verdict}-{number}", text, played, judged.violations)
@@ -93,7 +93,7 @@ def _written(
 
 @dataclass
 class Shrinking:
-    """Plays smaller scripts on the broker, and keeps those that are unexplained as well."""
+    """Plays smaller scripts on the broker, and keeps those that are unexplained too."""
 
     campaign: Campaign
     profile: Profile
@@ -102,7 +102,7 @@ class Shrinking:
     _round: int = 0
 
     def run(self) -> Played | None:
-        """Return the smallest sequence that is still unexplained; None if it did not come again."""
+        """Return the smallest sequence that is still unexplained; None if none is."""
         return shrink(self.played.steps, self._try)
 
     def _try(self, scripts: Sequence[Script]) -> list[Played | None]:
@@ -112,6 +112,6 @@ class Shrinking:
         texts = [event_file(self.campaign.target, played) for played in tried]
         judged = self.pool.starmap(judge, [(text, self.profile) for text in texts], chunksize=1)
         return [
-            played if told.verdict is Verdict.UNEXPLAINED else None
-            for played, told in zip(tried, judged, strict=True)
+            played if result.verdict is Verdict.UNEXPLAINED else None
+            for played, result in zip(tried, judged, strict=True)
         ]

@@ -1,6 +1,6 @@
-"""What the oracle makes of a sequence: explained, unexplained or unknown, and what it went through.
+"""Judges a sequence by the oracle: explained, unexplained or unknown; and measures its coverage.
 
-Sequences are judged in processes of their own: the client's clock must not wait for the oracle.
+Separate processes judge, so that the oracle does not delay the client that plays sequences.
 """
 
 import json
@@ -22,11 +22,11 @@ from reference_coordinator.replay import Replay, Tolerance, Violation, replay
 from reports.judgement.collector import collector_paused
 
 BRIEFLY = 300
-"""How many steps a search may cost where one sequence of many will do."""
+"""The search limit where one sequence of many is enough."""
 
 
 class Verdict(StrEnum):
-    """What became of a sequence."""
+    """The verdict on a sequence."""
 
     EXPLAINED = "explained"
     UNEXPLAINED = "unexplained"
@@ -35,9 +35,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """A sequence's verdict, and how long it took to find it.
+    """The verdict on a sequence, and the seconds that judging took.
 
-    `moves` are the group's transitions, `errors` what was answered.
+    `moves` counts the group's transitions, `errors` the error codes.
     """
 
     verdict: Verdict
@@ -51,16 +51,16 @@ def judge(text: str, profile: Profile) -> Judged:
     """Replay one sequence, given as an event file, under the rules of a profile."""
     errors = Counter(error for line in text.splitlines() for error in errors_of(json.loads(line)))
     began = time.perf_counter()
-    told = replayed(text, profile)
+    result = replayed(text, profile)
     seconds = time.perf_counter() - began
-    moves = Counter(map(_named, told.transitions))
-    return Judged(verdict_of(told), told.violations, moves, errors, seconds)
+    moves = Counter(map(_named, result.transitions))
+    return Judged(verdict_of(result), result.violations, moves, errors, seconds)
 
 
 def replayed(text: str, profile: Profile, tolerance: Tolerance | None = None) -> Replay:
-    """Replay one sequence to its first violation, if there is one: the next may follow from it.
+    """Replay one sequence up to its first violation; later ones may follow from it.
 
-    The rules are those of a profile, the settings those that the sequence's header has.
+    The rules are the profile's, the settings those in the sequence's header.
     """
     (sequence,) = read(text.splitlines(), "the fuzzer's events")
     return replay_of(sequence, profile, tolerance)
@@ -72,42 +72,42 @@ def replay_of(
     tolerance: Tolerance | None = None,
     coordinator: Step = step,
 ) -> Replay:
-    """Replay a sequence that was read, by a coordinator; see `replayed`."""
+    """Replay a parsed sequence with a coordinator; see `replayed`."""
     rules = profile.with_settings(sequence.settings)
     with collector_paused():
         return replay(sequence.evidence, rules, tolerance, first_alone=True, step=coordinator)
 
 
-def verdict_of(told: Replay) -> Verdict:
-    """Sum a replay up."""
-    if not told.violations:
+def verdict_of(result: Replay) -> Verdict:
+    """Return the verdict of a replay."""
+    if not result.violations:
         return Verdict.EXPLAINED
-    return Verdict.UNEXPLAINED if told.proven else Verdict.UNKNOWN
+    return Verdict.UNEXPLAINED if result.proven else Verdict.UNKNOWN
 
 
 def _named(move: Transition) -> str:
-    """Name a transition: what a join phase began for is part of it."""
+    """Name a transition, with the reason of a join phase."""
     return f"{move.before} -> {move.after}{f' ({move.reason})' if move.reason else ''}"
 
 
 def contradiction(texts: Sequence[str], flip: Flip) -> int | None:
-    """Return the place of the first sequence that a profile with one other rule cannot explain.
+    """Return the index of the first sequence that a profile with one rule changed cannot explain.
 
-    It must show with little search: there are many sequences, and most contradict nothing.
+    A short search must show it, since there are many sequences and most contradict nothing.
     """
     for place, text in enumerate(texts):
-        told = replayed(text, flip.profile, Tolerance(search=BRIEFLY))
-        if verdict_of(told) is Verdict.UNEXPLAINED:
+        result = replayed(text, flip.profile, Tolerance(search=BRIEFLY))
+        if verdict_of(result) is Verdict.UNEXPLAINED:
             return place
     return None
 
 
 def judges() -> Pool:
-    """Make processes that judge, one a core; as a context manager it ends them whatever they do."""
-    fresh = multiprocessing.get_context("spawn")  # threads hold locks that a fork would inherit
+    """Start judging processes, one for each core; leaving the context kills them."""
+    fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks that threads hold
     return fresh.Pool(initializer=_leave_signals_alone)
 
 
 def _leave_signals_alone() -> None:
-    """Ctrl-C goes to the whole group of processes; the one that commands ends the others."""
+    """Ignore Ctrl-C, which the whole process group gets: the parent ends these processes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,7 +1,7 @@
-"""Which partition of the brokers' group topic a group is in: its name decides, so names are chosen.
+"""Chooses group names by partition of `__consumer_offsets`, which follows from the name.
 
-The Java coordinator writes what is new in a partition as one batch, and where a record is too large
-all of the batch fails, whosever it is. So groups with such records have a partition to themselves.
+The Java coordinator writes the new records of a partition as one batch. A record that is too large
+fails the whole batch, also for other groups. So a group with such records gets its own partition.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from queue import SimpleQueue
 
 
 class OffsetsPartitions:
-    """The partitions: some that groups share, and those that one group has at a time."""
+    """The partitions: groups share a third of them; each other one is one group's at a time."""
 
     def __init__(self, partitions: int) -> None:
-        """Divide them up: a third is shared."""
+        """Divide the partitions."""
         self._partitions = partitions
         self._shared = range(max(1, partitions // 3))
         self._free: SimpleQueue[int] = SimpleQueue()
@@ -24,7 +24,7 @@ class OffsetsPartitions:
 
     @contextmanager
     def group(self, name: str, *, alone: bool) -> Iterator[str]:
-        """Complete a group's name so that it shares its partition, or is alone there meanwhile."""
+        """Complete a group name so that its partition is shared, or exclusive during the block."""
         if not alone:
             yield self._name(name, self._shared)
             return

@@ -1,4 +1,4 @@
-"""One process of a group as the fuzzer plays it, and what its answers have told it."""
+"""One client process of a fuzzed group: its identity and the state from its responses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from loadtest.wire import Exchange
 
 
 class Phase(Enum):
-    """What a well-behaved client would do next: join, sync, or show that it lives."""
+    """The next request of a well-behaved client: JoinGroup, SyncGroup, or Heartbeat."""
 
     OUT = auto()
     JOINED = auto()
@@ -20,7 +20,7 @@ class Phase(Enum):
 
 @dataclass
 class Process:
-    """See the module. `member_id` and `generation` are those of the latest answers."""
+    """A client process. `member_id` and `generation` are those of the latest responses."""
 
     client_id: str
     instance_id: str | None
@@ -36,40 +36,40 @@ class Process:
     generation: Ref | int = -1
     protocol: Ref | None = None
     leader_step: int = 0
-    """The step that made it the leader, 0 if it does not lead."""
+    """The step whose response made it the leader, 0 if it is not the leader."""
     joined: bool = False
     stale: list[Ref] = field(default_factory=list)
     waiting: dict[int, str] = field(default_factory=dict)
-    """What it waits for: the request by its step."""
+    """APIs of the requests without a response, by step."""
     alive_ms: float = 0.0
     joined_ms: float = 0.0
     pending_ms: float = 0.0
 
     @property
     def connection(self) -> str:
-        """The connection it speaks on; a restarted process has another one."""
+        """The name of its connection; a restarted process has a new one."""
         return f"{self.client_id}.{self.incarnation}"
 
     @property
     def busy(self) -> bool:
-        """Whether it waits in a JoinGroup or SyncGroup."""
+        """Whether it waits for a JoinGroup or SyncGroup response."""
         return any(api in ("JOIN_GROUP", "SYNC_GROUP") for api in self.waiting.values())
 
     def restart(self) -> None:
-        """Begin anew, with the identity and nothing else."""
+        """Restart: only the instance id stays."""
         self.forget()
         self.incarnation += 1
         self.waiting.clear()
 
     def forget(self) -> None:
-        """Give the member id up."""
+        """Forget the member id."""
         if isinstance(self.member_id, Ref):
             self.stale.append(self.member_id)
         self.member_id, self.generation, self.protocol = "", -1, None
         self.phase, self.leader_step, self.joined = Phase.OUT, 0, False
 
-    def hear(self, step: int, exchange: Exchange, at_ms: float) -> None:
-        """Take in the answer to a request that it sent in its own name."""
+    def apply(self, step: int, exchange: Exchange, at_ms: float) -> None:
+        """Apply the response to a request that it sent with its own identity."""
         if self.waiting.pop(step, None) is None or exchange.response is None:
             return
         error = _error(exchange.response)
@@ -77,15 +77,15 @@ class Process:
             self.alive_ms = at_ms
         match exchange.api:
             case "JOIN_GROUP":
-                self._hear_join(step, error, exchange.response, at_ms)
+                self._apply_join(step, error, exchange.response, at_ms)
             case "SYNC_GROUP" if error == Error.NONE:
                 self.phase = Phase.IN
             case "LEAVE_GROUP" if error == Error.NONE:
                 self.forget()
             case _:
-                self._hear_refusal(error)
+                self._apply_error(error)
 
-    def _hear_join(self, step: int, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
+    def _apply_join(self, step: int, error: int, answer: Mapping[str, Any], at_ms: float) -> None:
         if error == Error.NONE:
             self.member_id = Ref(step, "memberId")
             self.generation = Ref(step, "generationId")
@@ -96,9 +96,9 @@ class Process:
         elif error == Error.MEMBER_ID_REQUIRED:
             self.member_id, self.pending_ms = Ref(step, "memberId"), at_ms
         else:
-            self._hear_refusal(error)
+            self._apply_error(error)
 
-    def _hear_refusal(self, error: int) -> None:
+    def _apply_error(self, error: int) -> None:
         if error in (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID):
             self.forget()
         elif error == Error.GROUP_MAX_SIZE_REACHED:
@@ -111,7 +111,7 @@ class Process:
 
 
 def _error(answer: Mapping[str, Any]) -> int:
-    """Return the error of an answer, wherever its version has it."""
+    """Return the error code of a response, wherever the version has it."""
     if "topics" in answer:
         return int(answer["topics"][0]["partitions"][0]["errorCode"])
     members = answer.get("members") or []

@@ -1,19 +1,19 @@
-"""A sequence as steps that can be played again: what an answer told is named, not written out."""
+"""A sequence as steps that can be played again: values from responses are references."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Answers = Mapping[int, Mapping[str, Any]]
-"""What the answers said, by the number of the step; 0 stands for the group itself."""
+"""Responses by step number; 0 stands for the group itself."""
 
 CLOSE = "close"
-"""Instead of a request: the connection is closed, as by a process that dies."""
+"""The step closes its connection, as the crash of a process does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """What the answer to a step says under a key; `plus` is added to a number."""
+    """The value of a key in the response to a step; `plus` is added to a number."""
 
     step: int
     key: str
@@ -22,9 +22,9 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """An assignment for the members that a leader was told of by the answer to a step.
+    """The assignments for the members in the JoinGroup response to a step.
 
-    `spare` are left out, from the end; `size` is that of each share in base64.
+    The last `spare` members get none; `size` is the length of each assignment in base64.
     """
 
     step: int
@@ -34,12 +34,12 @@ class Assignments:
 
 GROUP = Ref(0, "groupId")
 UNKNOWN: Mapping[str, Any] = {"memberId": "nobody", "generationId": -1, "protocolName": None}
-"""What stands for an answer that never came."""
+"""The values if there was no response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request, or one connection closed; `at_ms` is when, since the sequence began."""
+    """One request, or the close of a connection, `at_ms` after the begin of the sequence."""
 
     number: int
     at_ms: float
@@ -50,7 +50,7 @@ class Step:
     body: Any = None
 
     def needs(self) -> set[int]:
-        """Return the steps whose answers this one speaks of."""
+        """Return the steps whose responses this step refers to."""
         return set(_refs(self.body)) - {0}
 
 
@@ -66,7 +66,7 @@ def _refs(template: Any) -> list[int]:
 
 
 def resolve(template: Any, answers: Answers) -> Any:
-    """Fill in what the answers said."""
+    """Replace references by the values in responses."""
     match template:
         case Ref(step, key, plus):
             answer = answers.get(step, UNKNOWN)
@@ -82,8 +82,8 @@ def resolve(template: Any, answers: Answers) -> Any:
 
 
 def _shares(shares: Assignments, answers: Answers) -> list[dict[str, str]]:
-    told = answers.get(shares.step, {}).get("members") or []
-    kept = told[: max(0, len(told) - shares.spare)]
+    members = answers.get(shares.step, {}).get("members") or []
+    kept = members[: max(0, len(members) - shares.spare)]
     return [
         {"memberId": member["memberId"], "assignment": f"{number:0>{shares.size}}"}
         for number, member in enumerate(kept, 1)

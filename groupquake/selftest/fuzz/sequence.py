@@ -1,4 +1,4 @@
-"""One random sequence from beginning to end, and one played again."""
+"""Plays one random sequence, or plays the steps of one again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
 from loadtest.wire import EventLog
 
 EARLY, BULKY, OLD_JOINS = 0.2, 0.06, 0.3
-"""How likely somebody speaks of the group before it is there; that records may be too large; that
-JoinGroup is spoken as before static members, if that is one or the other."""
+"""Probabilities: of requests before the group exists; of records that are too large; of JoinGroup
+versions before static membership, where a group cannot have those and newer ones."""
 SMALL = 20_000
-"""A log that takes no more than so many bytes is soon sent more."""
+"""The largest message.max.bytes with which a sequence sends records that are too large."""
 LONGEST_MS = 12_000
 LAST_WORDS_MS = 1_000
-"""How long answers are waited for at the end."""
+"""How long the last responses are awaited."""
 ANSWER_NEEDED_MS = 3_000
-"""How long a step that is played again waits for the answers it speaks of."""
+"""How long a replayed step waits for the responses that it refers to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A sequence that was played: its group, what was said, and the steps to play it again.
+    """A played sequence: its group, its exchanges, and the steps to play it again.
 
-    A `bulky` one has records that are too large for the log, so that writes fail. `stalls` are when
-    the broker stood still, in ms since it began.
+    A `bulky` one has records that are too large for the log, so that writes fail. `stalls` are the
+    stalls of the broker, in ms since the sequence began.
     """
 
     number: int
@@ -42,7 +42,7 @@ class Played:
 
 
 def play(target: Target, seed: int, number: int) -> Played:
-    """Play the random sequence of a seed and a number, in a group of its own."""
+    """Play the random sequence of a seed and a number, in its own group."""
     rng = Random(f"{seed}:{number}")
     bulky = rng.random() < BULKY and may_be_bulky(target)
     with target.offsets_partitions.group(f"fuzz-{seed}-{number}", alone=bulky) as group:
@@ -65,7 +65,7 @@ def play(target: Target, seed: int, number: int) -> Played:
 def _driver(
     target: Target, connections: BrokerConnections, rng: Random, *, bulky: bool
 ) -> SequenceDriver:
-    """Draw what the processes of a sequence are like."""
+    """Draw the properties of a sequence's processes."""
     apart = target.old_joins_know_no_statics
     dynamic_alone = apart and rng.random() < OLD_JOINS
     return SequenceDriver(
@@ -82,14 +82,14 @@ def _driver(
 
 
 def may_be_bulky(target: Target) -> bool:
-    """Tell whether sequences may have records that are too large: where that needs little."""
+    """Return whether sequences may send records that are too large."""
     return target.largest_record <= SMALL and target.offsets_partitions.has_exclusive
 
 
 def play_again(
     target: Target, steps: Sequence[Step], group: str, number: int, *, bulky: bool
 ) -> Played:
-    """Play steps again, at the same distances in time."""
+    """Play steps again, with the same times between them."""
     with target.offsets_partitions.group(group, alone=bulky) as name:
         connections = BrokerConnections(target.host, target.port, name)
         _repeat(connections, steps)

@@ -1,4 +1,4 @@
-"""Plays a sequence: primitives that actions are made of, with what the answers told so far."""
+"""Drives a sequence: the requests that actions are made of, with values from earlier responses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,24 +16,24 @@ TOPIC = "orders"
 MAX_SIZE = 4
 """The `group.max.size` of the broker under test."""
 PATIENCE_MS = (0, 4, 25, 25, 25, 60, 60, 120)
-"""How long a process may wait for an answer before the next one speaks; 0 makes them overlap."""
+"""How long a process waits for a response before the next request; with 0, requests overlap."""
 
 MOST_METADATA = 4_096
-"""How many bytes a broker takes with one offset (offset.metadata.max.bytes)."""
+"""The most metadata bytes of one offset (offset.metadata.max.bytes)."""
 FAR_TOO_LARGE, JUST_TOO_LARGE = 1_000, 12
-"""So many bytes more than the log takes are certainly too many; so few, Java's coordinator finds
-too many when it writes, and no earlier (it forgets the 61 bytes of a batch's header)."""
+"""How many bytes a record is above the log's limit: far above; or so little that the Java
+coordinator notices at the write only (it does not count the 61 bytes of a batch header)."""
 OFFSETS_BATCH_BYTES, OFFSET_RECORD = 61, 43
-"""How many bytes a batch of offsets takes, and each with the names of group and topic to come."""
+"""The bytes of a batch header, and of one offset record without the names of group and topic."""
 CLOSES = 0.2
-"""How likely a process that dies takes its connection with it."""
+"""The probability that a crash closes the connection."""
 REASONS = (None, None, None, "the fuzzer says so", "RESTART", "UPGRADE", "TOPIC_METADATA_CHANGE")
-"""Why processes say they join (v8+): the names are those of KIP-423, which Kafka never read."""
+"""JoinGroup reasons (v8+). The upper-case ones are the names of KIP-423, which Kafka never used."""
 
 
 @dataclass
 class SequenceDriver:
-    """One sequence under way. `versions` are those that the broker and the client share."""
+    """One sequence in progress. `versions` are those that the broker and the client share."""
 
     connections: BrokerConnections
     rng: Random
@@ -41,36 +41,36 @@ class SequenceDriver:
     topic_id: str
     static_share: float
     oldness: float
-    """How likely a process speaks old versions, from 0 to 1."""
+    """The probability that a process uses old API versions."""
     largest_record: int = 0
-    """How many bytes the group's log takes, if some records are to have more; else 0."""
+    """The log's record limit in bytes, if some records are to exceed it; else 0."""
     dynamic_alone: bool = False
-    """Whether nobody has an instance id."""
+    """Whether all processes are dynamic members."""
     first_join: int = 0
-    """The lowest version of JoinGroup that anybody speaks."""
+    """The lowest JoinGroup version of all processes."""
     processes: list[Process] = field(default_factory=list)
     rebalance_ms: float = 0.0
-    """When the latest join phase may have begun."""
+    """When the latest join phase may have begun, in ms of the sequence."""
     _senders: dict[int, Process] = field(default_factory=dict)
     _steps: int = 0
 
     def __post_init__(self) -> None:
-        """Listen."""
+        """Subscribe to responses."""
         self.connections.on_response = self._on_response
 
     def _on_response(self, number: int, exchange: Exchange) -> None:
         process = self._senders.pop(number, None)
         if process is not None:
-            process.hear(number, exchange, exchange.answered_ms)
+            process.apply(number, exchange, exchange.answered_ms)
 
     @property
     def living(self) -> list[Process]:
-        """The processes that are not gone."""
+        """The processes that have not ended."""
         return [process for process in self.processes if not process.gone]
 
     @property
     def free(self) -> list[Process]:
-        """The processes that wait for nothing."""
+        """The processes that do not wait in JoinGroup or SyncGroup."""
         return [process for process in self.living if not process.busy]
 
     def having(self, phase: Phase) -> list[Process]:
@@ -79,7 +79,7 @@ class SequenceDriver:
 
     @property
     def too_large(self) -> int:
-        """How many bytes are too many for a record by far, if some are to be; else 0."""
+        """The size of a record far above the limit, if some are to exceed it; else 0."""
         return self.largest_record and self.largest_record + FAR_TOO_LARGE
 
     # Processes.
@@ -92,7 +92,7 @@ class SequenceDriver:
         session_ms: int = 0,
         rebalance_ms: int = 0,
     ) -> Process:
-        """Make a process, static or dynamic, with versions and timeouts of its own."""
+        """Make a process, static or dynamic, and draw its versions and timeouts."""
         number = len(self.processes) + 1
         if dynamic or self.dynamic_alone:
             instance_id = None
@@ -123,7 +123,7 @@ class SequenceDriver:
         return chosen
 
     def protocols(self) -> tuple[tuple[str, str], ...]:
-        """Draw what a process supports; mostly what others support as well."""
+        """Draw the protocols of a process; mostly some that others support too."""
         names = self.rng.choice(6 * (("range",), ("range", "rr"), ("rr", "range")) + (("rr",),))
         if self._bulk(0.03):
             data = subscription(b"a" * self.too_large)
@@ -133,11 +133,11 @@ class SequenceDriver:
         return tuple((name, data) for name in names)
 
     def _bulk(self, likely: float) -> bool:
-        """Draw whether something is to be too large."""
+        """Draw whether a record is to be too large."""
         return self.too_large > 0 and self.rng.random() < likely
 
     def fall_silent(self, process: Process) -> None:
-        """Let a process fall silent; mostly its socket stays open, so that what it waits for shows.
+        """Let a process crash. Mostly its socket stays open, so that responses to it are seen.
 
         The coordinator cannot tell the difference.
         """
@@ -156,9 +156,9 @@ class SequenceDriver:
         own: bool = True,
         patience_ms: int | None = None,
     ) -> None:
-        """Send a request, and be patient for as long as the draw says, if nothing else does.
+        """Send a request, and wait for its response for `patience_ms`, or a drawn time.
 
-        `own` requests are in the process's name: it takes their answers to heart.
+        The process applies the responses to its `own` requests only.
         """
         number = self._do(process, connection or process.connection, api, body)
         if own:
@@ -187,7 +187,7 @@ class SequenceDriver:
         patience_ms: int | None = None,
         **other: Any,
     ) -> None:
-        """Join with the id it has; `other` takes the place of what is usual."""
+        """Join with the current member id; `other` overrides fields."""
         self.rebalance_ms = self.connections.now_ms
         body = self.join_body(process) | other
         self.send(
@@ -200,7 +200,7 @@ class SequenceDriver:
         )
 
     def join_body(self, process: Process) -> dict[str, Any]:
-        """Write a process's JoinGroup."""
+        """Return the body of a process's JoinGroup."""
         return {
             "sessionTimeoutMs": process.session_ms,
             "rebalanceTimeoutMs": process.rebalance_ms,
@@ -212,7 +212,7 @@ class SequenceDriver:
         }
 
     def identity(self, process: Process) -> dict[str, Any]:
-        """Write who a process is, as Sync, Heartbeat and OffsetCommit say it."""
+        """Return the identity fields of SyncGroup, Heartbeat and OffsetCommit."""
         return {
             "generationId": process.generation,
             "generationIdOrMemberEpoch": process.generation,
@@ -229,7 +229,7 @@ class SequenceDriver:
         too_large: bool | None = None,
         **other: Any,
     ) -> None:
-        """Ask for the assignment; who leads hands it in, maybe or certainly more than fits."""
+        """Sync, as the leader with all assignments; None for `too_large` draws it."""
         body = {
             **self.identity(process),
             "protocolType": process.protocol_type,
@@ -248,7 +248,7 @@ class SequenceDriver:
     def heartbeat(
         self, process: Process, *, own: bool = True, patience_ms: int | None = None, **other: Any
     ) -> None:
-        """Show that it lives."""
+        """Send a heartbeat."""
         body = self.identity(process) | other
         self.send(process, "HEARTBEAT", body, own=own, patience_ms=patience_ms)
 
@@ -261,7 +261,7 @@ class SequenceDriver:
         just_too_large: bool = False,
         **other: Any,
     ) -> None:
-        """Commit an offset, or as much as is more than the log takes, if but by a few bytes."""
+        """Commit an offset, or a record that is too large, with `just_too_large` by a few bytes."""
         parts = [
             {
                 "partitionIndex": number,
@@ -276,16 +276,16 @@ class SequenceDriver:
         self.send(process, "OFFSET_COMMIT", body | other, own=own, patience_ms=patience_ms)
 
     def _metadata(self, *, just_too_large: bool) -> list[int]:
-        """Draw how much metadata the offsets of a commit have, one a partition.
+        """Draw the metadata length of each offset in a commit.
 
-        Not too much before anybody has joined: Java's coordinator up to 3.9 fails once more when it
-        is to write the batch that the log has refused, which is empty by then ("New last written
-        offset 0 … must be greater than 4", seen on 3.9.1), and forgets a group made meanwhile.
+        It is not too large before a member has joined: after the log has refused a batch, the Java
+        coordinator up to 3.9 fails again over the empty batch ("New last written offset 0 … must be
+        greater than 4", tried on 3.9.1), and loses a group that was created meanwhile.
         """
         if just_too_large:
             named = OFFSET_RECORD + len(self.connections.group) + len(TOPIC)
-            besides = OFFSETS_BATCH_BYTES + 2 * named
-            return [MOST_METADATA, self.largest_record + JUST_TOO_LARGE - besides - MOST_METADATA]
+            overhead = OFFSETS_BATCH_BYTES + 2 * named
+            return [MOST_METADATA, self.largest_record + JUST_TOO_LARGE - overhead - MOST_METADATA]
         if self._bulk(0.4) and any(process.joined for process in self.processes):
             return (self.too_large // MOST_METADATA + 1) * [MOST_METADATA]
         return [0]
@@ -298,19 +298,19 @@ class SequenceDriver:
         own: bool,
         connection: str = "",
     ) -> None:
-        """Send LeaveGroup for members by (member id, instance id); old versions take one."""
+        """Send LeaveGroup for members by (member id, instance id); old versions have one member."""
         reason = self.rng.choice((None, "the fuzzer says so"))
         members = [{"memberId": m, "groupInstanceId": i, "reason": reason} for m, i in who]
         body = {"memberId": who[0][0], "members": members}
         self.send(process, "LEAVE_GROUP", body, own=own, connection=connection)
 
     def describe(self, process: Process, *, patience_ms: int | None = None) -> None:
-        """Ask for the group as it is."""
+        """Send DescribeGroups."""
         body = {"groups": [GROUP], "includeAuthorizedOperations": False}
         self.send(process, "DESCRIBE_GROUPS", body, own=False, patience_ms=patience_ms)
 
     def delete(self, process: Process, *, connection: str = "") -> None:
-        """Ask for the group to be deleted, which it is only if empty; nobody waits for it then."""
+        """Send DeleteGroups, which deletes empty groups; with a `connection`, do not wait."""
         body, patience_ms = {"groupsNames": [GROUP]}, 0 if connection else None
         self.send(
             process,
@@ -321,10 +321,10 @@ class SequenceDriver:
             patience_ms=patience_ms,
         )
 
-    # Good behaviour, and time.
+    # Well-behaved clients, and time.
 
     def well_behaved_step(self, process: Process) -> None:
-        """Do what a client would do next."""
+        """Send the next request of a well-behaved client."""
         if process.phase is Phase.OUT:
             self.join(process)
         elif process.phase is Phase.JOINED:
@@ -335,7 +335,7 @@ class SequenceDriver:
             self.commit(process)
 
     def wait_with_heartbeats(self, until_ms: float, beating: Sequence[Process]) -> None:
-        """Let time pass; those of `beating` that are in the group send heartbeats meanwhile."""
+        """Wait; those of `beating` that are in the group send heartbeats meanwhile."""
         while self.connections.now_ms < until_ms:
             due = [
                 (process.alive_ms + process.session_ms / 3, number)

@@ -1,7 +1,7 @@
-"""Making an unexplained sequence small: steps are left out as long as it stays unexplained.
+"""Reduces an unexplained sequence: steps are left out as long as it stays unexplained.
 
-Every smaller script is played to the broker again, many at a time. What depends on how threads of
-the broker happened to run may not come again; then the smallest that did is what is left.
+Smaller scripts are played on the broker again, many at a time. An effect that depends on the timing
+of the broker's threads may not occur again; the result is the smallest sequence that had it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,20 +11,20 @@ from groupquake.selftest.fuzz.script import Step
 from groupquake.selftest.fuzz.sequence import Played
 
 Script = tuple[Step, ...]
-Trial = Callable[[Sequence[Script]], list[Played | None]]
-"""Plays scripts; hands out those that are unexplained, None for the others, in the same places."""
+PlayScripts = Callable[[Sequence[Script]], list[Played | None]]
+"""Plays scripts; returns the unexplained sequences, and None in place of the others."""
 
 AT_ONCE = 24
 TRIALS = 240
-"""So many scripts are tried at most."""
+"""The most scripts to try."""
 
 
-def shrink(script: Script, trial: Trial) -> Played | None:
-    """Return the smallest sequence found that is still unexplained; None if none was again."""
-    (smallest,) = trial([script])
+def shrink(script: Script, play: PlayScripts) -> Played | None:
+    """Return the smallest unexplained sequence found; None if none is unexplained again."""
+    (smallest,) = play([script])
     tried = 1
     while smallest is not None and tried < TRIALS:
-        found, cost = _smaller(smallest.steps, trial)
+        found, cost = _smaller(smallest.steps, play)
         tried += cost
         if found is None:
             break
@@ -32,22 +32,22 @@ def shrink(script: Script, trial: Trial) -> Played | None:
     return smallest
 
 
-def _smaller(script: Script, trial: Trial) -> tuple[Played | None, int]:
-    """Try scripts with less in them; return the smallest of the first lot that has any.
+def _smaller(script: Script, play: PlayScripts) -> tuple[Played | None, int]:
+    """Play smaller scripts; return the smallest unexplained one of the first batch with any.
 
-    With it comes how many were tried.
+    The second value is the number of scripts played.
     """
     tried = 0
-    for lot in batched(_parts(script), AT_ONCE):
-        tried += len(lot)
-        found = [played for played in trial(lot) if played is not None]
+    for batch in batched(_parts(script), AT_ONCE):
+        tried += len(batch)
+        found = [played for played in play(batch) if played is not None]
         if found:
             return min(found, key=lambda played: len(played.steps)), tried
     return None, tried
 
 
 def _parts(script: Script) -> Iterator[Script]:
-    """List scripts with less in them: without a process, without a part, the larger parts first."""
+    """List smaller scripts: without one process, then without one part, larger parts first."""
     for client in sorted({step.client_id for step in script}):
         yield tuple(step for step in script if step.client_id != client)
     size = len(script) // 2
@@ -58,7 +58,7 @@ def _parts(script: Script) -> Iterator[Script]:
 
 
 def batched(items: Iterable[Script], size: int) -> Iterator[list[Script]]:
-    """Cut into lists of a size (Python 3.12 has it)."""
+    """Split into lists of a size (in Python 3.12, `itertools.batched`)."""
     source = iter(items)
-    while lot := list(islice(source, size)):
-        yield lot
+    while batch := list(islice(source, size)):
+        yield batch

@@ -1,7 +1,7 @@
-"""When the broker, or the machine it shares with the fuzzer, stood still: felt by a pulse.
+"""Detects stalls of the broker, or of the machine that it shares with the fuzzer.
 
-Timers may run out late then and answers come late, which is not the coordinator's doing. The pulse
-is a witness of its own: it has a connection and a group that no sequence has.
+In a stall, timers expire late and responses come late, which is no fault of the coordinator. The
+detector sends heartbeats on its own connection for a group that no sequence uses.
 """
 
 import threading
@@ -14,14 +14,14 @@ from loadtest.wire import Connection, WireError
 
 EVERY_S = 0.05
 STILL_S = 0.25
-"""Longer than this without an answer, something stood still."""
+"""A longer time without a response is a stall."""
 ANSWER_WITHIN_S = 60.0
-BEAT = {"groupId": "fuzz-pulse", "generationId": -1, "memberId": ""}
+BEAT = {"groupId": "fuzz-stall-detector", "generationId": -1, "memberId": ""}
 
 
 @dataclass
 class StallDetector:
-    """Asks a broker again and again, as long as the context lasts; one thread.
+    """Sends heartbeats to a broker as long as the context lasts, in one thread.
 
     Times are those of `time.monotonic`, in s.
     """
@@ -34,9 +34,9 @@ class StallDetector:
     _thread: threading.Thread = field(init=False)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the thread."""
         self._last_response_s = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="stall-detector", daemon=True)
         self._thread.start()
         return self
 
@@ -46,24 +46,24 @@ class StallDetector:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End, with the answer that is waited for."""
+        """End the thread, after the awaited response."""
         self._over.set()
         self._thread.join()
 
     def stalls(self, from_s: float, until_s: float) -> list[tuple[float, float]]:
-        """List when something stood still, as far as that lies between two times."""
+        """List the stalls between two times, cut to them."""
         known = [*self._stalls, (self._last_response_s, time.monotonic())]
         cut = ((max(begun, from_s), min(ended, until_s)) for begun, ended in known)
         return [(begun, ended) for begun, ended in cut if ended - begun > STILL_S]
 
     def _run(self) -> None:
-        connection = Connection(self.host, self.port, "pulse")
+        connection = Connection(self.host, self.port, "stall-detector")
         try:
             while not self._over.wait(EVERY_S):
                 connection.ask("HEARTBEAT", 0, BEAT, ANSWER_WITHIN_S)
                 self._note_response()
         except WireError:
-            return  # the broker is gone, as everybody finds out
+            return  # the broker is gone; the sequences find that out too
         finally:
             connection.close()
 

@@ -1,4 +1,4 @@
-"""What a run of the fuzzer came to, for people: verdicts, and what was covered."""
+"""The summary of a fuzzer run: verdicts and coverage."""
 
 import json
 from collections import Counter
@@ -15,9 +15,9 @@ from groupquake.selftest.fuzz.target import Target
 from reference_coordinator.classic.profiles import Profile
 
 SAMPLE = 20
-"""So many sequences are tried at a time to show that a rule is covered."""
+"""The number of sequences in one sample for rule coverage."""
 SAMPLES = 50
-"""So many samples are taken at most: some rules show in one sequence of a thousand."""
+"""The most samples: some rules show in one sequence of a thousand only."""
 
 
 def coverage(
@@ -29,14 +29,13 @@ def coverage(
 ) -> Mapping[str, str]:
     """Find a sequence that contradicts each rule's other value, by `rule=value`; "" if none does.
 
-    What was explained with little effort for each request comes first: there is little else that it
-    may be.
+    Sequences that were explained with little search come first: they leave few other explanations.
     """
     judged = zip(outcome.texts, outcome.judged, strict=True)
     explained = [
-        (told.seconds / len(text), text)
-        for text, told in judged
-        if told.verdict is Verdict.EXPLAINED
+        (result.seconds / len(text), text)
+        for text, result in judged
+        if result.verdict is Verdict.EXPLAINED
     ]
     texts = [text for _, text in sorted(explained)][: SAMPLE * SAMPLES]
     found: dict[str, str] = {}
@@ -61,7 +60,7 @@ def coverage(
 def summary(
     outcome: Outcome, covered: Mapping[str, str], profile: Profile, target: Target, folder: Path
 ) -> str:
-    """Write what is printed at the end."""
+    """Return the text that is printed at the end."""
     moves = sum((judged.moves for judged in outcome.judged), Counter[str]())
     errors = sum((judged.errors for judged in outcome.judged), Counter[str]())
     bulky = may_be_bulky(target)
@@ -70,16 +69,16 @@ def summary(
         dict.fromkeys(expected_coverage.answers(profile, target.versions, bulky=bulky), 0)
     )
     seen = [*moves.values(), *errors.values(), *map(bool, covered.values())]
-    untold = {**OUT_OF_REACH, **ALLOWS_MORE, **moot(profile, target.versions, target.kafka)}
+    uncovered = {**OUT_OF_REACH, **ALLOWS_MORE, **moot(profile, target.versions, target.kafka)}
     lines = [
         "rules, and a sequence that contradicts another value of each",
         *(f"  {rule}: {group or 'NONE'}" for rule, group in sorted(covered.items())),
-        *(f"  {rule}: {why}" for rule, why in untold.items()),
+        *(f"  {rule}: {why}" for rule, why in uncovered.items()),
         *_table("transitions", moves),
         *_table("answers", errors),
         f"never seen: {seen.count(0)} of {len(seen)} rules, transitions and answers",
         f"{len(outcome.judged):,} sequences, {outcome.requests:,} requests",
-        f"{outcome.unanswered:,} without an answer, {outcome.lost} connections lost",
+        f"{outcome.unanswered:,} without a response, {outcome.lost} connections lost",
         verdict_counts(outcome),
         *(f"see {page}" for page in outcome.pages),
         f"event file: {folder / 'events.jsonl'}",

@@ -1,4 +1,4 @@
-"""The broker under test: what it speaks, how it is configured, and that it is ready."""
+"""The broker under test: API versions, configuration, and readiness."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,22 +23,22 @@ CONFIG: Mapping[str, str | int | bool] = {
     "offsets.topic.num.partitions": 12,
     "group.coordinator.append.linger.ms": 5,
 }
-"""Timers of seconds, and sizes of groups and records that sequences reach. Java's coordinator is to
-gather records, as it does by default in some releases: more is on its way to the disk then."""
-UNTOLD = ("offsets.topic.num.partitions", "group.coordinator.append.linger.ms")
-"""Those that the group's rules do not depend on; older releases do not know all of them."""
+"""Short timers, and limits of groups and records that sequences reach. With the append linger, the
+Java coordinator batches records, as it does by default in some releases."""
+NOT_RULES = ("offsets.topic.num.partitions", "group.coordinator.append.linger.ms")
+"""Properties that the rules do not depend on; older releases do not have all of them."""
 PARTITIONS = 3
-"""Of the topic whose offsets are committed."""
+"""The partitions of the topic whose offsets are committed."""
 READY_WITHIN_S = 60.0
 BROKER = 4
-"""The type of a broker among DescribeConfigs' resources."""
+"""The resource type of a broker in DescribeConfigs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A broker that is ready; `topic_id` is that of the topic whose offsets are committed.
+    """A broker that is ready; `topic_id` is the id of the topic whose offsets are committed.
 
-    `config` are the group's settings, `largest_record` is what its log takes, in bytes.
+    `config` are the group settings, `largest_record` is the log's limit in bytes.
     """
 
     host: str
@@ -66,7 +66,7 @@ class Target:
 def own_broker(
     kafka: str, coordinator: str, folder: Path, progress: Callable[[str], None]
 ) -> Iterator[Target]:
-    """Start one real broker of a release, and end it afterwards."""
+    """Start one real broker of a release; stop it after the block."""
     cluster = ProcessCluster(
         f"fuzz-{time.time():.0f}",
         folder,
@@ -81,21 +81,21 @@ def own_broker(
 
 
 def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
-    """Get a broker that runs ready, and learn what is to be known of it.
+    """Prepare a running broker, and query its properties.
 
     Raises WireError if it does not answer, or does not coordinate groups within a minute.
     """
     connection = Connection(host, port, "scout")
     try:
         served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
-        asked = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
-        topic_id = asked.topic()
-        asked.wait_for_coordinator()
-        told = asked.config()
-        config = {name: value for name, value in told.items() if name.startswith("group.")}
+        queries = _BrokerQueries(connection, {api: highest for api, (_, highest) in served.items()})
+        topic_id = queries.topic()
+        queries.wait_for_coordinator()
+        properties = queries.config()
+        config = {name: value for name, value in properties.items() if name.startswith("group.")}
         versions = negotiate(connection)
-        largest = told["message.max.bytes"]
-        offsets_partitions = OffsetsPartitions(asked.group_partitions())
+        largest = properties["message.max.bytes"]
+        offsets_partitions = OffsetsPartitions(queries.group_partitions())
         return Target(
             host, port, kafka, coordinator, config, versions, topic_id, largest, offsets_partitions
         )
@@ -105,13 +105,13 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class _BrokerQueries:
-    """What is asked of the broker beforehand, in the newest versions it shares with us."""
+    """Queries of the broker before the first sequence, in the newest shared versions."""
 
     connection: Connection
     versions: Mapping[str, int]
 
     def topic(self) -> str:
-        """Create the topic, and return its id once the broker has it (none in old releases)."""
+        """Create the topic; return its id when the broker has it (all-zero in old releases)."""
         topic = {
             "name": TOPIC,
             "numPartitions": PARTITIONS,
@@ -129,7 +129,7 @@ class _BrokerQueries:
         raise AssertionError
 
     def group_partitions(self) -> int:
-        """Ask how many partitions Kafka's own topic has."""
+        """Return the partition count of `__consumer_offsets`."""
         told = self.connection.ask(
             "METADATA", self.versions["METADATA"], self._about_topic("__consumer_offsets")
         )
@@ -144,19 +144,19 @@ class _BrokerQueries:
         }
 
     def wait_for_coordinator(self) -> None:
-        """Wait until the broker has made Kafka's own topic, and coordinates groups."""
+        """Wait until the broker has created `__consumer_offsets` and coordinates groups."""
         whose = {"key": "fuzz", "coordinatorKeys": ["fuzz"], "keyType": 0}
         for told in self._until_ready("FIND_COORDINATOR", whose):
             if (told.get("coordinators") or [told])[0]["errorCode"] == Error.NONE:
                 break
-        stray = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
-        for told in self._until_ready("HEARTBEAT", stray, version=0):
+        unknown = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
+        for told in self._until_ready("HEARTBEAT", unknown, version=0):
             if told["errorCode"] == Error.UNKNOWN_MEMBER_ID:
                 break
 
     def config(self) -> dict[str, int]:
-        """Ask for the properties that the protocol depends on."""
-        names = [name for name in CONFIG if name not in UNTOLD]
+        """Return the broker properties that the protocol depends on."""
+        names = [name for name in CONFIG if name not in NOT_RULES]
         about = {"resourceType": BROKER, "resourceName": self._node(), "configurationKeys": names}
         answer = self.connection.ask(
             "DESCRIBE_CONFIGS",
@@ -166,7 +166,7 @@ class _BrokerQueries:
         told = {entry["name"]: entry["value"] for entry in answer["results"][0]["configs"]}
         missing = [name for name in names if not told.get(name)]
         if missing:
-            raise WireError(f"the broker does not tell its {', '.join(missing)}")
+            raise WireError(f"DescribeConfigs returned no {', '.join(missing)}")
         return {name: int(told[name]) for name in names}
 
     def _node(self) -> str:
@@ -176,7 +176,7 @@ class _BrokerQueries:
     def _until_ready(
         self, api: str, body: Mapping[str, object], version: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Ask again and again. Raises WireError after a minute."""
+        """Repeat a request and yield its responses. Raises WireError after a minute."""
         until = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < until:
             spoken = self.versions[api] if version is None else version

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reports.judgement.recording import Recording
+from reports.judgement.run_folder import MACHINE
 
 Runs = Mapping[str, tuple[Recording, ...]]
 """The runs of each experiment, in the order of seeds."""
@@ -72,12 +73,15 @@ def keep(runs: Path, target: Path, seeds: int) -> None:
                 for seed, run in sorted(latest.items()):
                     place = f"{name}-{seed}"
                     _add(archive, f"{place}/environment.json", _elsewhere(run))
-                    for file in (*KEPT, *_logs(run.folder)):
+                    for file in (*KEPT, *_files(run.folder)):
                         _add(archive, f"{place}/{file}", (run.folder / file).read_bytes())
 
 
-def _logs(folder: Path) -> list[str]:
-    return [str(log.relative_to(folder)) for log in sorted(folder.glob("brokers/*/group.log"))]
+def _files(folder: Path) -> list[str]:
+    """List the logs of the brokers and of their JVMs, and the samples of the machine."""
+    patterns = ("brokers/*/group.log", "brokers/*/jvm-*.log", MACHINE)
+    found = (file for pattern in patterns for file in sorted(folder.glob(pattern)))
+    return [str(file.relative_to(folder)) for file in found]
 
 
 def _elsewhere(run: Recording) -> bytes:

@@ -43,7 +43,7 @@ from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
-from reports.judgement.parsing import EARLY_MS
+from reports.judgement.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
@@ -125,7 +125,9 @@ class LogSynthesis:
         """Queue what the brokers were received, and their coming and going."""
         evidence = self.recording.evidence(self.group)
         for seen in hinted(evidence.requests, Hints.of(evidence.hints)):
-            self._push(seen.at_ms, seen.broker, ReceivedRequest(seen, seen.earliest_ms + EARLY_MS))
+            self._push(
+                seen.at_ms, seen.broker, ReceivedRequest(seen, seen.earliest_ms + ARRIVAL_ERROR_MS)
+            )
         for epoch_event in evidence.epoch_events:
             self._push(epoch_event.at_ms, epoch_event.broker, epoch_event)
         for line in self.recording.lines:

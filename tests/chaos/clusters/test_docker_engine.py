@@ -15,7 +15,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     return where
 
 
-def test_no_engine_is_said_at_once_with_the_way_out(no_engine: str, tmp_path: Path) -> None:
+def test_a_missing_engine_is_reported_with_what_to_do(no_engine: str, tmp_path: Path) -> None:
     told = rf"no Docker engine answers at {re.escape(no_engine)} .*start it, or use --cluster"
     with pytest.raises(ClusterError, match=told):
         DockerCluster("none", tmp_path).start()
@@ -38,5 +38,5 @@ def test_nothing_is_left_of_what_never_started(tmp_path: Path) -> None:
 @pytest.mark.parametrize("record", ["", "{}", "[]", "half a rec"])
 def test_a_damaged_record_is_not_taken_for_nothing_left(record: str, tmp_path: Path) -> None:
     (tmp_path / "processes.json").write_text(record)
-    with pytest.raises(ClusterError, match=r"processes\.json: damaged, so what is left is not"):
+    with pytest.raises(ClusterError, match=r"processes\.json: damaged; end leftover brokers"):
         end_left_over(tmp_path)

@@ -33,4 +33,4 @@ def test_an_error_without_exception() -> None:
 
 def test_without_errors_the_end_is_quoted() -> None:
     assert error_line("one\ntwo\n\n") == "two"
-    assert error_line(" \n") == "it said nothing"
+    assert error_line(" \n") == "no output"

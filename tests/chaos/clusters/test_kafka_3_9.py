@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.releases import release_of
 from kafka_protocol.apis import LOGGED_APIS
+from kafka_protocol.request_log import COMPLETED
 from tests.chaos.clusters.clients import create_topic, eventually, member
 from tests.conftest import SOON_BACK
 
@@ -125,7 +126,7 @@ def test_every_start_begins_with_the_coordinators_first_words(life: Life) -> Non
 def test_a_stopped_broker_ends_with_the_coordinators_last_words(life: Life) -> None:
     assert life.group_log.endswith(f"{life.expected.last}\n")
     assert life.group_log.count(life.expected.last) == 1, "SIGKILL leaves no time for them"
-    awaited = release_of("3.9.1").coordinators[life.coordinator].goodbye
+    awaited = release_of("3.9.1").coordinators[life.coordinator].shutdown
     assert life.expected.last.endswith(awaited), "what the end of a run waits for"
 
 
@@ -135,10 +136,10 @@ def test_a_group_leaves_its_coordinators_lines(life: Life) -> None:
 
 
 def test_a_group_leaves_its_requests_and_no_others(life: Life) -> None:
-    requests = [line for line in life.lines if "Completed request:" in line]
+    requests = [line for line in life.lines if COMPLETED in line]
     names = {re.search(r'"requestApiKeyName":"(\w+)"', line)[1] for line in requests}
     assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= names <= set(LOGGED_APIS)
-    assert "Completed request:" not in life.server_log
+    assert COMPLETED not in life.server_log
 
 
 def test_lines_tell_utc_time_thread_level_message_and_logger(life: Life) -> None:
@@ -161,7 +162,7 @@ def test_nothing_but_the_coordinator_and_requests_is_in_the_log(life: Life) -> N
         assert not any(flood in line for line in others), flood
 
 
-def test_the_rest_goes_where_it_does_with_every_release(life: Life) -> None:
+def test_other_lines_are_in_the_same_files_as_with_every_release(life: Life) -> None:
     assert life.expected.last in life.server_log
     assert "DEBUG" not in life.server_log
     assert life.stdout == ""

@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 from chaos.clusters.factory import Place, make
 from chaos.clusters.releases import release_of
 from kafka_protocol.apis import LOGGED_APIS
+from kafka_protocol.request_log import COMPLETED
 from tests.chaos.clusters.clients import create_topic, eventually, member
 
 pytestmark = pytest.mark.cluster
@@ -92,7 +93,7 @@ def test_zookeeper_stays_through_it_and_ends_with_the_cluster(life: Life) -> Non
 
 
 def test_the_observation_log_holds_the_coordinator_and_group_requests_alone(life: Life) -> None:
-    requests = [line for line in life.group_log if "Completed request:" in line]
+    requests = [line for line in life.group_log if COMPLETED in line]
     named = (
         r'"requestApiKeyName":"(\w+)"'
         if life.version == "3.2.3"
@@ -103,12 +104,12 @@ def test_the_observation_log_holds_the_coordinator_and_group_requests_alone(life
     others = [line for line in life.group_log if line not in requests]
     assert all("(kafka.coordinator.group." in line for line in others)
     assert any("Stabilized group fixed generation 1 " in line for line in others)
-    assert life.group_log[-1].endswith(release_of(life.version).coordinators["scala"].goodbye)
+    assert life.group_log[-1].endswith(release_of(life.version).coordinators["scala"].shutdown)
 
 
-def test_the_rest_goes_where_it_does_with_every_release(life: Life) -> None:
+def test_other_lines_are_in_the_same_files_as_with_every_release(life: Life) -> None:
     server_log = (life.folder / "1" / "server.log").read_text()
-    assert "Completed request:" not in server_log
+    assert COMPLETED not in server_log
     assert "DEBUG" not in server_log
     assert (life.folder / "1" / "stdout.log").read_text() == ""
     assert "ZooKeeper" in (life.folder / "zookeeper" / "stdout.log").read_text()

@@ -7,6 +7,7 @@ import pytest
 from chaos.faults.member_evidence import GRACE_MS, MemberEvidence
 from chaos.journal import now_ms
 from chaos.witness import Witness
+from kafka_protocol.errors import Error
 from tests.chaos.fakes import BrokerLog
 
 BEFORE_MS = 1_000
@@ -58,8 +59,10 @@ def test_a_coordinator_that_hears_others_hears_the_silence(
     assert asked == []
 
 
-def test_the_coordinator_is_whoever_told_of_the_group_last(evidence, logs, asked, stopped_ms):
+def test_the_coordinator_completed_the_latest_request(evidence, logs, asked, stopped_ms):
     logs[2].request("static-1", "HEARTBEAT", stopped_ms + 5)
-    logs[1].request("static-2", "HEARTBEAT", stopped_ms + 9, error=16)  # NOT_COORDINATOR
+    logs[1].request(
+        "static-2", "HEARTBEAT", stopped_ms + 9, error=Error.NOT_COORDINATOR
+    )  # NOT_COORDINATOR
     assert evidence.silence(stopped_ms).holds
     assert asked == [2], "which is there, and has nobody to hear"

@@ -2,6 +2,7 @@ import pytest
 
 from chaos.faults.remove_members import RemoveMembers
 from chaos.removal import Removal
+from kafka_protocol.errors import Error
 
 GHOST = {"static-0": 0, "ghost": 25}
 
@@ -48,7 +49,10 @@ def test_a_removal_of_others_is_not_this_one(removal, stop, trace):
     ("trace", "told"),
     [
         ({"logged": None}, ""),
-        ({"logged": GHOST, "error": 16}, "; one was answered NOT_COORDINATOR (group.log of broker"),
+        (
+            {"logged": GHOST, "error": Error.NOT_COORDINATOR},
+            "; one was answered NOT_COORDINATOR (group.log of broker",
+        ),
     ],
 )
 def test_what_no_broker_logged_as_done_did_not_happen(removal, stop, monkeypatch, trace, told):
@@ -61,7 +65,7 @@ def test_what_no_broker_logged_as_done_did_not_happen(removal, stop, monkeypatch
     assert found.evidence.partition(" 1, line")[0] == missing + told
 
 
-def test_a_refusal_is_told(removal, stop):
+def test_a_refusal_is_reported(removal, stop):
     fault = removal(None, answer=69)
     fault.inject()
     found = fault.verify(stop)

@@ -267,12 +267,12 @@ def test_a_cluster_that_does_not_answer(process: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "say either --instances A,B,… or --all"),
-        (["--all", "--instances", "a"], "say either --instances A,B,… or --all"),
-        (["--instances", "a,,b"], "'a,,b' is no list of instance ids"),
-        (["--instances", ""], "'' is no list of instance ids"),
-        (["--all", "--bootstrap", "here"], "'here' is no server; write HOST:PORT"),
-        (["--all", "--bootstrap", "a:1,b:99999"], "'b:99999' is no server"),
+        ([], "give either --instances A,B,… or --all"),
+        (["--all", "--instances", "a"], "give either --instances A,B,… or --all"),
+        (["--instances", "a,,b"], "'a,,b' is not a list of instance ids"),
+        (["--instances", ""], "'' is not a list of instance ids"),
+        (["--all", "--bootstrap", "here"], "'here' is not a server; write HOST:PORT"),
+        (["--all", "--bootstrap", "a:1,b:99999"], "'b:99999' is not a server"),
         (["--all", "--config", "missing"], "'missing' does not exist"),
         (["--all", "--timeout", "30"], "30 has no unit; write 30s"),
     ],

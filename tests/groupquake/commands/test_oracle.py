@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from tests.groupquake.conftest import Command
 from tests.reference_coordinator.event_files.event_lines import of_scenario
 from tests.reference_coordinator.replay.conftest import Scenario, rejoin, stable
@@ -28,8 +29,12 @@ def long_lie() -> Scenario:
         for who in "ab":
             scenario.ask("HEARTBEAT", who, at, {"generationId": 3}, {"errorCode": 0})
     scenario.leave("b", 2_710)
-    scenario.ask("HEARTBEAT", "a", 2_800, {"generationId": 3}, {"errorCode": 82})
-    scenario.ask("HEARTBEAT", "a", 2_900, {"generationId": 3}, {"errorCode": 27})
+    scenario.ask(
+        "HEARTBEAT", "a", 2_800, {"generationId": 3}, {"errorCode": Error.FENCED_INSTANCE_ID}
+    )
+    scenario.ask(
+        "HEARTBEAT", "a", 2_900, {"generationId": 3}, {"errorCode": Error.REBALANCE_IN_PROGRESS}
+    )
     return scenario
 
 
@@ -149,7 +154,7 @@ def test_no_counterexample_is_written_over(
     case.write_text("kept")
     done = groupquake("oracle", "replay", file, "--counterexample", "counterexample")
     assert done.code == 64
-    assert f"counterexample/{FILES[0]} is there already; give another" in done.err
+    assert f"counterexample/{FILES[0]} exists already; give another" in done.err
     assert case.read_text() == "kept"
 
 
@@ -233,7 +238,7 @@ def test_a_profile_stands_in_for_the_header_s(groupquake: Command, write: Write)
 def test_an_unknown_profile(groupquake: Command, write: Write) -> None:
     done = groupquake("oracle", "replay", write("explained"), "--profile", "4.9")
     assert done.code == 64
-    assert "no profile is called '4.9'; there are 2.4" in done.err
+    assert "there is no profile '4.9'; choose one of 2.4" in done.err
 
 
 def test_a_line_that_is_not_of_the_form(groupquake: Command, write: Write) -> None:
@@ -251,7 +256,7 @@ def test_bytes_that_are_no_text(groupquake: Command, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_bytes(b'{"format": "\xff"}\n')
     done = groupquake("oracle", "replay", "bad.jsonl")
     assert done.code == 64
-    assert done.err.startswith("groupquake: bad.jsonl:1: no UTF-8")
+    assert done.err.startswith("groupquake: bad.jsonl:1: not UTF-8")
 
 
 @pytest.mark.parametrize(("name", "why"), [("gone.jsonl", "No such file"), (".", "directory")])

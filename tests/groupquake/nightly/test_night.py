@@ -23,6 +23,7 @@ def last_night(folder: Path) -> Json:
     return record
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_a_night_that_fails_and_one_that_passes_stand_on_one_page(
     process: Command, experiment: Write, suite: Write, tmp_path: Path

@@ -63,7 +63,7 @@ def test_without_seeds_all_runs_of_a_night_share_the_one_that_was_drawn(
         ("sed: 1", "5: sed: unknown key; did you mean 'seeds'?"),
         ("max_duration: 2", "5: max_duration: 2 has no unit; write 2s for seconds or 2ms"),
         ("seeds: [-1]", "5: seeds.0: -1 is too small; write 0 or more"),
-        ("seeds: [3, 3]", "5: seeds: a seed is there twice; every run would be the same"),
+        ("seeds: [3, 3]", "5: seeds: a seed is listed twice; list it once"),
         (
             "set: {phases.impct: 5s}",
             "5: set.phases.impct: phases.impct: unknown key; did you mean 'impact'? (in demo)",
@@ -74,11 +74,11 @@ def test_without_seeds_all_runs_of_a_night_share_the_one_that_was_drawn(
         ),
         (
             "set: {cluster.version: 3.9.1}",
-            "5: set.cluster.version: the platform decides it; name it under on",
+            "5: set.cluster.version: the platform decides it; set it under on",
         ),
         (
             "set: {cluster.coordinator: java}",
-            "5: set.cluster.coordinator: the platform decides it; name it under on",
+            "5: set.cluster.coordinator: the platform decides it; set it under on",
         ),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_mistake_is_named_with_its_line_and_the_way_out(
         (
             "[demo, demo]",
             "{kafka: 4.3.0}",
-            "2: experiments.1: 'demo' is there already; name it once",
+            "2: experiments.1: 'demo' is listed twice; list it once",
         ),
         ("[]", "{kafka: 4.3.0}", "2: experiments: is empty; give at least one"),
         (
@@ -148,9 +148,7 @@ def test_a_mistake_in_what_runs_where(
 def test_the_same_platform_twice(suite: Write, experiment: Write) -> None:
     experiment()
     file = suite("tiny", on="{kafka: 4.3.0}, {kafka: 4.3.0, coordinator: java}")
-    assert complaints(file) == [
-        f"{file}:3: on.1: 4.3.0 java is there already; remove one of the two"
-    ]
+    assert complaints(file) == [f"{file}:3: on.1: 4.3.0 java is listed twice; remove one"]
 
 
 def test_an_experiment_file_is_looked_for_beside_the_suite(suite: Write, tmp_path: Path) -> None:

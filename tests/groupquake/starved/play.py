@@ -1,11 +1,13 @@
 """Runs experiments on brokers that are stopped now and then, or on a machine that is kept busy.
 
 python -m tests.groupquake.starved.play RUNS NAME… [--kafka X] [--coordinator Y] [--seed N]
-                                        [--stops] [--stopped-s MIN MAX] [--brokers N…] [--load N]
+                                        [--stops] [--stopped-s MIN MAX] [--brokers N…]
+                                        [--stop-at AT_S FOR_S] [--load N]
 
 With `--stops` each broker gets SIGSTOP again and again, for 0.3 to 3 s, as the seed has it; no
-journal notes it. `--load` keeps so many busy loops running. Prints a line for each run: experiment,
-verdict, and why it is no `pass`.
+journal notes it. With `--stop-at` all of them get it once, so long after the impact began. `--load`
+keeps so many busy loops running. Prints a line for each run: experiment, verdict, and why it is no
+`pass`.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 RUNNING_S = (2.0, 10.0)
@@ -77,9 +79,24 @@ def stop_now_and_then(
                 out.write(json.dumps(note) + "\n")
 
 
+def stop_once(runs: Path, at_s: float, held_s: float, over: threading.Event) -> None:
+    """Stop all brokers once, so long after the impact began."""
+    while _phase((runs / "latest").resolve()) != "impact":
+        if over.wait(0.05):
+            return
+    if over.wait(at_s):
+        return
+    pids = _brokers((runs / "latest").resolve()).values()
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    over.wait(held_s)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
 def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
     """Run one experiment; return its verdict, and its exit code in `exit`."""
-    command = [sys.executable, "-m", "groupquake", "run", name, f"--runs={runs}"]
+    command = [sys.executable, "-m", "groupquake", "run", name, f"--runs={runs}", "--no-report"]
     command += [f"--seed={asked.seed}"]
     command += [f"--kafka={asked.kafka}"] if asked.kafka else []
     command += [f"--coordinator={asked.coordinator}"] if asked.coordinator else []
@@ -93,8 +110,11 @@ def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
         )
         for broker in brokers
     ]
+    if asked.stop_at:
+        aimed = (runs, *asked.stop_at, over)
+        threads.append(threading.Thread(target=stop_once, args=aimed, daemon=True))
     runs.mkdir(parents=True, exist_ok=True)
-    with (runs / "output.log").open("a") as output:
+    with (runs / "output.log").open("a") as output, load(asked.load):
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         for thread in threads:
             thread.start()
@@ -107,33 +127,36 @@ def run(runs: Path, name: str, asked: argparse.Namespace) -> dict[str, object]:
             if process.poll() is None:
                 process.terminate()
                 process.wait()
+    folder = (runs / "latest").resolve()
+    judging = [sys.executable, "-m", "groupquake", "report", str(folder)]
+    with (runs / "output.log").open("a") as output:
+        judged = subprocess.run(judging, stdout=output, stderr=subprocess.STDOUT, check=False)
     verdict: dict[str, object] = {"verdict": None, "unknown_because": [], "findings": []}
-    file = runs / "latest" / "verdict.json"
-    if file.is_file():
-        verdict = json.loads(file.read_text())
-    return {**verdict, "exit": process.returncode}
+    if (folder / "verdict.json").is_file():
+        verdict = json.loads((folder / "verdict.json").read_text())
+    return {**verdict, "exit": process.returncode or judged.returncode}
 
 
 def main(asked: argparse.Namespace) -> int:
     """Run the experiments one after the other; return how many failed."""
     failed = 0
-    with ExitStack() as stack:
-        stack.enter_context(load(asked.load))
-        for name in asked.names:
-            verdict = run(asked.runs / name, name, asked)
-            failed += verdict["exit"] == 1
-            print(f"{name}: {verdict['verdict']} (exit {verdict['exit']})", flush=True)
-            for reason in verdict["unknown_because"]:  # type: ignore[attr-defined]
-                print(f"    {reason}", flush=True)
-            for finding in verdict["findings"]:  # type: ignore[attr-defined]
-                if finding["root"]:
-                    print(
-                        f"    {finding['kind']} proven={finding['proven']}:"
-                        f" {finding['observed']} instead of {finding['expected']}",
-                        flush=True,
-                    )
-            for item in verdict.get("expectations_unmet", ()):  # type: ignore[attr-defined]
-                print(f"    unmet: {item}", flush=True)
+    for name in asked.names:
+        verdict = run(asked.runs / name, name, asked)
+        failed += verdict["exit"] == 1
+        print(f"{name}: {verdict['verdict']} (exit {verdict['exit']})", flush=True)
+        for reason in verdict["unknown_because"]:  # type: ignore[attr-defined]
+            print(f"    {reason}", flush=True)
+        for finding in verdict["findings"]:  # type: ignore[attr-defined]
+            if finding["root"]:
+                print(
+                    f"    {finding['kind']} proven={finding['proven']}:"
+                    f" {finding['observed']} instead of {finding['expected']}",
+                    flush=True,
+                )
+        for item in verdict.get("expectations_unmet", ()):  # type: ignore[attr-defined]
+            print(f"    unmet: {item}", flush=True)
+        if stood_still := verdict.get("brokers_stood_still"):
+            print(f"    brokers stood still {len(stood_still)} times", flush=True)  # type: ignore[arg-type]
     return failed
 
 
@@ -146,6 +169,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stops", action="store_true")
     parser.add_argument("--stopped-s", type=float, nargs=2, default=(0.3, 3.0))
+    parser.add_argument("--stop-at", type=float, nargs=2)
     parser.add_argument("--brokers", type=int, nargs="+", default=(1, 2, 3))
     parser.add_argument("--load", type=int, default=0)
     sys.exit(main(parser.parse_args()))

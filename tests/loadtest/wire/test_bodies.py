@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kafka_protocol.request_log import COMPLETED
 from loadtest.wire import schemas
 from loadtest.wire.bodies import to_body, to_entity
 
 RECORDED = Path(__file__).parents[2] / "recorded"
-COMPLETED = "Completed request:"
 
 
 def logged(folder):

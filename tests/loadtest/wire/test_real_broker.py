@@ -11,6 +11,8 @@ import pytest
 
 from chaos.clusters.process import ProcessCluster
 from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.errors import Error
+from kafka_protocol.request_log import COMPLETED
 from loadtest.wire import (
     Connection,
     EventLog,
@@ -44,7 +46,11 @@ def ready(scout):
         threading.Event().wait(0.1)
     while scout.ask("HEARTBEAT", 0, {"groupId": "a", "generationId": 0, "memberId": ""})[
         "errorCode"
-    ] in (14, 15, 16):
+    ] in (
+        Error.COORDINATOR_LOAD_IN_PROGRESS,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.NOT_COORDINATOR,
+    ):
         threading.Event().wait(0.1)
 
 
@@ -147,8 +153,8 @@ def logged(cluster, client_id, count):
     while True:
         told = []
         for line in cluster.brokers[0].group_log.read_text().splitlines():
-            if "Completed request:" in line and f'"{client_id}"' in line:
-                entry, _ = json.JSONDecoder().raw_decode(line.partition("Completed request:")[2])
+            if COMPLETED in line and f'"{client_id}"' in line:
+                entry, _ = json.JSONDecoder().raw_decode(line.partition(COMPLETED)[2])
                 header = entry["requestHeader"]
                 api, version = header["requestApiKeyName"], header["requestApiVersion"]
                 told.append((api, version, client_id, entry["request"], entry["response"]))

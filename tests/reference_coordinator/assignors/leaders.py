@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.assignors import Assignment, Member, Subscription
 
 SAMPLE = Path(__file__).parent / "leaders.json.xz"
@@ -23,7 +24,6 @@ EACH = 40
 """So many of each kind go into the sample."""
 BIGGEST = 12
 """Bigger groups are left out."""
-COMPLETED = "Completed request:"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace as altered
 from pathlib import Path
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.event_files.counterexample import Counterexample, counterexample
 from reference_coordinator.event_files.reading import EventSequence
@@ -22,10 +23,10 @@ def fenced_without_reason() -> Scenario:
     scenario = stable()
     scenario.heartbeats("a", 1_500, 2_500)
     scenario.heartbeats("b", 1_510, 2_510)
-    scenario.heartbeat("c", 2_600, error=25)
+    scenario.heartbeat("c", 2_600, error=Error.UNKNOWN_MEMBER_ID)
     scenario.leave("b", 2_700)
-    scenario.heartbeat("a", 2_800, error=82)
-    scenario.heartbeat("a", 3_300, error=27)
+    scenario.heartbeat("a", 2_800, error=Error.FENCED_INSTANCE_ID)
+    scenario.heartbeat("a", 3_300, error=Error.REBALANCE_IN_PROGRESS)
     return scenario
 
 
@@ -187,7 +188,9 @@ def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
         n for n, seen in enumerate(sequence.requests) if seen.api == "HEARTBEAT" and n > 100
     )
     wrong = sequence.requests[place]
-    sequence.requests[place] = altered(wrong, response={**wrong.response_fields, "errorCode": 22})
+    sequence.requests[place] = altered(
+        wrong, response={**wrong.response_fields, "errorCode": Error.ILLEGAL_GENERATION}
+    )
     found = counterexample(sequence.evidence, recording.profile)
     assert found is not None
     assert (found.violation.request, found.violation.searched) == (wrong.id, True)

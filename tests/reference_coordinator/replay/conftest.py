@@ -7,6 +7,7 @@ one thing and looks at what the replay makes of it. Times are ms after the start
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reference_coordinator.replay import (
@@ -118,7 +119,7 @@ class Scenario:
             "protocols": [{"name": "range", "metadata": "bQ=="}],
         }
         response = {
-            "errorCode": 79,
+            "errorCode": Error.MEMBER_ID_REQUIRED,
             "generationId": -1,
             "protocolName": "",
             "leader": "",
@@ -156,6 +157,10 @@ class Scenario:
         place = next(i for i, seen in enumerate(self.requests) if seen.id == request)
         seen = self.requests[place]
         self.requests[place] = replace(seen, response={**seen.response, **response})
+
+    def alter_last(self, **fields: Any) -> None:
+        """Alter the request that was written down last."""
+        self.requests[-1] = replace(self.requests[-1], **fields)
 
     def replay(self, tolerance: Tolerance | None = None, *, promised: bool = False) -> Replay:
         """Replay what was written down, by the newest rules or by what KIP-345 promises of them."""

@@ -7,6 +7,7 @@ from dataclasses import replace as altered
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import Replay, replay
 from tests.reference_coordinator.event_files.event_lines import of_scenario, one
 from tests.reference_coordinator.replay.conftest import (
@@ -65,7 +66,7 @@ def test_it_was_not_acted_on_and_then_not() -> None:
 
 def test_what_it_has_no_part_in_stays_a_violation() -> None:
     scenario = left(2_100)
-    scenario.change("HEARTBEAT:a:1700", errorCode=82)
+    scenario.change("HEARTBEAT:a:1700", errorCode=Error.FENCED_INSTANCE_ID)
     outcome = judged(scenario)
     assert wrong(outcome) == unexplained(outcome) == ["HEARTBEAT:a:1700"]
     assert outcome.violations[0].searched

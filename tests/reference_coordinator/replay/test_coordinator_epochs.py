@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, Hint, HintKind, Stall
 from tests.reference_coordinator.replay.conftest import (
     IDS,
@@ -52,7 +53,7 @@ def test_what_was_not_stored_is_lost_with_the_coordinator() -> None:
         scenario.join(who, when, 2_642, generation=2, known=IDS[who], members=members)
     scenario.heartbeat("a", 3_200, broker="2")
     assert scenario.replay().violations == ()
-    scenario.change("HEARTBEAT:a:3200", errorCode=22)
+    scenario.change("HEARTBEAT:a:3200", errorCode=Error.ILLEGAL_GENERATION)
     assert wrong(scenario.replay()) == ["HEARTBEAT:a:3200"]
 
 
@@ -60,7 +61,9 @@ def test_sessions_begin_anew_with_the_load() -> None:
     scenario = transition()
     # b was last heard at 2510 and has a session of 3 s: it ends at 6010, not at 5510
     for when in range(3_200, 7_000, 500):
-        scenario.change(f"HEARTBEAT:a:{when}", errorCode=27 if when > 6_010 else 0)
+        scenario.change(
+            f"HEARTBEAT:a:{when}", errorCode=Error.REBALANCE_IN_PROGRESS if when > 6_010 else 0
+        )
     outcome = scenario.replay()
     assert outcome.violations == ()
     assert (outcome.rows[-1].reason, outcome.rows[-1].incarnation) == ("session_expired", 2)
@@ -79,7 +82,7 @@ class TestPausedCoordinator:
         scenario = self.paused()
         scenario.epoch_events += epoch_event(6_050, "1", "unloaded")
         scenario.heartbeat("b", 6_005)
-        scenario.heartbeat("a", 6_100, error=16)
+        scenario.heartbeat("a", 6_100, error=Error.NOT_COORDINATOR)
         outcome = scenario.replay()
         assert outcome.violations == ()
         scenario.change("HEARTBEAT:a:6100", errorCode=0)
@@ -89,7 +92,7 @@ class TestPausedCoordinator:
         scenario = self.paused()
         # both sessions ended by 5510, while broker 1 stood still; then it hears a first
         scenario.heartbeat("a", 6_305)
-        scenario.heartbeat("a", 6_600, error=27)
+        scenario.heartbeat("a", 6_600, error=Error.REBALANCE_IN_PROGRESS)
         assert "HEARTBEAT:a:6305" in wrong(scenario.replay())
         scenario.stalls = [Stall("1", START + 2_600, START + 6_300)]
         assert wrong(scenario.replay()) == []
@@ -101,14 +104,14 @@ class TestPausedCoordinator:
         scenario.epoch_events += epoch_event(5_000, "3", "loading", "loaded")
         scenario.heartbeat("a", 5_200, broker="3")
         assert scenario.replay().violations == ()
-        scenario.change("HEARTBEAT:a:5200", errorCode=22)
+        scenario.change("HEARTBEAT:a:5200", errorCode=Error.ILLEGAL_GENERATION)
         assert wrong(scenario.replay()) == ["HEARTBEAT:a:5200"]
 
 
 def test_a_broker_that_was_killed_remembers_nothing() -> None:
     scenario = transition()
     scenario.epoch_events += epoch_event(5_000, "1", "started")
-    scenario.heartbeat("b", 5_500, error=16)
+    scenario.heartbeat("b", 5_500, error=Error.NOT_COORDINATOR)
     for when in (3_210, 4_210, 5_210, 6_210):
         scenario.heartbeat("b", when, broker="2")
     assert scenario.replay().violations == ()
@@ -123,8 +126,8 @@ def test_a_group_lost_from_sight_is_found_again_under_the_next_coordinator() -> 
         *epoch_event(4_000, "2", "started", "loading", "loaded"),
     ]
     # told to come again, without end and without a reason; then the coordinator dies
-    scenario.heartbeats("a", 1_500, 3_500, error=27)
-    scenario.heartbeats("b", 1_510, 3_510, error=27)
+    scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
+    scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     unanswered = scenario.heartbeat("a", 4_200, broker="2")
     for who, when in (("a", 4_500), ("b", 4_540)):
         members = "ab" if who == "a" else ""
@@ -174,7 +177,7 @@ class TestSilence:
         # both came again, which is in the log once it is answered, and it never was
         scenario = self.silent(9_000)
         scenario.leave("b", 2_700)
-        scenario.heartbeat("a", 2_800, error=27)
+        scenario.heartbeat("a", 2_800, error=Error.REBALANCE_IN_PROGRESS)
         outcome = scenario.replay()
         assert [row.ended_as for row in outcome.rows] == ["assigned", "open"]
         assert "session_expired" not in {line.line for line in outcome.expected_lines}
@@ -200,7 +203,9 @@ def test_who_hears_of_the_load_came_after_it_began(
     By 4400 the group is loaded.
     """
     scenario = transition()
-    told = scenario.join("b", taken, answered, error=14, known=IDS["b"], broker="2")
+    told = scenario.join(
+        "b", taken, answered, error=Error.COORDINATOR_LOAD_IN_PROGRESS, known=IDS["b"], broker="2"
+    )
     for when in (3_210, 4_210, 5_210):
         scenario.heartbeat("b", when, broker="2")
     assert wrong(scenario.replay()) == ([] if explained else [told])
@@ -213,13 +218,13 @@ def test_a_broker_begins_to_load_somewhere_between_its_two_lines() -> None:
         EpochEvent(START + 2_990, "2", "loading"),
         EpochEvent(START + 3_150, "2", "loaded"),
     ]
-    scenario.heartbeat("b", 3_050, error=16, broker="2")
+    scenario.heartbeat("b", 3_050, error=Error.NOT_COORDINATOR, broker="2")
     scenario.heartbeat("b", 3_100, broker="2")  # while it loads: nothing that b could do about it
     scenario.heartbeat("b", 3_300, broker="2")
     for when in (4_210, 5_210):
         scenario.heartbeat("b", when, broker="2")
     assert scenario.replay().violations == ()
-    scenario.change("HEARTBEAT:b:3300", errorCode=16)
+    scenario.change("HEARTBEAT:b:3300", errorCode=Error.NOT_COORDINATOR)
     assert wrong(scenario.replay()) == ["HEARTBEAT:b:3300"]
 
 
@@ -259,6 +264,8 @@ class TestBrokerThatStartsBehindClosedDoors:
         scenario.requests = [seen for seen in scenario.requests if seen.at_ms < START + 8_000]
         scenario.heartbeats("a", 3_600, 9_600)
         for at in range(6_600, 9_601, 1_000):
-            scenario.change(f"HEARTBEAT:a:{at}", errorCode=27 if at > 6_600 else 0)
+            scenario.change(
+                f"HEARTBEAT:a:{at}", errorCode=Error.REBALANCE_IN_PROGRESS if at > 6_600 else 0
+            )
         outcome = scenario.replay(promised=True)
         assert outcome.rows[-1].started_ms == pytest.approx(START + 6_500, abs=100)

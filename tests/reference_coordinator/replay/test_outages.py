@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import Evidence, Outage, replay
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable, wrong
@@ -44,7 +45,7 @@ def test_whatever_waits_for_the_write_is_told_of_it() -> None:
 
 
 def test_no_other_error_is_excused() -> None:
-    scenario = refused(error=25)
+    scenario = refused(error=Error.UNKNOWN_MEMBER_ID)
     scenario.outages = [DOWN]
     assert wrong(scenario.replay()) == ["HEARTBEAT:b:2000"]
 
@@ -63,7 +64,9 @@ def test_a_scala_coordinator_answers_heartbeats_without_waiting() -> None:
 
     assert judged(refused()) == ["HEARTBEAT:b:2000"]
     assert judged(refused("OFFSET_COMMIT")) == []
-    assert judged(refused("OFFSET_COMMIT", error=7)) == ["OFFSET_COMMIT:b:2000"]  # too soon
+    assert judged(refused("OFFSET_COMMIT", error=Error.REQUEST_TIMED_OUT)) == [
+        "OFFSET_COMMIT:b:2000"
+    ]  # too soon
 
 
 def commit(answered: float, error: int) -> Scenario:
@@ -155,7 +158,7 @@ def test_an_assignment_that_was_not_stored_makes_the_group_rebalance() -> None:
     shares = [{"memberId": IDS[n], "assignment": f"share-{n}"} for n in "ab"]
     for who, gives in (("b", []), ("a", shares)):
         body = {"generationId": 1, "assignments": gives}
-        answer = {"errorCode": 15, "assignment": ""}
+        answer = {"errorCode": Error.COORDINATOR_NOT_AVAILABLE, "assignment": ""}
         scenario.ask("SYNC_GROUP", who, 1_010, body, answer, answered=1_600)
     scenario.outages = [DOWN]
     assert wrong(scenario.replay())

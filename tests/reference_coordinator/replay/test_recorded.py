@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import replay
 from reports.judgement.recording import Recording
@@ -96,7 +97,9 @@ def test_any_one_altered_error_is_the_one_violation(group: str, recording: Recor
     alone = 0
     for place in places[::7]:
         seen = evidence.requests[place]
-        lie = replace(seen, response={**seen.response, "errorCode": 15})
+        lie = replace(
+            seen, response={**seen.response, "errorCode": Error.COORDINATOR_NOT_AVAILABLE}
+        )
         altered = (*evidence.requests[:place], lie, *evidence.requests[place + 1 :])
         outcome = replay(replace(evidence, requests=altered), recording.profile)
         assert len(outcome.violations) == 1

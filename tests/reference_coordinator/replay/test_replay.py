@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent
 from tests.reference_coordinator.replay.conftest import (
     IDS,
@@ -68,8 +69,8 @@ def test_every_field_of_an_answer_counts(request_id: str, change: dict[str, obje
 def test_more_wrong_answers_than_separate_lies_are_one_derailment_until_the_census() -> None:
     scenario = stable()
     # b is told to come again though nobody came or went, and the broker stays with it
-    scenario.heartbeats("a", 1_500, 3_500, error=27)
-    scenario.heartbeats("b", 1_510, 3_510, error=27)
+    scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
+    scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     rejoin(scenario, 4_000, 2)
     resumed = [seen.id for seen in scenario.requests if seen.api == "SYNC_GROUP"][2:]
     outcome = scenario.replay()
@@ -88,7 +89,7 @@ def test_a_few_wrong_answers_are_as_many_lies_without_a_census() -> None:
     scenario.heartbeats("b", 1_510, 4_510)
     lies = ["HEARTBEAT:a:2000", "HEARTBEAT:b:2510", "HEARTBEAT:a:3500"]
     for lie in lies:
-        scenario.change(lie, errorCode=25)
+        scenario.change(lie, errorCode=Error.UNKNOWN_MEMBER_ID)
     outcome = scenario.replay()
     assert wrong(outcome) == unexplained(outcome) == lies
     assert "census" not in outcome.bound
@@ -96,8 +97,8 @@ def test_a_few_wrong_answers_are_as_many_lies_without_a_census() -> None:
 
 def test_after_a_derailment_the_group_is_watched_again() -> None:
     scenario = stable()
-    scenario.heartbeats("a", 1_500, 3_500, error=27)
-    scenario.heartbeats("b", 1_510, 3_510, error=27)
+    scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
+    scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     rejoin(scenario, 4_000, 2)
     scenario.change("SYNC_GROUP:b:4060", assignment="share-a")
     outcome = scenario.replay()
@@ -131,8 +132,8 @@ class TestAnotherBroker:
 
     def test_sends_members_on(self) -> None:
         scenario = self.served()
-        scenario.join("c", -50, -49, error=16, broker="2")
-        scenario.join("c", 1_600, 1_601, error=16, broker="2")
+        scenario.join("c", -50, -49, error=Error.NOT_COORDINATOR, broker="2")
+        scenario.join("c", 1_600, 1_601, error=Error.NOT_COORDINATOR, broker="2")
         assert scenario.replay().violations == ()
 
     def test_has_no_answer_of_its_own(self) -> None:
@@ -146,10 +147,10 @@ class TestAnotherBroker:
         scenario = self.served()
         scenario.heartbeats("a", 1_500, 5_500)
         for at in (2_000, 2_500, 3_000, 3_500):
-            scenario.heartbeat("b", at, error=16, broker="2")
+            scenario.heartbeat("b", at, error=Error.NOT_COORDINATOR, broker="2")
         # the last sign of b is its SyncGroup, answered at 1018: its session ends at 4018
         for at in (4_500, 5_000, 5_500):
-            scenario.change(f"HEARTBEAT:a:{at}", errorCode=27)
+            scenario.change(f"HEARTBEAT:a:{at}", errorCode=Error.REBALANCE_IN_PROGRESS)
         outcome = scenario.replay()
         assert outcome.violations == ()
         assert outcome.rows[-1].reason == "session_expired"

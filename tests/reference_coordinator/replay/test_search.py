@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.search import candidates_of, stretches
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
@@ -60,7 +61,7 @@ def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
     scenario.leave("b", 3_010, answered=3_041, before=30)
     for number in range(3):  # newcomers, each of whom is given an id: in any order
         scenario.newcomer(f"c-{number}", 3_012 + number, answered=3_043, before=30)
-    scenario.change("HEARTBEAT:a:3004", errorCode=82)
+    scenario.change("HEARTBEAT:a:3004", errorCode=Error.FENCED_INSTANCE_ID)
     outcome = scenario.replay(Tolerance(search=budget))
     assert wrong(outcome)[0] == "HEARTBEAT:a:3004"
     assert outcome.violations[0].searched is searched
@@ -94,7 +95,7 @@ def test_a_refused_assignment_without_a_line_came_after_what_it_was_refused_for(
         "a",
         1_010,
         {"generationId": 1, "assignments": [{"memberId": IDS["a"], "assignment": "x"}]},
-        {"errorCode": 27, "assignment": ""},
+        {"errorCode": Error.REBALANCE_IN_PROGRESS, "assignment": ""},
         answered=1_030,
     )
     scenario.leave("b", 1_015, answered=1_029)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
@@ -148,7 +149,9 @@ def late_start(ends_at: float) -> Scenario:
     scenario.join("a", 0, ends_at + 2, members="abc")
     scenario.join("b", 20, ends_at + 2)
     scenario.join("c", 550, ends_at + 2)
-    scenario.heartbeat("c", 800, error=22, broker="2")  # over another connection
+    scenario.heartbeat(
+        "c", 800, error=Error.ILLEGAL_GENERATION, broker="2"
+    )  # over another connection
     scenario.hints = [Hint(START + ends_at, HintKind.JOIN_PHASE_ENDED, generation=1)]
     return scenario
 

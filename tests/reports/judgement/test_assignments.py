@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 from reports.judgement.assignments import assigned, unowned
 from reports.judgement.members import Request
@@ -16,7 +17,7 @@ Json = dict[str, Any]
 PARTITIONS = {"orders": 3, "more": 1}
 
 
-def told(api: str, at_ms: float, request: Json, response: Json) -> Request:
+def request_of(api: str, at_ms: float, request: Json, response: Json) -> Request:
     row = dict.fromkeys(("id", "broker", "client_id", "connection"), "x")
     times = dict.fromkeys(("earliest_ms", "at_ms", "latest_ms", "answered_ms"), at_ms)
     texts = {"request": json.dumps(request), "response": json.dumps(response)}
@@ -29,7 +30,7 @@ def join(generation: int, *topics: str, error: int = 0, at_ms: float = 1.0) -> R
     other = base64.b64encode(Subscription(("unchosen",)).encode()).decode()
     protocols = [{"name": "roundrobin", "metadata": other}, {"name": "range", "metadata": blob}]
     response = {"errorCode": error, "generationId": generation, "protocolName": "range"}
-    return told("JOIN_GROUP", at_ms, {"protocols": protocols}, response)
+    return request_of("JOIN_GROUP", at_ms, {"protocols": protocols}, response)
 
 
 def blob(*partitions: tuple[str, int]) -> str:
@@ -40,12 +41,12 @@ def blob(*partitions: tuple[str, int]) -> str:
 def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> Request:
     assignments = [{"memberId": str(n), "assignment": share} for n, share in enumerate(shares)]
     request = {"generationId": generation, "assignments": assignments}
-    return told("SYNC_GROUP", at_ms, request, {"errorCode": error})
+    return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
 
 
 def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> None:
     whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
-    refused = sync(1, blob(("orders", 0)), error=27)
+    refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
     assert list(assigned([join(1, "orders"), refused, whole, follower])) == [
         {
@@ -59,7 +60,7 @@ def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> 
 
 def test_topics_are_those_of_everybody_who_joined_the_generation() -> None:
     joins = [join(1, "orders"), join(1, "more", at_ms=9.0), join(2, "other")]
-    refused = join(1, "refused", error=82)
+    refused = join(1, "refused", error=Error.FENCED_INSTANCE_ID)
     (row,) = assigned([*joins, refused, sync(1, blob(("orders", 0)))])
     assert row["topics"] == "more,orders"
 

@@ -1,10 +1,10 @@
-"""The timeline: what lies where, in which colour."""
+"""The timeline: positions and colours."""
 
 import pytest
 
 from reports.page.charts import GENERATION_COLOURS, Block, timeline
 from reports.page.drawing import REBALANCING, Span
-from reports.page.scenes import Join, Period, Scenes, Stretch, periods, stretches
+from reports.page.drawn_groups import DrawnGroups, Join, Membership, Period, memberships, periods
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))
@@ -79,11 +79,11 @@ def test_a_member_is_in_its_group_until_its_next_join_or_its_last_word():
         Join("g", "a", "a-2", 2, ZERO + 30_000),
     )
     last = {("g", "a-1"): ZERO + 20_000, ("g", "a-2"): ZERO + 40_000, ("g", "b-1"): ZERO + 50_000}
-    assert stretches(Scenes(("g",), joins, last), "g") == [
-        Stretch("a", "a-1", 1, ZERO, ZERO + 10_000),
-        Stretch("a", "a-1", 2, ZERO + 10_000, ZERO + 20_000),
-        Stretch("a", "a-2", 2, ZERO + 30_000, ZERO + 40_000),
-        Stretch("b", "b-1", 1, ZERO, ZERO + 50_000),
+    assert memberships(DrawnGroups(("g",), joins, last), "g") == [
+        Membership("a", "a-1", 1, ZERO, ZERO + 10_000),
+        Membership("a", "a-1", 2, ZERO + 10_000, ZERO + 20_000),
+        Membership("a", "a-2", 2, ZERO + 30_000, ZERO + 40_000),
+        Membership("b", "b-1", 1, ZERO, ZERO + 50_000),
     ]
 
 
@@ -97,9 +97,9 @@ def block():
         group="g",
         title="2 members",
         lanes=("a", "b"),
-        stretches=[
-            Stretch("a", "a-1", 1, ZERO + 6_000, ZERO + 20_000),
-            Stretch("b", "b-1", 2, ZERO + 21_000, ZERO + 60_000),
+        memberships=[
+            Membership("a", "a-1", 1, ZERO + 6_000, ZERO + 20_000),
+            Membership("b", "b-1", 2, ZERO + 21_000, ZERO + 60_000),
         ],
         observed=periods([row(5, 0), row(20, 1)], "observed", SPAN.end_ms),
         expected=[Period(False, 1, ZERO + 6_000, SPAN.end_ms, row(5, 0, side="expected"))],
@@ -183,8 +183,8 @@ def test_root_findings_are_numbered_and_crossed_by_a_line(block):
 
 def test_hovering_tells_utc_and_who_caused_it(block):
     _, figure = draw(block)
-    told = str([trace["hovertext"] for trace in figure["data"]])
-    assert "leave: a member left · seven<br>from +5.000 s · 00:16:45.000 UTC" in told
+    hovers = str([trace["hovertext"] for trace in figure["data"]])
+    assert "leave: a member left · seven<br>from +5.000 s · 00:16:45.000 UTC" in hovers
 
 
 def test_groups_lie_below_each_other_on_one_time_axis(block):

@@ -1,4 +1,4 @@
-"""The figures of costs: what lies where, in which colour."""
+"""The figures of costs: positions and colours."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from reports.page.cost_charts import (
     stops,
 )
 from reports.page.drawing import Span
-from reports.page.scenes import Period
+from reports.page.drawn_groups import Period
 
 ZERO = 1_000_000.0
 SPAN = Span(ZERO, ZERO + 60_000, (("formation", ZERO), ("impact", ZERO + 10_000)))
@@ -80,15 +80,15 @@ def test_bars_lie_in_the_rows_of_their_partitions_in_the_colour_of_their_owner(o
     ]
     assert list(bars["marker"]["pattern"]["shape"]) == ["", "", "", "", "", "/"]
     assert "<b>orders-1</b> of m-1<br>from +21.000 s" in bars["hovertext"][4]
-    assert bars["hovertext"][4].endswith("still owned when the history ends")
+    assert bars["hovertext"][4].endswith("still owned at the end of the history")
 
 
 def test_an_owners_number_stands_once_in_neighbours_and_only_where_there_is_room(owned):
     figure = owners(owned, SPAN)
-    told = list(
+    bars = list(
         zip(rows(figure, 1), figure["data"][1]["x"], figure["data"][1]["text"], strict=True)
     )
-    assert told == [
+    assert bars == [
         ("orders-0", 12.5, "0"),
         ("orders-1", 40.5, "1"),
         ("orders-10", 12.5, "1"),
@@ -101,7 +101,7 @@ def test_two_owners_at_once_are_marked(owned):
     (mark,) = zip(rows(figure, 2), figure["data"][2]["base"], figure["data"][2]["x"], strict=True)
     assert mark == ("orders-10", 18.0, 2.0)
     assert "as clients saw it<br>for 2.000 s" in figure["data"][2]["hovertext"][0]
-    assert "m-1 still, and m-1.duplicate" in figure["data"][2]["hovertext"][0]
+    assert "m-1 and m-1.duplicate" in figure["data"][2]["hovertext"][0]
 
 
 def test_faults_stand_above_and_rebalances_lie_over_the_rows(owned):

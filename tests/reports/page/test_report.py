@@ -9,7 +9,7 @@ from reports.judgement import costs
 from reports.judgement.costs import Costs
 from reports.judgement.verdict import Gap, Results, judge
 from reports.page import report
-from reports.page.scenes import Join, Scenes
+from reports.page.drawn_groups import DrawnGroups, Join
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.reading import Page
 
@@ -47,26 +47,26 @@ def test_a_pass_says_what_restarts_cost_each_group(passed):
 
 
 def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):
-    assert "Findings None: every answer and every rebalance" in passed.text
-    assert "No gaps: each log runs from its broker's start to its end" in passed.text
-    assert "Why a pass would claim too much" not in passed.text
+    assert "Findings None: every response and every rebalance" in passed.text
+    assert "No gaps: each log reaches from its broker's start to its end" in passed.text
+    assert "Why this is no pass" not in passed.text
     assert "groupquake run made-up-bounce --seed 42" in passed.text
 
 
 def test_without_serial_numbers_nobody_claims_that_no_line_is_missing(passed, tmp_path):
     made = made_up(tmp_path)
     made.environment.update(kafka_version="3.9.1", coordinator="scala")
-    told = read(made).text
-    assert "no line of it is missing" in passed.text
-    assert "no line of it is missing" not in told
-    assert "No gaps seen: each log runs from its broker's start to its end." in told
-    assert ("carry no serial numbers" in told, "carry no serial" in passed.text) == (True, False)
+    text = read(made).text
+    assert "no line is missing" in passed.text
+    assert "no line is missing" not in text
+    assert "No gaps seen: each log reaches from its broker's start to its end." in text
+    assert ("have no serial numbers" in text, "have no serial" in passed.text) == (True, False)
 
 
 def test_tables_hold_the_counts(passed):
     assert "static 1 0 0 0 1 dynamic 1 16 0 0 17" in passed.text
     assert "static 400 400 0 dynamic 500 500 0" in passed.text
-    assert "new member ids 8 8 a broker makes up the id" in passed.text
+    assert "new member ids 8 8 a broker generates the id" in passed.text
     assert "read used irrelevant rejected 1200 1000 200 0" in passed.text
     assert "member.restart (group.bounce) static-3 static +28.000 +30.500 ✓ broker 1" in passed.text
 
@@ -87,9 +87,9 @@ def test_comparison_stands_observed_beside_expected(passed, failed):
 def test_what_a_release_does_not_tell_is_no_difference(tmp_path):
     """Before 3.0 no line names the leader, before 2.8 none counts members."""
     made = made_up(tmp_path)
-    told = ("members", "assigned_members", "static_members", "leader")
+    unlogged = ("members", "assigned_members", "static_members", "leader")
     for row in made.comparison:
-        row.update({f"observed_{name}": None for name in told})
+        row.update({f"observed_{name}": None for name in unlogged})
     shown = Page(report.render(*made.finish()))
     assert [a for tag, a in shown.elements if tag == "td" and "wrong " in str(a)] == []
 
@@ -98,25 +98,26 @@ def test_logs_that_give_lengths_alone_are_said_to(passed, tmp_path):
     made = made_up(tmp_path)
     made.environment.update(kafka_version="2.7.2", coordinator="scala")
     run, verdict, data, *rest = made.finish()
-    told = Page(report.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
-    assert "in every run of Kafka before 2.8" in told
-    assert ("length of metadata" in told, "length of metadata" in passed.text) == (True, False)
+    text = Page(report.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
+    assert "in every run of Kafka before 2.8" in text
+    assert ("length of metadata" in text, "length of metadata" in passed.text) == (True, False)
 
 
 def test_what_was_foretold_and_which_promise_was_broken_stand_on_top(failed, tmp_path):
     made = made_up(tmp_path)
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
     run, verdict, *rest = made.finish()
-    assert "foretold" not in failed.text
-    told = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
+    assert "expected verdict" not in failed.text
+    expected_verdict = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
     judged = {"judge": "kip-345", "profile": "kip-345-4.3", "broken_promises": {"dynamic": ["q"]}}
-    shown = Page(report.render(run, verdict | {"foretold": told} | judged, *rest)).text
-    assert "judged by kip-345 4.3 foretold fail because of p in dynamic, which did not" in shown
-    assert "what KIP-345 promises, and dynamic was not given: q" in shown
+    shown = Page(report.render(run, verdict | {"foretold": expected_verdict} | judged, *rest)).text
+    expected = "judged by kip-345 4.3 expected verdict fail because of p in dynamic, which did not"
+    assert expected in shown
+    assert "promises of KIP-345 broken in dynamic: q" in shown
 
 
 def test_a_fail_leads_to_its_findings(failed):
-    assert "✗ FAIL made-up-bounce What the brokers did is not what had to happen." in failed.text
+    assert "✗ FAIL made-up-bounce The brokers did something other than" in failed.text
     assert "5 findings" in failed.text
     assert "HEARTBEAT of dynamic-dynamic-3: error_code=25; generation=-1" in failed.text
     assert (
@@ -136,17 +137,23 @@ def test_a_fail_leads_to_its_findings(failed):
 def test_a_counterexample_is_named(tmp_path):
     run, verdict, *rest = made_up(tmp_path).finish()
     files = ["counterexample.txt", "test_counterexample.py"]
-    told = {"group": "dynamic", "requests": 7, "left_out": 93, "minimal": True, "files": files}
-    shown = Page(report.render(run, verdict | {"counterexample": told}, *rest))
-    assert "7 of 100 requests of group dynamic show the first wrong answer, and none" in shown.text
+    counterexample = {
+        "group": "dynamic",
+        "requests": 7,
+        "left_out": 93,
+        "minimal": True,
+        "files": files,
+    }
+    shown = Page(report.render(run, verdict | {"counterexample": counterexample}, *rest))
+    assert (
+        "7 of 100 requests of group dynamic show the first wrong response, and none" in shown.text
+    )
     assert "Beside this report: counterexample.txt , test_counterexample.py ." in shown.text
 
 
 def test_consequences_are_folded_below_their_root(failed):
     assert sum(a.get("class") == "consequences" for _, a in failed.elements) == 1
-    assert "1 consequence : would not have happened without it" in failed.text.replace(
-        "consequence:", "consequence :"
-    )
+    assert "1 consequence of this finding" in failed.text.replace("consequence:", "consequence :")
     root, consequence = failed.ids.index("finding-1"), failed.ids.index("finding-2")
     assert consequence == root + 1
     assert failed.source.index('<details class="consequences">') < failed.source.index(
@@ -182,7 +189,7 @@ def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     data = Results([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [], [])
     judged = judge(run, data, [], None)
     costs.add(judged, Costs(), run, [])
-    empty = Page(report.render(run, judged, data, Scenes((), (), {}), Costs()))
+    empty = Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs()))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text
 

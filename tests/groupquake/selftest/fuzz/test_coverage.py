@@ -6,6 +6,7 @@ import pytest
 
 from groupquake.selftest.fuzz.coverage import ALLOWS_MORE, OUT_OF_REACH, errors_of, flips, moot
 from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.errors import Error
 from loadtest.wire.schemas import known
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, PROFILES
@@ -45,11 +46,13 @@ def test_errors_are_found_wherever_an_answer_has_them() -> None:
         "response": {
             "throttleTimeMs": 0,
             "errorCode": 0,
-            "members": [{"memberId": "m", "groupInstanceId": None, "errorCode": 25}],
+            "members": [
+                {"memberId": "m", "groupInstanceId": None, "errorCode": Error.UNKNOWN_MEMBER_ID}
+            ],
         },
     }
     assert list(errors_of(leave)) == ["LEAVE_GROUP NONE", "LEAVE_GROUP UNKNOWN_MEMBER_ID"]
-    partition = {"partitionIndex": 0, "errorCode": 22}
+    partition = {"partitionIndex": 0, "errorCode": Error.ILLEGAL_GENERATION}
     commit = {"api": "OFFSET_COMMIT", "response": {"topics": [{"partitions": [partition]}]}}
     assert list(errors_of(commit)) == ["OFFSET_COMMIT ILLEGAL_GENERATION"]
     assert list(errors_of({"api": "HEARTBEAT"})) == []

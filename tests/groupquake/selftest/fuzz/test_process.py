@@ -4,6 +4,7 @@ import pytest
 
 from groupquake.selftest.fuzz.process import Phase, Process
 from groupquake.selftest.fuzz.script import Ref
+from kafka_protocol.errors import Error
 from loadtest.wire import Exchange
 
 JOINED = {
@@ -24,7 +25,7 @@ def process() -> Process:
 def hear(process: Process, api: str, answer: dict[str, object], step: int = 1) -> None:
     process.waiting[step] = api
     exchange = Exchange("c1.1", "c1", api, 9, {}, step, 0.0, 5.0, answer)
-    process.hear(step, exchange, 5.0)
+    process.apply(step, exchange, 5.0)
 
 
 def test_a_member_that_joined_speaks_with_what_it_was_told(process: Process) -> None:
@@ -42,7 +43,7 @@ def test_a_follower_hands_nothing_out(process: Process, answer: dict[str, object
 
 
 def test_a_pending_member_keeps_its_id_and_is_still_out(process: Process) -> None:
-    hear(process, "JOIN_GROUP", {"errorCode": 79, "memberId": "m"}, step=2)
+    hear(process, "JOIN_GROUP", {"errorCode": Error.MEMBER_ID_REQUIRED, "memberId": "m"}, step=2)
     assert (process.member_id, process.phase) == (Ref(2, "memberId"), Phase.OUT)
 
 
@@ -56,17 +57,20 @@ def test_an_id_that_counts_no_more_is_remembered_as_stale(process: Process, erro
 
 def test_a_member_told_of_a_rebalance_keeps_its_id_and_joins_again(process: Process) -> None:
     hear(process, "JOIN_GROUP", JOINED, step=4)
-    hear(process, "HEARTBEAT", {"errorCode": 27}, step=5)
+    hear(process, "HEARTBEAT", {"errorCode": Error.REBALANCE_IN_PROGRESS}, step=5)
     assert (process.member_id, process.phase) == (Ref(4, "memberId"), Phase.OUT)
 
 
 def test_errors_of_commits_and_of_single_leavers_count(process: Process) -> None:
     hear(process, "JOIN_GROUP", JOINED, step=4)
-    topics = [{"partitions": [{"errorCode": 25}]}]
+    topics = [{"partitions": [{"errorCode": Error.UNKNOWN_MEMBER_ID}]}]
     hear(process, "OFFSET_COMMIT", {"topics": topics}, step=5)
     assert process.member_id == ""
     hear(process, "JOIN_GROUP", JOINED, step=6)
-    refused = {"errorCode": 0, "members": [{"memberId": "m", "errorCode": 82}]}
+    refused = {
+        "errorCode": 0,
+        "members": [{"memberId": "m", "errorCode": Error.FENCED_INSTANCE_ID}],
+    }
     hear(process, "LEAVE_GROUP", refused, step=7)
     assert process.stale == [Ref(4, "memberId"), Ref(6, "memberId")]
 
@@ -75,15 +79,15 @@ def test_answers_to_the_process_before_the_restart_are_not_heard(process: Proces
     process.waiting[3] = "JOIN_GROUP"
     process.restart()
     assert not process.waiting
-    process.hear(3, Exchange("c1.1", "c1", "JOIN_GROUP", 9, {}, 3, 0.0, 5.0, JOINED), 5.0)
+    process.apply(3, Exchange("c1.1", "c1", "JOIN_GROUP", 9, {}, 3, 0.0, 5.0, JOINED), 5.0)
     assert (process.member_id, process.connection) == ("", "c1.2")
 
 
 def test_who_is_refused_for_its_protocols_offers_more(process: Process) -> None:
-    hear(process, "JOIN_GROUP", {"errorCode": 23})
+    hear(process, "JOIN_GROUP", {"errorCode": Error.INCONSISTENT_GROUP_PROTOCOL})
     assert [name for name, _ in process.protocols] == ["range", "rr"]
 
 
 def test_who_finds_no_room_gives_up(process: Process) -> None:
-    hear(process, "JOIN_GROUP", {"errorCode": 81})
+    hear(process, "JOIN_GROUP", {"errorCode": Error.GROUP_MAX_SIZE_REACHED})
     assert process.gone

@@ -1,7 +1,7 @@
 """What the page draws of each member: when it was in its group, and in which generation.
 
-Told by the members' own requests as the brokers logged them, so a member that is down shows as a
-gap, and a generation that it never heard of does not colour its lane.
+The members' own logged requests tell it: a member that is down shows as a gap, and a generation
+that no response gave it does not colour its lane.
 """
 
 from collections import Counter, defaultdict
@@ -15,17 +15,17 @@ RowsOf = Callable[[str, Sequence[str]], Iterable[Mapping[str, Any]]]
 """Gives the rows of a table, by its name, that are about some groups."""
 
 GROUPS_DRAWN = 12
-"""How many groups a page draws: those with differences first, then those that rebalanced most."""
+"""How many groups a page draws: those with differences first, then those with most rebalances."""
 
 
 def identity(client: str) -> str:
-    """Name the member that a client is: its second process goes by its name, with an ending."""
+    """Return the member of a client: a second process has the member's name with a suffix."""
     return client.removesuffix(".duplicate")
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A JOIN answered NONE: from `at_ms` on the client is `member_id` in `generation`."""
+    """A JoinGroup answered NONE: from `at_ms` on the client is `member_id` in `generation`."""
 
     group: str
     client: str
@@ -36,15 +36,15 @@ class Join:
 
     @property
     def kind(self) -> str:
-        """What kind of member it is."""
+        """`static` or `dynamic`."""
         return "static" if self.static else "dynamic"
 
 
 @dataclass(frozen=True, slots=True)
-class Scenes:
-    """The groups to draw, the joins in order of time, and when each member id was last heard of.
+class DrawnGroups:
+    """The groups to draw, their joins in order of time, and each member id's last response.
 
-    `last_ms` maps (group, member id) to the last answer that took it for a member.
+    `last_ms` maps (group, member id) to the time of the last response that accepted the id.
     """
 
     groups: tuple[str, ...]
@@ -52,22 +52,22 @@ class Scenes:
     last_ms: Mapping[tuple[str, str], float]
 
     def clients(self) -> dict[str, str]:
-        """Name the client behind each member id."""
+        """Return the client of each member id."""
         return {join.member_id: join.client for join in self.joins}
 
     def kinds(self) -> dict[str, str]:
-        """Say of each member id whether it joined with an instance id: `static`, or `dynamic`."""
+        """Return the kind of each member id: `static` or `dynamic`."""
         return {join.member_id: join.kind for join in self.joins}
 
     def kind_at(self, client: str, at_ms: float) -> str | None:
-        """Say what a client was when it last joined before a time; some change (KIP-345)."""
+        """Return the kind a client had at its last join before a time; it may change (KIP-345)."""
         kinds = [j.kind for j in self.joins if j.client == client and j.at_ms <= at_ms]
         return kinds[-1] if kinds else None
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A client in one generation of its group, without a break."""
+class Membership:
+    """The time of a client in one generation of its group."""
 
     client: str
     member_id: str
@@ -78,7 +78,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A part of a group's life: rebalancing, or standing in a generation."""
+    """A time in which a group rebalances, or is stable in a generation."""
 
     rebalancing: bool
     generation: int | None
@@ -98,7 +98,7 @@ def drawn_groups(comparison: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(order[:GROUPS_DRAWN])
 
 
-def collect(comparison: Iterable[Mapping[str, Any]], rows_of: RowsOf) -> Scenes:
+def collect(comparison: Iterable[Mapping[str, Any]], rows_of: RowsOf) -> DrawnGroups:
     """Read the few rows that the page draws; `comparison` has the rows of that table."""
     groups = drawn_groups(comparison)
     joins = [
@@ -114,30 +114,32 @@ def collect(comparison: Iterable[Mapping[str, Any]], rows_of: RowsOf) -> Scenes:
     ]
     heard = {(r["group"], r["member_id"]): r["last_ms"] for r in rows_of("heard", groups)}
     in_order = sorted(joins, key=attrgetter("at_ms", "group", "member_id"))
-    return Scenes(groups, tuple(in_order), heard)
+    return DrawnGroups(groups, tuple(in_order), heard)
 
 
-def stretches(scenes: Scenes, group: str) -> list[Stretch]:
-    """List when each client was in the group: until its next join, or its last word."""
+def memberships(drawn: DrawnGroups, group: str) -> list[Membership]:
+    """List when each client was in the group: until its next join, or its last response."""
     by_client: dict[str, list[Join]] = defaultdict(list)
-    for join in scenes.joins:
+    for join in drawn.joins:
         if join.group == group:
             by_client[join.client].append(join)
     found = []
     for joins in by_client.values():
         for join, following in _with_next(joins):
-            end_ms = scenes.last_ms.get((group, join.member_id), join.at_ms)
+            end_ms = drawn.last_ms.get((group, join.member_id), join.at_ms)
             if following is not None:
                 end_ms = min(end_ms, following.at_ms)
-            found.append(Stretch(join.client, join.member_id, join.generation, join.at_ms, end_ms))
+            found.append(
+                Membership(join.client, join.member_id, join.generation, join.at_ms, end_ms)
+            )
     return found
 
 
 def periods(rows: Sequence[Mapping[str, Any]], side: str, end_ms: float) -> list[Period]:
-    """Cut a group's time into rebalances and what stands between them.
+    """Split a group's time into rebalances and stable periods.
 
     `rows` are the group's rows of the comparison, `side` is `observed` or `expected`. A rebalance
-    reaches from its start to its assignment; to the end of its join phase where it leaves nobody.
+    lasts from its start to its assignment, or to the end of its join phase if the group is empty.
     """
 
     def at(row: Mapping[str, Any], name: str) -> float | None:

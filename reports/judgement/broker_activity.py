@@ -1,0 +1,196 @@
+"""When a broker demonstrably worked, when it stood still, and when nothing shows either.
+
+A broker works at the instant of each line that it writes; best of all of a request that it took up,
+handled and answered at once. Between two such signs nothing may be known:
+
+    worked      up to WORKS_ON_MS after a sign
+    stood still a source says so (see `machine_log`) and no sign of the broker lies in between
+    unknown     any other time
+
+What is late by no more than proven standstills explain is in order. What is late by no more than
+the unknown time is a doubt. Only what is later than both is the broker's fault.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+from reference_coordinator.replay import Stall
+from reports.judgement.machine_log import SHORTEST_MS, Busy, Standstill
+from reports.judgement.parsing import ARRIVAL_ERROR_MS
+
+Row = Mapping[str, Any]
+Signs = Mapping[str, Sequence[float]]
+"""By broker id: the instants of its signs, in order; ms."""
+
+WORKS_ON_MS = 250.0
+"""How long a broker is taken to work on after a sign: half of the slack of a timer. A timer that
+was due runs out within 15 ms on a broker that works (measured)."""
+AT_ONCE_MS = 100.0
+"""A request that was held up for longer than this (queues, handler, sending) is no sign of a broker
+that works at its pace. Time in which it waits for others does not count."""
+
+NEAR_MS = 5_000.0
+"""How far from a finding the stall is looked for that may be why."""
+BUSY_SHARE = 0.5
+"""The share of a time for which the machine must be busy to make counts of that time unsure."""
+
+
+def lines_of(requests: Iterable[Row], lines: Iterable[Row]) -> Signs:
+    """Return when each broker wrote lines; of rows of the tables `requests` and `transitions`."""
+    return _in_order(
+        (row["broker"], at_ms)
+        for rows, name in ((requests, "logged_ms"), (lines, "at_ms"))
+        for row in rows
+        if (at_ms := row[name]) is not None
+    )
+
+
+def signs_of(requests: Iterable[Row], lines: Iterable[Row], busy: Sequence[Busy] = ()) -> Signs:
+    """Return when each broker demonstrably worked at its pace; rows as above.
+
+    While the machine is `busy`, a line alone shows nothing: requests handled at once still do.
+    """
+    at_once = ((row["broker"], row["logged_ms"]) for row in requests if _handled_at_once(row))
+    written = (
+        (row["broker"], row["at_ms"])
+        for row in lines
+        if row["at_ms"] is not None and not _is_busy(busy, row["broker"], row["at_ms"])
+    )
+    return _in_order([*at_once, *written])
+
+
+def _in_order(signs: Iterable[tuple[str, float]]) -> Signs:
+    by_broker: dict[str, list[float]] = defaultdict(list)
+    for broker, at_ms in signs:
+        by_broker[broker].append(at_ms)
+    return {broker: sorted(times) for broker, times in by_broker.items()}
+
+
+def _is_busy(busy: Sequence[Busy], broker: str, at_ms: float) -> bool:
+    return any(one.broker in ("", broker) and one.from_ms <= at_ms <= one.until_ms for one in busy)
+
+
+def _handled_at_once(row: Row) -> bool:
+    """Tell whether a broker took a request up, handled it and sent the answer without delay."""
+    times = [row[name] for name in ("arrived_ms", "earliest_ms", "at_ms", "answered_ms")]
+    if row["logged_ms"] is None or None in times:
+        return False
+    arrived_ms, earliest_ms, at_ms, answered_ms = times
+    taken_ms = earliest_ms + ARRIVAL_ERROR_MS  # `parsing.RequestLine.times` turned round
+    done_ms = 2 * at_ms - taken_ms
+    held_ms = (done_ms - arrived_ms) + (row["logged_ms"] - answered_ms)
+    return bool(held_ms <= AT_ONCE_MS)
+
+
+def proven(standstills: Iterable[Standstill], lines: Signs) -> list[Standstill]:
+    """Keep of each standstill the longest part in which its broker wrote no line.
+
+    One that lies within another of its broker is left out.
+    """
+    kept = []
+    for one in standstills:
+        times = lines.get(one.broker, ())
+        inside = times[bisect_left(times, one.from_ms) : bisect_right(times, one.until_ms)]
+        spans = pairwise([one.from_ms, *inside, one.until_ms])
+        from_ms, until_ms = max(spans, key=lambda span: span[1] - span[0])
+        if until_ms - from_ms >= SHORTEST_MS:
+            kept.append(Standstill(one.broker, from_ms, until_ms, one.because))
+    kept.sort(key=lambda one: (one.from_ms, one.broker, -one.until_ms))
+    return [one for place, one in enumerate(kept) if not _is_within(one, kept[:place])]
+
+
+def _is_within(one: Standstill, others: Iterable[Standstill]) -> bool:
+    return any(o.broker == one.broker and o.until_ms >= one.until_ms for o in others)
+
+
+def unjournalled(standstills: Iterable[Standstill], paused: Iterable[Stall]) -> list[Standstill]:
+    """Leave out those of brokers that a fault paused on purpose at that time."""
+    spans = [(stall.broker, stall.from_ms, stall.until_ms) for stall in paused]
+    return [
+        one
+        for one in standstills
+        if not any(
+            broker == one.broker and from_ms <= one.until_ms and until_ms >= one.from_ms
+            for broker, from_ms, until_ms in spans
+        )
+    ]
+
+
+def possible(signs: Signs) -> tuple[Stall, ...]:
+    """Return when each broker may have stood still, for want of signs that it worked."""
+    return tuple(
+        Stall(broker, before_ms + WORKS_ON_MS, after_ms, proven=False)
+        for broker, times in sorted(signs.items())
+        for before_ms, after_ms in pairwise(times)
+        if after_ms - before_ms > WORKS_ON_MS
+    )
+
+
+def as_stalls(standstills: Iterable[Standstill]) -> tuple[Stall, ...]:
+    """Turn proven standstills into what the oracle is given."""
+    return tuple(Stall(one.broker, one.from_ms, one.until_ms) for one in standstills)
+
+
+def longest_near(stalls: Iterable[Stall], at_ms: float) -> Stall | None:
+    """Return the longest of the stalls that may be why something came late, or not, at a time."""
+    near = [s for s in stalls if s.from_ms <= at_ms + NEAR_MS and s.until_ms >= at_ms - NEAR_MS]
+    return max(near, key=lambda s: (s.until_ms - s.from_ms, -s.from_ms), default=None)
+
+
+def doubt(group: str, stall: Stall | None, busy: Sequence[Busy]) -> str:
+    """Say why what is wrong with a group proves nothing."""
+    words = f"group {group}: what is wrong is explained if its brokers acted late"
+    if stall is None:
+        return f"{words}, and nothing shows that they worked at their pace"
+    words += (
+        f", and nothing shows whether broker {stall.broker} worked in the"
+        f" {stall.until_ms - stall.from_ms:,.0f} ms from {clock(stall.from_ms)} UTC on"
+    )
+    within = {
+        one.because
+        for one in busy
+        if one.broker in ("", stall.broker)
+        and one.from_ms <= stall.until_ms
+        and one.until_ms >= stall.from_ms
+    }
+    return f"{words} ({'; '.join(sorted(within))})" if within else words
+
+
+def clock(at_ms: float) -> str:
+    """Write a time of day, UTC, with ms."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def held_up(
+    standstills: Sequence[Standstill], busy: Sequence[Busy], from_ms: float, until_ms: float
+) -> str | None:
+    """Say what held brokers or the load up in a time, so that counts may be off; None if nothing.
+
+    Each standstill counts, and so does a machine that was busy for BUSY_SHARE of the time.
+    """
+    within = [one for one in standstills if one.from_ms < until_ms and one.until_ms > from_ms]
+    if within:
+        worst = max(within, key=lambda one: one.until_ms - one.from_ms)
+        lasted_ms = worst.until_ms - worst.from_ms
+        more = f", and {len(within) - 1} more times" if len(within) > 1 else ""
+        return (
+            f"broker {worst.broker} stood still for {lasted_ms:,.0f} ms from"
+            f" {clock(worst.from_ms)} UTC on{more}: {worst.because}"
+        )
+    spans = sorted(
+        (max(one.from_ms, from_ms), min(one.until_ms, until_ms), one.because)
+        for one in busy
+        if one.from_ms < until_ms and one.until_ms > from_ms
+    )
+    total_ms, reached_ms = 0.0, from_ms
+    for begun_ms, ended_ms, _ in spans:
+        total_ms += max(ended_ms - max(begun_ms, reached_ms), 0.0)
+        reached_ms = max(reached_ms, ended_ms)
+    if total_ms < BUSY_SHARE * (until_ms - from_ms):
+        return None
+    longest = max(spans, key=lambda span: span[1] - span[0])
+    return f"the machine was busy for {total_ms / 1_000:,.0f} s of the time: {longest[2]}"

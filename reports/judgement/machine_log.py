@@ -1,0 +1,127 @@
+"""What held brokers up: samples of the machine and logs of JVMs in; standstills, busy times out.
+
+Pure functions of text. `machine.jsonl` is that of `groupquake.machine_sampler`; a broker's
+`jvm-*.log` is what `-Xlog:safepoint*,gc*` with `timemillis` writes (JEP 158, JDK 17 to 25). What
+cannot be read is left out: these files prove that a broker stood still, and never that it worked.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+SHORTEST_MS = 100.0
+"""A shorter standstill explains nothing: it is within every slack."""
+BUSY_WAITING = 0.8
+"""The share of an interval in which something waited for a CPU, from which on brokers may, too."""
+BUSY_STOLEN = 0.25
+"""The share of the CPU time that the hypervisor gave to others, from which on the same goes."""
+BUSY_THROTTLED = 0.25
+"""The share of an interval for which a control group was throttled."""
+
+_SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
+_PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """A source says that a broker (its id) stood still; `because` is what the source saw."""
+
+    broker: str
+    from_ms: float
+    until_ms: float
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A time in which a broker may have got no CPU; without a `broker`, any of them."""
+
+    broker: str
+    from_ms: float
+    until_ms: float
+    because: str
+
+
+def standstills(samples: str) -> list[Standstill]:
+    """Return when processes of brokers were stopped."""
+    return [
+        Standstill(entry["broker"], from_ms, until_ms, "its process was stopped")
+        for entry in _entries(samples)
+        if entry.get("event") == "stopped" and isinstance(entry.get("broker"), str)
+        for from_ms, until_ms in _span(entry)
+    ]
+
+
+def busy_times(samples: str) -> list[Busy]:
+    """Return when the machine gave the brokers too little CPU time to rely on it."""
+    found = []
+    for entry in _entries(samples):
+        if entry.get("event") == "late":
+            for from_ms, until_ms in _span(entry):
+                because = f"the runner itself ran {until_ms - from_ms:,.0f} ms late"
+                found.append(Busy("", from_ms, until_ms, because))
+        elif entry.get("event") == "sample":
+            found += _starved(entry)
+    return found
+
+
+def _starved(sample: dict[str, Any]) -> Iterator[Busy]:
+    """Yield what a sample tells of an interval in which brokers may have got no CPU."""
+    until_ms, interval_ms = _number(sample.get("at_ms")), _number(sample.get("interval_ms"))
+    if until_ms is None or not interval_ms:
+        return
+    from_ms = until_ms - interval_ms
+    waiting = _number(sample.get("cpu_waiting")) or 0.0
+    stolen = _number(sample.get("cpu_stolen")) or 0.0
+    if waiting >= BUSY_WAITING:
+        words = f"something waited for a CPU in {waiting:.0%} of the time"
+        yield Busy("", from_ms, until_ms, words)
+    if stolen >= BUSY_STOLEN:
+        words = f"the hypervisor gave {stolen:.0%} of the CPU time to others"
+        yield Busy("", from_ms, until_ms, words)
+    throttled = sample.get("throttled_ms")
+    for name, throttled_ms in throttled.items() if isinstance(throttled, dict) else ():
+        held_ms = _number(throttled_ms) or 0.0
+        if name != "runner" and held_ms >= BUSY_THROTTLED * interval_ms:
+            words = f"its control group was throttled for {held_ms:,.0f} ms"
+            yield Busy(name, from_ms, until_ms, words)
+
+
+def of_jvm(broker: str, log: Iterable[str]) -> list[Standstill]:
+    """Return when a broker's JVM held all its threads up, from the lines of its log."""
+    found = []
+    for line in log:
+        if safepoint := _SAFEPOINT.match(line):
+            until_ms, lasted_ms = float(safepoint[1]), float(safepoint[3]) / 1e6
+            because = f"its JVM was at a safepoint ({safepoint[2]})"
+        elif pause := _PAUSE.match(line):
+            until_ms, lasted_ms = float(pause[1]), float(pause[3])
+            because = f"its JVM collected garbage ({pause[2]})"
+        else:
+            continue
+        if lasted_ms >= SHORTEST_MS:
+            found.append(Standstill(broker, until_ms - lasted_ms, until_ms, because))
+    return found
+
+
+def _entries(samples: str) -> Iterator[dict[str, Any]]:
+    for line in samples.splitlines():
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue  # the run died within the line
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _span(entry: dict[str, Any]) -> Iterator[tuple[float, float]]:
+    """Yield from when until when an entry tells of something, if it does."""
+    from_ms, until_ms = _number(entry.get("from_ms")), _number(entry.get("until_ms"))
+    if from_ms is not None and until_ms is not None and until_ms - from_ms >= SHORTEST_MS:
+        yield from_ms, until_ms
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if type(value) in (int, float) else None

@@ -1,0 +1,217 @@
+"""Templates of coordinator lines: what is printed is parsed, and what brokers wrote is printed."""
+
+import json
+import lzma
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_protocol.coordinator_lines import (
+    ALL_GRAMMARS,
+    GRAMMARS,
+    JAVA,
+    SCALA,
+    Grammar,
+    LineParser,
+    Reason,
+    Template,
+    finder_of,
+    grammar_of,
+)
+from kafka_protocol.coordinator_lines.template import KINDS, Part, parts_of, printed
+from kafka_protocol.log_line import EVENT
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+
+NAMES = st.text("abz019-_.é", min_size=1, max_size=12)
+BY_KIND = {
+    "text": NAMES,
+    "shortest": NAMES,
+    "any": st.text("abz-_.,;()[]é ", max_size=20),
+    "count": st.integers(0, 2**31).map(str),
+    "int": st.integers(-1, 2**31).map(str),
+    "word": st.sampled_from(("Stable", "PreparingRebalance", "Empty")),
+    "dashed": st.sampled_from(("heartbeat", "offset-commit")),
+    "cause": NAMES,
+}
+STRATEGIES = {KINDS[kind]: values for kind, values in BY_KIND.items()}
+
+
+ALL_TEMPLATES = [
+    pytest.param(grammar, template, id=f"{number}-{template.name}")
+    for number, grammar in enumerate(ALL_GRAMMARS)
+    for template in grammar.templates
+]
+ALL_REASONS = [
+    pytest.param(reason, id=f"{number}-{reason.name}")
+    for number, grammar in enumerate(ALL_GRAMMARS)
+    for reason in grammar.reasons
+]
+
+
+PARSERS = [LineParser(grammar) for grammar in ALL_GRAMMARS]
+
+
+def parser_of(grammar: Grammar) -> LineParser:
+    return next(p for p, g in zip(PARSERS, ALL_GRAMMARS, strict=True) if g is grammar)
+
+
+@pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_what_is_printed_is_parsed(
+    grammar: Grammar, template: Template, data: st.DataObject
+) -> None:
+    parts, _ = parts_of(template.text)
+    values = {part.name: data.draw(value_of(part), part.name) for part in parts}
+    message = template.printed(values)
+    prefix = grammar.printed_prefix.format(broker=7, partition=3)
+    for logger in template.loggers:
+        line = parser_of(grammar).parsed("7", logger, prefix + message)
+        assert line.template == template.name
+        assert line.fields == {name: values[name] for name in template.fields}
+        assert line.message == message
+        assert line.partition == ("3" if grammar is JAVA else "")
+
+
+def value_of(part: Part) -> st.SearchStrategy[str]:
+    if part.choices:
+        return st.sampled_from(part.choices).map(lambda choice: choice.replace("…", "abc 1"))
+    return STRATEGIES[part.pattern]
+
+
+@pytest.mark.parametrize("reason", ALL_REASONS)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_a_reason_that_is_printed_is_classed(reason: Reason, data: st.DataObject) -> None:
+    parts, _ = parts_of(reason.text)
+    values = {part.name: data.draw(value_of(part), part.name) for part in parts}
+    match = re.match(reason.regex, reason.printed(values))
+    assert match is not None
+    assert match[1] == next(values[part.name] for part in parts if part.reported)
+
+
+@pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
+def test_the_parts_of_a_text_have_names_of_their_own(grammar: Grammar, template: Template) -> None:
+    names = [part.name for part in parts_of(template.text)[0]]
+    assert len(names) == len(set(names))
+    assert grammar.template(template.name) is template
+
+
+def messages(folder: Path) -> Iterator[tuple[Grammar, str, str, str]]:
+    told = json.loads((folder / "environment.json").read_text())
+    grammar = grammar_of(told["kafka_version"], told["coordinator"])
+    for log in sorted(folder.glob("brokers/*/group.log.xz")):
+        for line in lzma.decompress(log.read_bytes()).decode().splitlines():
+            event = re.search(EVENT, line)
+            assert event is not None
+            if event[3].startswith(grammar.loggers):
+                yield grammar, log.parent.name, event[3], event[2]
+
+
+RECORDINGS = [
+    "kafka-4.3.0", "kafka-3.9.1-java", "kafka-3.9.1-scala",
+    *(f"before-2.8/{run.name}" for run in sorted((RECORDED / "before-2.8").iterdir())),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", RECORDINGS)
+def test_every_line_that_a_broker_wrote_is_printed_again(folder: str) -> None:
+    count = 0
+    for grammar, broker, logger, body in messages(RECORDED / folder):
+        parsed = parser_of(grammar).parsed(broker, logger, body)
+        if parsed.template is None:
+            assert logger in grammar.irrelevant_loggers
+            continue
+        template = grammar.template(parsed.template)
+        match = re.fullmatch(all_named(template.text), parsed.message, re.ASCII)
+        assert match is not None
+        assert template.printed(match.groupdict()) == parsed.message
+        count += 1
+    assert count > 20
+
+
+def all_named(text: str) -> str:
+    parts, end = parts_of(text)
+    named = (f"{re.escape(part.before)}(?P<{part.name}>{part.pattern})" for part in parts)
+    return "".join(named) + re.escape(end)
+
+
+def test_a_groups_line_is_printed_with_its_prefix() -> None:
+    values = {"group": "g", "generation": 2, "partition": 4}
+    assert JAVA.printed("empty", 1, values) == (
+        "[GroupCoordinator id=1 topic=__consumer_offsets partition=4] "
+        "Group g with generation 2 is now empty."
+    )
+    assert SCALA.printed("empty", 1, values) == (
+        "[GroupCoordinator 1]: Group g with generation 2 is now empty (__consumer_offsets-4)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "line"),
+    [
+        ("a {x} b", {"x": "1 2"}, "a 1 2 b"),
+        ("{n:count}.", {"n": 3}, "3."),
+        ("Set({*h:|Hash}{x:any})", {"x": ""}, "Set()"),
+        ("it {*end:ended|broke: …}", {}, "it ended"),
+        ("it {*end:ended|broke: …}", {"end": "broke: down"}, "it broke: down"),
+    ],
+)
+def test_printing(text: str, values: dict[str, object], line: str) -> None:
+    assert printed(text, values) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "error"),
+    [
+        ("a {x} b", {}, KeyError),
+        ("a {x} b", {"x": ""}, ValueError),
+        ("{n:count}", {"n": -1}, ValueError),
+        ("{s:word}", {"s": "a b"}, ValueError),
+        ("{*end:ended|broke}", {"end": "went"}, ValueError),
+        ("{*end:broke: …|ended}", {}, KeyError),
+    ],
+)
+def test_what_cannot_be_printed(
+    text: str, values: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        printed(text, values)
+
+
+@pytest.mark.parametrize("grammar", ALL_GRAMMARS)
+def test_the_last_words_are_the_last_template(grammar: Grammar) -> None:
+    message = grammar.template(grammar.last_template).printed({})
+    assert f"{message} (" in grammar.last_words
+    assert grammar.last_words.rpartition("(")[2][:-1] in grammar.template("shut_down").loggers
+    assert grammar.template("starting").printed({}) in grammar.first_words
+
+
+@pytest.mark.parametrize("grammar", GRAMMARS.values())
+def test_lines_are_found_in_logs_of_any_release(grammar: Grammar) -> None:
+    empty = finder_of("empty")
+    logger = grammar.template("empty").loggers[0]
+    body = grammar.printed("empty", 1, {"group": "my group", "generation": 2, "partition": 4})
+    line = f"17 1795263079202 20270 thread-1 INFO {body} ({logger})"
+    found = empty.find(line)
+    assert found is not None
+    assert found[0] == "empty"
+    assert found[1]["group"] == "my group"
+    assert found[1]["generation"] == "2"
+    # a killed broker leaves half a line, and its successor goes on behind it
+    assert empty.find(line[:70] + line) == found
+    assert empty.find(line[:-9]) is None
+    assert empty.find(line.replace("is now", "was")) is None
+    assert finder_of("stabilized").find(line) is None
+
+
+def test_no_template_no_finder() -> None:
+    with pytest.raises(KeyError, match="full"):
+        finder_of("full")
+    with pytest.raises(KeyError, match="boredom"):
+        JAVA.reason("boredom")
