@@ -18,9 +18,12 @@ Json = dict[str, Any]
 
 
 @click.command()
-@click.option("--megabytes", default=200.0, show_default=True, help="How much evidence.")
+@click.option("--megabytes", default=200.0, show_default=True, help="Size of the evidence.")
 @click.option(
-    "--pairs", default=2, show_default=True, help="How often both sides run, in turn; medians."
+    "--pairs",
+    default=2,
+    show_default=True,
+    help="How often both sides run, in turn; medians.",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def main(megabytes: float, pairs: int, *, as_json: bool) -> None:
@@ -40,9 +43,9 @@ def main(megabytes: float, pairs: int, *, as_json: bool) -> None:
 
 
 def _run(side: str, evidence: Evidence) -> Json:
-    """Run a side once; its figures are worth something only if it found all to be in order."""
+    """Run a side once; its figures count only if its findings are the expected ones."""
     watched = watch("-m", "benchmarks.sides", side, str(evidence.folder))
-    told = json.loads(watched.output)
+    result = json.loads(watched.output)
     expected = {
         "lines": evidence.lines,
         "rejected": 0,
@@ -51,19 +54,19 @@ def _run(side: str, evidence: Evidence) -> Json:
         "rebalances": evidence.rebalances,
         "differences": 0,
     }
-    if told["found"] != expected:
+    if result["found"] != expected:
         raise click.ClickException(
-            f"{side}: the evidence is sound, but {told['found']} was found in place of {expected};"
-            " the figures would say nothing"
+            f"{side}: found {result['found']} instead of {expected};"
+            " no figures are printed for a wrong result"
         )
-    return _measured(told, watched)
+    return _measured(result, watched)
 
 
-def _measured(told: Json, watched: Watched) -> Json:
+def _measured(result: Json, watched: Watched) -> Json:
     return {
-        "seconds": sum(told["stages_s"].values()),
-        "start_up_s": told["start_up_s"],
-        "stages_s": told["stages_s"],
+        "seconds": sum(result["stages_s"].values()),
+        "start_up_s": result["start_up_s"],
+        "stages_s": result["stages_s"],
         "cpu_s": watched.cpu_s,
         "peak_mb": watched.peak_mb,
     }
@@ -86,7 +89,7 @@ def _figures(evidence: Evidence, runs: dict[str, list[Json]]) -> Json:
 
 
 def _side(evidence: Evidence, done: Sequence[Json]) -> Json:
-    """Sum up the runs of a side by their medians."""
+    """Return the medians over the runs of a side."""
     middle = lambda name: median(run[name] for run in done)
     seconds = middle("seconds")
     return {
@@ -108,23 +111,23 @@ def _shown(figures: Json) -> str:
     rows = [("", "MB/s", "requests/s", "seconds", "start-up", "processor", "peak memory")]
     stages = []
     for side in ("spark", "loop"):
-        told = figures[side]
+        result = figures[side]
         rows.append(
             (
                 side,
-                f"{told['mb_per_s']:.2f}",
-                f"{told['requests_per_s']:,.0f}",
-                f"{told['seconds']:.1f}",
-                f"{told['start_up_s']:.1f} s",
-                f"{told['cpu_s']:.1f} s",
-                f"{told['peak_mb']:,.0f} MB",
+                f"{result['mb_per_s']:.2f}",
+                f"{result['requests_per_s']:,.0f}",
+                f"{result['seconds']:.1f}",
+                f"{result['start_up_s']:.1f} s",
+                f"{result['cpu_s']:.1f} s",
+                f"{result['peak_mb']:,.0f} MB",
             )
         )
-        stages += [(f"  {side}: {n}", f"{s:.1f} s") for n, s in told["stages_s"].items()]
+        stages += [(f"  {side}: {n}", f"{s:.1f} s") for n, s in result["stages_s"].items()]
     verdict = (
         f"Spark is {ratio:.2f} times as fast as the loop"
         if ratio >= 1
-        else f"Spark loses: the loop is {1 / ratio:.2f} times as fast"
+        else f"Spark is slower: the loop is {1 / ratio:.2f} times as fast"
     )
     title = (
         f"{evidence['megabytes']:.0f} MB, {evidence['lines']:,} lines, "

@@ -1,8 +1,8 @@
-"""Big evidence from small: a recorded run, multiplied to the size asked for.
+"""Large evidence: a recorded run, multiplied to a size.
 
-Each copy has groups, member ids, connections and offsets partitions of its own, on the brokers and
-at the times that were recorded: what the same brokers would have written, had they served so many
-times as many groups. What a broker says of itself alone (that it starts, that it ends) stands once.
+Each copy has its own groups, member ids, connections and offsets partitions, on the recorded
+brokers at the recorded times: the log that the same brokers would write with that many more groups.
+Lines about no group, such as start and shutdown, occur once.
 """
 
 import lzma
@@ -18,10 +18,10 @@ from kafka_protocol.request_log import COMPLETED
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
 MOST_COPIES = 10_000
-"""Their numbers have four digits."""
+"""Copy numbers have four digits."""
 
 COPY = "\0"
-"""Stands in a line where the number of the copy goes."""
+"""The placeholder of the copy number in a line."""
 LINE = re.compile(r"\d+ (\d+ \d+) (\S+ \w+ (.*) \(\S+\))")
 GROUP = re.compile(r'("groupId":"[^"]+)')
 CONNECTION = re.compile(r'("connection":"[^"]+)')
@@ -31,7 +31,7 @@ PART_OF_MEMBER_ID = re.compile(r"(?<=-)[0-9a-f]{4}(?=[0-9a-f]{4}(?:-[0-9a-f]{4})
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A run folder, and what is in it; every request was answered as it should be."""
+    """A run folder and its counts; the oracle explains every response in it."""
 
     folder: Path
     bytes: int
@@ -43,22 +43,22 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A recorded line without its number, marked; `times` are those of the two clocks."""
+    """A recorded line with placeholders, without its number; `times` are of the two clocks."""
 
     times: str
     text: str
-    begins_life: bool
+    starts_process: bool
 
     @property
     def of_copy(self) -> bool:
-        """Whether every copy has a line like it."""
+        """Whether each copy has this line."""
         return COPY in self.text
 
 
 def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evidence:
-    """Write a run folder whose brokers' logs are together `megabytes` (10^6 bytes) or little more.
+    """Write a run folder whose brokers' logs have together at least `megabytes` (10^6 bytes).
 
-    Raises ValueError if that takes more copies than can be told apart.
+    Raises ValueError if that takes more copies than `MOST_COPIES`.
     """
     logs = {
         packed.parent.name: lzma.decompress(packed.read_bytes()).decode().splitlines()
@@ -69,7 +69,9 @@ def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evide
     size = sum(len(line) + 1 for log in logs.values() for line in log)
     copies = ceil(megabytes * 1e6 / size)
     if copies > MOST_COPIES:
-        raise ValueError(f"{megabytes} MB takes {copies} copies; {MOST_COPIES} can be told apart")
+        raise ValueError(
+            f"{megabytes} MB takes {copies} copies; {MOST_COPIES} is the most; give fewer megabytes"
+        )
     shutil.copytree(recorded, folder, ignore=shutil.ignore_patterns("brokers"), dirs_exist_ok=True)
     written = [_write(folder, broker, log, copies) for broker, log in marked.items()]
     count = lambda words: copies * sum(words in line.text for line in every)
@@ -84,7 +86,7 @@ def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evide
 
 
 def _marked(log: list[str], grammar: Grammar) -> Iterator[Line]:
-    """Put a mark wherever copies differ."""
+    """Put a placeholder wherever copies differ."""
     for line in log:
         match = LINE.fullmatch(line)
         assert match is not None, line
@@ -93,11 +95,11 @@ def _marked(log: list[str], grammar: Grammar) -> Iterator[Line]:
         for part in (GROUP, CONNECTION, PARTITION):
             text = part.sub(rf"\1{COPY}", text)
         text = PART_OF_MEMBER_ID.sub(COPY, text)
-        yield Line(times, text, begins_life=body.endswith(grammar.first_words))
+        yield Line(times, text, starts_process=body.endswith(grammar.first_line_end))
 
 
 def _group_marked(body: str, grammar: Grammar) -> str:
-    """Put a mark after the group's name in a coordinator's line."""
+    """Put a placeholder after the group name in a coordinator line."""
     prefix = re.match(grammar.prefix, body)
     for template in grammar.templates if prefix else ():
         found = re.search(template.regex, prefix[3]) if prefix else None
@@ -116,7 +118,7 @@ def _write(folder: Path, broker: str, lines: list[Line], copies: int) -> int:
         for line in lines:
             for copy in range(copies if line.of_copy else 1):
                 count += 1
-                serial = 1 if line.begins_life else serial + 1
+                serial = 1 if line.starts_process else serial + 1
                 text = line.text.replace(COPY, f"{copy:04}")
                 file.write(f"{serial} {line.times} {text}\n")
     return count

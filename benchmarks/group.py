@@ -1,7 +1,7 @@
-"""A group of any size in virtual time: its coordinator's events, and the evidence they leave.
+"""A simulated group of any size in virtual time: its coordinator's events, and their evidence.
 
-Static members join, then each heartbeats by a clock of its own; now and then one commits instead,
-or, where members are restarted, returns under its instance id. The oracle itself gives the answers.
+Static members join, then each sends heartbeats at its own times. Some heartbeats are replaced by
+commits or, if members restart, by static rejoins. The oracle itself computes the responses.
 """
 
 import heapq
@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
+from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -23,40 +25,38 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, ObservedRequest
-from reference_coordinator.replay.wire import event_of
 
 GROUP = "simulated"
 HEARTBEAT_MS = 3_000.0
 JITTER_MS = 50.0
 FORMATION_MS = 1_000.0
-"""In which all members join."""
+"""The time in which all members join."""
 STEADY = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",)
-"""What a member does at one heartbeat after the other."""
+"""The requests of a member, one for each heartbeat interval, in a cycle."""
 RESTARTED = (*STEADY, *("HEARTBEAT",) * 8, "JOIN_GROUP")
-"""The same if it is restarted again and again, once in 54 s; a sync follows on each join."""
-VERSIONS = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 7}
+"""The same for a member that restarts every 54 s; a SyncGroup follows each join."""
 EARLY_MS = 5.0
-"""How much earlier than it seems a request may have come, as in evidence from a log."""
+"""How much earlier than logged a request may have arrived, as in evidence from a log."""
 WORK_MS = 0.25
-"""How long the broker works on a request before, and after, the coordinator acts on it."""
+"""How long the broker handles a request before, and after, the coordinator acts on it."""
 METADATA = "AAMAAAABAAZvcmRlcnMAAAAAAAAAAP////8AAA=="
 ASSIGNMENT = "AAAAAAABAAZvcmRlcnMAAAADAAAAAwAAAAQAAAAFAAAAAA=="
 
 
 @dataclass(slots=True)
 class Member:
-    """One member, from its own point of view."""
+    """One simulated member."""
 
     instance: str
     member_id: str = ""
     generation: int = -1
     requests: int = 0
-    turns: int = 0
+    cycle_position: int = 0
 
 
 @dataclass(slots=True)
 class Simulation:
-    """One group on one coordinator. `events` went through `step`, `answered` is its evidence."""
+    """One group on one coordinator. `events` are the inputs of `step`, `answered` the evidence."""
 
     size: int
     profile: Profile
@@ -64,30 +64,30 @@ class Simulation:
     group: Group = field(default_factory=lambda: Group(GROUP))
     events: list[Event] = field(default_factory=list)
     answered: list[ObservedRequest] = field(default_factory=list)
-    asked: dict[str, tuple[Member, ObservedRequest]] = field(default_factory=dict)
+    sent: dict[str, tuple[Member, ObservedRequest]] = field(default_factory=dict)
     timers: dict[Timer, float] = field(default_factory=dict)
-    agenda: list[tuple[float, int, str, Member]] = field(default_factory=list)
+    planned: list[tuple[float, int, str, Member]] = field(default_factory=list)
     numbers: "count[int]" = field(default_factory=count)
     dice: random.Random = field(default_factory=lambda: random.Random(0))
 
     def run(self, requests: int) -> Evidence:
-        """Let the group live until so many requests were answered; return its evidence."""
+        """Run the group until `requests` are answered; return the evidence."""
         for number in range(self.size):
             self._plan(self.dice.uniform(0, FORMATION_MS), "JOIN_GROUP", Member(f"app-{number}"))
         while len(self.answered) < requests:
-            next_ms = self.agenda[0][0] if self.agenda else float("inf")
+            next_ms = self.planned[0][0] if self.planned else float("inf")
             due = min(self.timers, key=self.timers.__getitem__, default=None)
             if due is not None and self.timers[due] <= next_ms:
                 self._step(TimerFired(self.timers.pop(due), due))
             else:
-                at_ms, _, api, member = heapq.heappop(self.agenda)
-                self._ask(at_ms, api, member)
+                at_ms, _, api, member = heapq.heappop(self.planned)
+                self._send(at_ms, api, member)
         return Evidence(GROUP, tuple(sorted(self.answered, key=lambda seen: seen.at_ms)))
 
     def _plan(self, at_ms: float, api: str, member: Member) -> None:
-        heapq.heappush(self.agenda, (at_ms, next(self.numbers), api, member))
+        heapq.heappush(self.planned, (at_ms, next(self.numbers), api, member))
 
-    def _ask(self, at_ms: float, api: str, member: Member) -> None:
+    def _send(self, at_ms: float, api: str, member: Member) -> None:
         """Send a member's request to the coordinator."""
         number = next(self.numbers)
         member.requests += 1
@@ -95,7 +95,7 @@ class Simulation:
             id=str(number),
             broker="1",
             api=api,
-            api_version=VERSIONS[api],
+            api_version=FIRST_WITH_INSTANCE_ID[api],
             client_id=member.instance,
             connection=member.instance,
             earliest_ms=at_ms - EARLY_MS - WORK_MS,
@@ -106,7 +106,7 @@ class Simulation:
             response={},
             serial=member.requests,
         )
-        self.asked[seen.id] = member, seen
+        self.sent[seen.id] = member, seen
         choices = Choices(new_member_id=f"{member.instance}-{number:036}")
         self._step(event_of(seen, at_ms, choices))
 
@@ -142,17 +142,17 @@ class Simulation:
                     self._step(RecordWritten(event.at_ms, request))
 
     def _answer(self, at_ms: float, answer: Answer) -> None:
-        """Note an answer as a log would, and let the member go on."""
-        member, seen = self.asked.pop(answer.request)
-        said = answer.response
-        body: dict[str, Any] = {"errorCode": int(said.error)}
+        """Add a response to the evidence, and plan the member's next request."""
+        member, seen = self.sent.pop(answer.request)
+        response = answer.response
+        body: dict[str, Any] = {"errorCode": int(response.error)}
         after_ms, api = HEARTBEAT_MS + self.dice.uniform(-JITTER_MS, JITTER_MS), ""
-        if isinstance(said, JoinResponse):
-            member.member_id, member.generation = said.member_id, said.generation
-            body |= _joined(said)
+        if isinstance(response, JoinResponse):
+            member.member_id, member.generation = response.member_id, response.generation
+            body |= _joined(response)
             after_ms, api = self.dice.uniform(1, JITTER_MS), "SYNC_GROUP"
-        elif isinstance(said, SyncResponse):
-            body["assignment"] = said.assignment
+        elif isinstance(response, SyncResponse):
+            body["assignment"] = response.assignment
             after_ms = self.dice.uniform(1, HEARTBEAT_MS)
         elif seen.api == "OFFSET_COMMIT":
             partitions = [{"partitionIndex": 0, **body}]
@@ -164,21 +164,21 @@ class Simulation:
         self._plan(answered_ms + after_ms, api or self._next(member), member)
 
     def _next(self, member: Member) -> str:
-        member.turns += 1
-        api = self.cycle[member.turns % len(self.cycle)]
-        leads = member.member_id == self.group.leader  # whose return would be a rebalance
+        member.cycle_position += 1
+        api = self.cycle[member.cycle_position % len(self.cycle)]
+        leads = member.member_id == self.group.leader  # its rejoin would start a rebalance
         return "HEARTBEAT" if leads and api == "JOIN_GROUP" else api
 
 
-def _joined(said: JoinResponse) -> dict[str, Any]:
-    told = [
+def _joined(response: JoinResponse) -> dict[str, Any]:
+    members = [
         {"memberId": member_id, "groupInstanceId": instance, "metadata": metadata}
-        for member_id, instance, metadata in sorted(said.members)
+        for member_id, instance, metadata in sorted(response.members)
     ]
     return {
-        "generationId": said.generation,
-        "protocolName": said.protocol or "",
-        "leader": said.leader,
-        "memberId": said.member_id,
-        "members": told,
+        "generationId": response.generation,
+        "protocolName": response.protocol or "",
+        "leader": response.leader,
+        "memberId": response.member_id,
+        "members": members,
     }

@@ -1,14 +1,15 @@
-"""The oracle alone, on one core: `python -m benchmarks.oracle`.
+"""The speed of the oracle alone, on one core: `python -m benchmarks.oracle`.
 
-`step` decides one event after the other; `replay` does so for recorded evidence, and compares every
-answer with the one that was given. Seconds are processor time.
+`step` processes one event after the other. `replay` does so for evidence, and compares every
+response with the observed one. Seconds are processor time.
 
-Groups of 5 and of 500 are simulated: in a steady one all members join, and then heartbeat and
-commit; in the other all but the leader are also restarted once in 54 s, so that two requests in
-nineteen are those of a return. The recorded run is one fault after the other, and needs searching.
+Groups of 5 and of 500 members are simulated. In a steady group all members join, then send
+heartbeats and commits. In a restarted group all members but the leader also restart every 54 s:
+two of nineteen requests are those of a static rejoin. The recorded run has many faults, and needs
+search.
 
-An event is what is handed to the coordinator: a request, a timer that ran out, or the outcome of a
-record write. In the recorded run, timers count where a line of the broker tells of them.
+An event is an input of the coordinator: a request, an expired timer, or the outcome of a record
+write. In the recorded run, timers count if a line of the broker shows them.
 """
 
 import json
@@ -38,37 +39,42 @@ from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 SMALL, BIG = 5, 500
-LIVES = {"steady": STEADY, "restarted": RESTARTED}
+CYCLES = {"steady": STEADY, "restarted": RESTARTED}
 FEWEST = (2 + len(RESTARTED)) * BIG
-"""In so many requests the big group joins, syncs and goes through its cycle once."""
+"""The requests in which the big group joins, syncs and goes through its cycle once."""
 
 
 @click.command()
-@click.option("--requests", default=50_000, show_default=True, help="How many, in each case.")
-@click.option("--rounds", default=3, show_default=True, help="How often each is done; medians.")
+@click.option("--requests", default=50_000, show_default=True, help="Requests in each case.")
+@click.option(
+    "--rounds",
+    default=3,
+    show_default=True,
+    help="Measurements; medians.",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def main(requests: int, rounds: int, *, as_json: bool) -> None:
-    """Count the events that the oracle decides in a second."""
+    """Measure the events that the oracle processes in a second."""
     if requests < FEWEST:
         raise click.UsageError(
-            f"--requests: {BIG} members need at least {FEWEST} to join and do each thing they do"
+            f"--requests: {BIG} members need at least {FEWEST} to join and complete their cycle"
         )
     figures = {"recorded run": _recorded(requests, rounds)} | {
-        f"{size} {life}": _simulated(size, cycle, requests, rounds)
-        for life, cycle in LIVES.items()
+        f"{size} {kind}": _simulated(size, cycle, requests, rounds)
+        for kind, cycle in CYCLES.items()
         for size in (SMALL, BIG)
     }
     ratios = {
-        f"{what}_{life}_{BIG}_to_{SMALL}": figures[f"{BIG} {life}"][f"{what}_us"]
-        / figures[f"{SMALL} {life}"][f"{what}_us"]
-        for life in LIVES
+        f"{what}_{kind}_{BIG}_to_{SMALL}": figures[f"{BIG} {kind}"][f"{what}_us"]
+        / figures[f"{SMALL} {kind}"][f"{what}_us"]
+        for kind in CYCLES
         for what in ("step", "replay")
     }
     click.echo(json.dumps({**figures, **ratios}, indent=2) if as_json else _shown(figures, ratios))
 
 
 def _recorded(requests: int, rounds: int) -> Json:
-    """Replay the recorded run over and over."""
+    """Replay the recorded run repeatedly."""
     with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
         evidence = multiply(0.1, Path(folder))
         run = RunFolder(evidence.folder)
@@ -79,7 +85,7 @@ def _recorded(requests: int, rounds: int) -> Json:
 
 
 def _simulated(size: int, cycle: tuple[str, ...], requests: int, rounds: int) -> Json:
-    """Step through, and replay, the life of a group of `size` static members."""
+    """Step through, and replay, the events of a group of `size` static members."""
     profile = NEWEST
     simulation = Simulation(size, profile, cycle)
     evidence = simulation.run(requests)
@@ -101,7 +107,7 @@ def _step_through(events: list[Event], profile: Profile) -> None:
 
 
 def _by_event(events: list[Event], profile: Profile) -> dict[str, float]:
-    """Return the middle cost of a kind of event, reading the clock included (well below 1 µs)."""
+    """Return the median cost of each kind of event, with the clock reading (well below 1 µs)."""
     group = Group(GROUP)
     taken: dict[str, list[int]] = defaultdict(list)
     for event in events:
@@ -112,22 +118,24 @@ def _by_event(events: list[Event], profile: Profile) -> dict[str, float]:
 
 
 def _events(groups: list[Evidence], profile: Profile) -> int:
-    """Count the events that a replay of some groups comes to."""
+    """Count the events in a replay of groups."""
     bound = [replay(group, profile).bound for group in groups]
-    others = sum(told.get(kind, 0) for told in bound for kind in ("timer_instant", "record_write"))
+    others = sum(
+        result.get(kind, 0) for result in bound for kind in ("timer_instant", "record_write")
+    )
     return others + sum(len(group.requests) for group in groups)
 
 
 def _replayed(groups: list[Evidence], profile: Profile, rounds: int, events: int) -> Json:
-    """Time the replay of some groups; it must explain every answer."""
+    """Time the replay of groups; it must explain every response."""
     requests = sum(len(group.requests) for group in groups)
     with collector_paused():
         results = [replay(group, profile) for group in groups]
     explained = sum(checked.explained for result in results for checked in result.checked)
     if explained != requests or any(result.violations for result in results):
         raise click.ClickException(
-            f"{explained} of {requests} answers were explained, and all are sound;"
-            " the figures would say nothing"
+            f"{explained} of {requests} responses were explained;"
+            " no figures are printed for a wrong result"
         )
     with collector_paused():
         seconds = _seconds(lambda: [replay(group, profile) for group in groups], rounds)
@@ -140,7 +148,7 @@ def _replayed(groups: list[Evidence], profile: Profile, rounds: int, events: int
 
 
 def _seconds(work: Callable[[], object], rounds: int) -> float:
-    """Return the processor time that some work takes, the median of all rounds."""
+    """Return the processor time of some work, the median of all rounds."""
     taken = []
     for _ in range(rounds):
         began = time.process_time()
@@ -151,12 +159,12 @@ def _seconds(work: Callable[[], object], rounds: int) -> float:
 
 def _shown(figures: Json, ratios: Json) -> str:
     rows = [("", "step: events/s", "µs/event", "replay: events/s", "µs/event", "requests/s")]
-    for name, told in figures.items():
+    for name, result in figures.items():
         stepped = ("", "")
-        if "events" in told:
-            stepped = (f"{told['events_per_s']:,.0f}", f"{told['step_us']:.1f}")
-        replayed = (f"{told['replayed_events_per_s']:,.0f}", f"{told['replay_us']:.1f}")
-        rows.append((name, *stepped, *replayed, f"{told['requests_per_s']:,.0f}"))
+        if "events" in result:
+            stepped = (f"{result['events_per_s']:,.0f}", f"{result['step_us']:.1f}")
+        replayed = (f"{result['replayed_events_per_s']:,.0f}", f"{result['replay_us']:.1f}")
+        rows.append((name, *stepped, *replayed, f"{result['requests_per_s']:,.0f}"))
     small, big = (figures[f"{size} restarted"]["step_us_by_event"] for size in (SMALL, BIG))
     kinds = [("step, by event", f"µs at {SMALL}", f"µs at {BIG}", "ratio")]
     kinds += [
@@ -164,14 +172,14 @@ def _shown(figures: Json, ratios: Json) -> str:
         for kind in small
     ]
     steps, replays = (
-        " and ".join(f"{ratios[f'{what}_{life}_{BIG}_to_{SMALL}']:.1f}" for life in LIVES)
+        " and ".join(f"{ratios[f'{what}_{kind}_{BIG}_to_{SMALL}']:.1f}" for kind in CYCLES)
         for what in ("step", "replay")
     )
     summary = (
-        f"{BIG} members against {SMALL}, {' and '.join(LIVES)}: an event costs {steps} times as "
+        f"{BIG} members against {SMALL}, {' and '.join(CYCLES)}: an event costs {steps} times as "
         f"much in step, {replays} times in replay."
     )
-    title = "The oracle on one core, every answer explained; medians."
+    title = "The oracle on one core, every response explained; medians."
     return "\n".join((title, table(rows), summary, table(kinds)))
 
 

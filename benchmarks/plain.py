@@ -1,8 +1,8 @@
-"""The opponent: one process, one loop, no Spark, around the same oracle.
+"""The plain loop that Spark is compared with: one process and one thread around the same oracle.
 
-It reads the same lines, understands them by the same grammar and builds the same evidence for the
-same `replay`; every line is read once, every body parsed once. What the pipeline does beyond that
-it leaves out: it stores no tables and lays no timelines side by side.
+It parses the same lines with the same templates, and builds the same evidence for the same
+`replay`. It reads each line and parses each body once. Unlike the pipeline, it stores no tables and
+compares no timelines.
 """
 
 import json
@@ -28,8 +28,8 @@ Json = dict[str, Any]
 Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)
 
 
-class Words:
-    """A grammar, ready to match lines one after the other."""
+class CompiledGrammar:
+    """A grammar with its compiled patterns."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
@@ -38,95 +38,95 @@ class Words:
 
 
 @dataclass(slots=True)
-class Life:
-    """What a broker's log holds from one start to the next, with the times of its own clock."""
+class ProcessLog:
+    """The log of one broker process, with the times of its own clock."""
 
-    asked: list[tuple[int, int, Json]] = field(default_factory=list)
+    requests: list[tuple[int, int, Json]] = field(default_factory=list)
     """Line number, nanoseconds, body."""
-    told: list[tuple[int, str, Json]] = field(default_factory=list)
+    lines: list[tuple[int, str, Json]] = field(default_factory=list)
     """Nanoseconds, template, fields."""
-    apart_ms: list[float] = field(default_factory=list)
+    differences_ms: list[float] = field(default_factory=list)
 
     def offset_ms(self) -> float:
-        """Return what is to be added to the broker's clock, as `reading.Clocks` does."""
-        return median_low(self.apart_ms) + 0.5
+        """Return the offset of the broker's clock, as `reading.Clocks` computes it."""
+        return median_low(self.differences_ms) + 0.5
 
     def end_nanos(self) -> int:
-        """Return when the broker began to shut down, or else its last line."""
-        down = [nanos for nanos, template, _ in self.told if template == "shutting_down"]
-        lines = [nanos for nanos, *_ in self.told] + [nanos for _, nanos, _ in self.asked]
+        """Return the time of the begin of the shutdown, or else of the last line."""
+        down = [nanos for nanos, template, _ in self.lines if template == "shutting_down"]
+        lines = [nanos for nanos, *_ in self.lines] + [nanos for _, nanos, _ in self.requests]
         return min(down or [max(lines, default=0)])
 
 
 @dataclass(slots=True)
 class Reader:
-    """Collects the evidence of all groups from log after log."""
+    """Collects the evidence of all groups from the brokers' logs."""
 
-    words: Words
+    grammar: CompiledGrammar
     lines: int = 0
     rejected: int = 0
     requests: dict[str, list[ObservedRequest]] = field(default_factory=lambda: defaultdict(list))
     hints: dict[str, list[Hint]] = field(default_factory=lambda: defaultdict(list))
-    loads: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
+    epochs: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
     starts: list[EpochEvent] = field(default_factory=list)
     partitions: dict[str, int] = field(default_factory=dict)
 
     def read(self, log: Path) -> None:
         """Read one broker's log."""
-        for life in self._lives(log):
-            offset_ms = life.offset_ms()
+        for process in self._processes(log):
+            offset_ms = process.offset_ms()
             seen: set[tuple[str, int]] = set()
-            for number, nanos, body in life.asked:
-                self._ask(log.parent.name, number, nanos / 1e6 + offset_ms, body, seen)
+            for number, nanos, body in process.requests:
+                self._add_request(log.parent.name, number, nanos / 1e6 + offset_ms, body, seen)
             self.starts.append(
-                EpochEvent(life.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
+                EpochEvent(process.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
             )
-            for nanos, template, fields in life.told:
-                self._tell(log.parent.name, nanos / 1e6 + offset_ms, template, fields)
+            for nanos, template, fields in process.lines:
+                self._add_line(log.parent.name, nanos / 1e6 + offset_ms, template, fields)
 
-    def _lives(self, log: Path) -> Iterator[Life]:
-        words, life, broker = self.words, Life(), log.parent.name
-        grammar = words.grammar
+    def _processes(self, log: Path) -> Iterator[ProcessLog]:
+        compiled, process, broker = self.grammar, ProcessLog(), log.parent.name
+        grammar = compiled.grammar
         with log.open(encoding="utf-8", errors="replace", newline="\n") as lines:
             for number, text in enumerate(lines, 1):
                 self.lines += 1
-                match = words.line.match(text.rstrip("\r\n"))
+                match = compiled.line.match(text.rstrip("\r\n"))
                 if match is None:
                     self.rejected += 1
                     continue
                 _, ms, printed_ns, _, body, logger = match.groups()
                 nanos = int(printed_ns)
-                if body.endswith(grammar.first_words):
-                    if life.apart_ms:
-                        yield life
-                    life = Life()
-                life.apart_ms.append(int(ms) - nanos / 1e6)
+                if body.endswith(grammar.first_line_end):
+                    if process.differences_ms:
+                        yield process
+                    process = ProcessLog()
+                process.differences_ms.append(int(ms) - nanos / 1e6)
                 if logger == LOGGER and body.startswith(COMPLETED):
                     try:
-                        life.asked.append((number, nanos, json.loads(body[len(COMPLETED) :])))
+                        process.requests.append((number, nanos, json.loads(body[len(COMPLETED) :])))
                     except ValueError:
                         self.rejected += 1
                 elif logger not in grammar.irrelevant_loggers:
-                    found = self._told(broker, logger, body)
+                    found = self._parsed(broker, logger, body)
                     if found is None:
                         self.rejected += 1
                     else:
-                        life.told.append((nanos, *found))
-        if life.apart_ms:
-            yield life
+                        process.lines.append((nanos, *found))
+        if process.differences_ms:
+            yield process
 
-    def _told(self, broker: str, logger: str, body: str) -> tuple[str, Json] | None:
-        """Understand a coordinator's line."""
-        line = self.words.coordinator.parsed(broker, logger, body)
+    def _parsed(self, broker: str, logger: str, body: str) -> tuple[str, Json] | None:
+        """Parse a coordinator line; None if no template matches."""
+        line = self.grammar.coordinator.parsed(broker, logger, body)
         if line.template is None:
             return None
         shard = {"partition": line.partition} if line.partition else {}
         return line.template, {**line.fields, **shard}
 
-    def _ask(
+    def _add_request(
         self, broker: str, line: int, at_ms: float, body: Json, seen: set[tuple[str, int]]
     ) -> None:
-        """Take a request, if all of it is there, once, and its time is the sum of its parts."""
+        """Add a request, unless it is incomplete, a duplicate, or has inconsistent times."""
         try:
             header, request, response = body["requestHeader"], body["request"], body["response"]
             api, serial = header["requestApiKeyName"], header["correlationId"]
@@ -137,8 +137,8 @@ class Reader:
             if not whole or not exact or api not in GROUP_APIS or (connection, serial) in seen:
                 self.rejected += 1
                 return
-            taken_ms = at_ms - total + queue
-            done_ms = taken_ms + local
+            read_ms = at_ms - total + queue
+            done_ms = read_ms + local
             answered_ms = done_ms + remote
             observed = ObservedRequest(
                 id=f"{broker}:{line}",
@@ -147,8 +147,8 @@ class Reader:
                 api_version=header["requestApiVersion"],
                 client_id=header["clientId"],
                 connection=connection,
-                earliest_ms=taken_ms - ARRIVAL_ERROR_MS,
-                at_ms=taken_ms + local / 2,
+                earliest_ms=read_ms - ARRIVAL_ERROR_MS,
+                at_ms=read_ms + local / 2,
                 latest_ms=min(answered_ms, done_ms + HANDLING_DELAY_MS)
                 if api in HELD_APIS
                 else answered_ms,
@@ -163,13 +163,13 @@ class Reader:
         seen.add((connection, serial))
         self.requests[group].append(observed)
 
-    def _tell(self, broker: str, at_ms: float, template: str, fields: Json) -> None:
-        """Take what a coordinator's line says of an instant, or of who serves a partition."""
+    def _add_line(self, broker: str, at_ms: float, template: str, fields: Json) -> None:
+        """Add a coordinator line: a hint about an instant, or an event of a coordinator epoch."""
         if template == "starting":
             self.starts.append(EpochEvent(at_ms, broker, "started"))
         elif template in EPOCH_EVENTS:
-            serving = EpochEvent(at_ms, broker, EPOCH_EVENTS[template])
-            self.loads[int(fields["partition"])].append(serving)
+            epoch_event = EpochEvent(at_ms, broker, EPOCH_EVENTS[template])
+            self.epochs[int(fields["partition"])].append(epoch_event)
         group = fields.get("group")
         if group is None:
             return
@@ -178,7 +178,7 @@ class Reader:
             self.partitions[group] = min(partition, self.partitions.get(group, partition))
         kind = HINTS.get(template)
         if template == "preparing":
-            classed = self.words.grammar.classed(fields["reason"])
+            classed = self.grammar.grammar.classed(fields["reason"])
             kind = "sync_expired" if classed and classed[0] == "pending_sync" else kind
         if kind is not None:
             subject = fields.get("instance" if template == "static_replaced" else "member") or ""
@@ -186,15 +186,15 @@ class Reader:
             self.hints[group].append(Hint(at_ms, HintKind(kind), subject, generation, broker))
 
     def evidence(self, run: RunFolder) -> Iterator[Evidence]:
-        """Yield what is known of each group, and let go of it."""
+        """Yield the evidence of each group, and release it."""
         for group in sorted(self.requests.keys() | self.hints.keys() | self.partitions.keys()):
             held = group in self.partitions
-            servings = [*self.starts, *self.loads[self.partitions[group]]] if held else []
+            epoch_events = [*self.starts, *self.epochs[self.partitions[group]]] if held else []
             yield Evidence(
                 group,
-                _in_time(self.requests.pop(group, ())),
-                _in_time(self.hints.pop(group, ())),
-                _in_time(servings),
+                _by_time(self.requests.pop(group, ())),
+                _by_time(self.hints.pop(group, ())),
+                _by_time(epoch_events),
                 run.stalls,
                 run.outages,
             )
@@ -202,11 +202,11 @@ class Reader:
 
 def read(run: RunFolder) -> Reader:
     """Read the logs of all brokers of a run."""
-    reader = Reader(Words(run.grammar))
+    reader = Reader(CompiledGrammar(run.grammar))
     for log in sorted(run.path.glob("brokers/*/group.log")):
         reader.read(log)
     return reader
 
 
-def _in_time(items: Iterable[Item]) -> tuple[Item, ...]:
+def _by_time(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(sorted(items, key=lambda item: item.at_ms))

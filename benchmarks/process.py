@@ -1,4 +1,4 @@
-"""A program in a process of its own, with the memory and processor time of all its children."""
+"""Runs a program, and measures memory and processor time of it and all its children."""
 
 import subprocess
 import sys
@@ -13,10 +13,10 @@ EVERY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a program printed, and the most that it and its children took together.
+    """The output of a program, and the resources of it and its children together.
 
-    Memory is the sum of what is resident: pages that processes share count for each. Processor
-    time is seconds over all cores, as last seen before each process ended.
+    `peak_mb` is the largest sum of resident memory; shared pages count for each process. `cpu_s` is
+    processor time over all cores, as last sampled before each process ended.
     """
 
     output: str
@@ -26,9 +26,9 @@ class Watched:
 
 
 def watch(*arguments: str) -> Watched:
-    """Run `python` with these arguments to its end.
+    """Run `python` with these arguments until it ends.
 
-    Raises CalledProcessError if it fails; what it says on standard error is shown as it is.
+    Raises CalledProcessError if it fails; its standard error is passed through.
     """
     command = [sys.executable, *arguments]
     began = time.perf_counter()
@@ -47,7 +47,7 @@ def watch(*arguments: str) -> Watched:
 
 
 def _look(tree: psutil.Process, cpu: dict[tuple[int, float], float]) -> int:
-    """Note the processor time of every process; return their resident bytes."""
+    """Sample the processor time of every process; return their resident bytes."""
     resident = 0
     with suppress(psutil.NoSuchProcess):
         for process in (tree, *tree.children(recursive=True)):

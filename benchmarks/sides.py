@@ -1,6 +1,6 @@
-"""The two sides of the comparison, each run in a process of its own: `python -m benchmarks.sides`.
+"""The two sides of the comparison, each in a process of its own: `python -m benchmarks.sides`.
 
-A side prints one JSON object: what it took, by stage, and what it found.
+A side prints one JSON object: its seconds by stage, and its findings.
 """
 
 import gc
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 class Stages:
-    """A clock that is told what begins; seconds by stage."""
+    """A clock for stages; `seconds` by stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -35,7 +35,7 @@ class Stages:
         self._name = ""
 
     def __call__(self, name: str) -> None:
-        """End the stage under way, if any, and begin another; an empty name only ends."""
+        """End the current stage, if any, and begin another; an empty name only ends it."""
         now = time.perf_counter()
         if self._name:
             self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._began
@@ -52,7 +52,7 @@ def by_spark(folder: Path) -> Json:
     stages("start-up")
     with session("local[*]", captured.lines, folder / "spark.log") as spark:
         stages("preparing")
-        profile = profile_of(run)  # promised as well: the loop lists no departures from KIP-345
+        profile = profile_of(run)  # also for promises: the loop lists no departures from KIP-345
         built = tables.build(spark, run, captured, clocks, profile, profile, profile, stages)
         stages("")
         differences = built.stored("comparison").count_rows(filter=ds.field("outcome") != "match")
@@ -72,7 +72,7 @@ def by_loop(folder: Path) -> Json:
     """Read and replay a run folder in one plain loop."""
     run = RunFolder(folder)
     stages = Stages()
-    gc.disable()  # nothing here refers back to itself, and millions of small objects live long
+    gc.disable()  # there are no reference cycles, and millions of long-lived small objects
     stages("reading the lines")
     reader = plain.read(run)
     stages("replaying every request through the reference coordinator")
@@ -96,10 +96,10 @@ def by_loop(folder: Path) -> Json:
 
 
 def profile_of(run: RunFolder) -> Profile:
-    """Return the rules that a run is judged by."""
+    """Return the profile that a run is judged by."""
     environment = run.environment
     profile = profile_for(environment["kafka_version"], environment["coordinator"])
-    assert profile is not None, "a recorded run is of a release that the oracle knows"
+    assert profile is not None, "the oracle knows the releases of recorded runs"
     return profile.with_settings(run.settings)
 
 

@@ -1,10 +1,10 @@
-"""How figures are shown."""
+"""Formats figures as a table."""
 
 from collections.abc import Sequence
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Set rows of words in columns, the first to the left, the others to the right."""
+    """Align rows in columns: the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

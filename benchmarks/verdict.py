@@ -1,6 +1,4 @@
-"""From nothing to a verdict: `python -m benchmarks.verdict` runs `rolling-bounce` and asks where
-the time went.
-"""  # noqa: D205
+"""The duration of a whole run: `python -m benchmarks.verdict` runs `rolling-bounce`, by stage."""
 
 import json
 import subprocess
@@ -22,7 +20,7 @@ EXPERIMENT = "rolling-bounce"
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def main(*, as_json: bool) -> None:
-    """Run an experiment on a real cluster and tell where the time went."""
+    """Run an experiment on a real cluster, and print its duration by stage."""
     with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
         figures = _run(Path(folder))
     click.echo(json.dumps(figures, indent=2) if as_json else _shown(figures))
@@ -38,7 +36,7 @@ def _run(runs: Path) -> Json:
     if verdict != "pass":
         raise click.ClickException(
             f"{EXPERIMENT} ended with verdict {verdict} (exit code {done.returncode});"
-            " the figures would say nothing"
+            " no figures are printed for such a run"
         )
     phases = find(EXPERIMENT).phases
     plan_s = (phases.impact_ms + phases.recovery_ms) / 1_000
@@ -55,7 +53,7 @@ def _run(runs: Path) -> Json:
 
 
 def _stages(began_ms: float, ended_ms: float, journal: list[Json]) -> dict[str, float]:
-    """Give the seconds from each stage to the next, by the times that the run wrote down."""
+    """Return the seconds of each stage, from the times in the journal."""
     phase = {entry["phase"]: entry["at_ms"] for entry in journal if entry["event"] == "phase"}
     borders = {
         "cluster start": began_ms,

@@ -204,9 +204,9 @@ class Controller:
         while True:
             faults = make(step.id, step.what, self._context)
             if not faults:
-                whom = step.planned.whom
-                self._progress(f"{step.id} {step.fault}: {whom} matches no member, as allowed")
-                self._journal.write("skipped", fault_id=step.id, why=f"{whom} matches nobody")
+                hits = step.planned.hits
+                self._progress(f"{step.id} {step.fault}: {hits} matches no member, as allowed")
+                self._journal.write("skipped", fault_id=step.id, why=f"{hits} matches nobody")
             ids = [f"{step.id}.{i + 1}" for i in range(len(faults))]
             by_id: dict[str, Fault] = dict(
                 zip(ids if len(faults) > 1 else [step.id], faults, strict=False)

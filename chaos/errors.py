@@ -14,4 +14,4 @@ class LoadGoneError(ChaosError):
 
 
 class UnreachableError(ChaosError):
-    """Nobody answered; a removal may have been carried out all the same."""
+    """No broker answered; a removal may have been carried out nevertheless."""

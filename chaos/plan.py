@@ -96,7 +96,7 @@ class Plan:
             planned = step.planned
             cause = f" ({step.cause})" if step.cause else ""
             rows.append(
-                (step.id, seconds(step.at_ms), step.fault + cause, planned.whom, planned.undo)
+                (step.id, seconds(step.at_ms), step.fault + cause, planned.hits, planned.undo)
             )
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{self.experiment}, seed {self.seed}: {len(self.steps)} steps"]

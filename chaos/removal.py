@@ -71,8 +71,8 @@ def remove_members(
     The request is sent again only if the broker did nothing, since it was not the coordinator.
     `config` holds `chaos.client_properties`. Raises UnreachableError, PropertiesError.
     """
-    asked = tuple(dict.fromkeys(instance_ids))
-    members = [MemberToRemove(group_instance_id=one, reason=REASON) for one in asked]
+    requested = tuple(dict.fromkeys(instance_ids))
+    members = [MemberToRemove(group_instance_id=one, reason=REASON) for one in requested]
 
     def remove(admin: KafkaAdminClient) -> dict[str, type[KafkaError]]:
         answers: dict[str, type[KafkaError]] = admin.remove_group_members(group, members)
@@ -83,7 +83,9 @@ def remove_members(
     except BrokerResponseError as error:
         return Removal(error.errno, ())
     # a broker that names a member by its member id alone has not answered about the instance
-    return Removal(Error.NONE, tuple((one, answers.get(one, UnknownError).errno) for one in asked))
+    return Removal(
+        Error.NONE, tuple((one, answers.get(one, UnknownError).errno) for one in requested)
+    )
 
 
 def static_members(
@@ -118,7 +120,7 @@ def static_members(
         raise GroupError(code, f"group {group}: {error_name(code)}")
     try:
         ids = [member["group_instance_id"] for member in description["members"]]
-    except KeyError:  # DescribeGroups tells them from v4 on, Kafka 2.4 (KIP-345)
+    except KeyError:  # DescribeGroups has them from v4 on, Kafka 2.4 (KIP-345)
         raise GroupError(
             Error.UNSUPPORTED_VERSION, f"group {group}: {error_name(Error.UNSUPPORTED_VERSION)}"
         ) from None

@@ -1,7 +1,7 @@
 """The witness: what the brokers' own logs say about a member, independent of the injector.
 
 A member's name is its `client.id`, and that stands in every request line of a `group.log`, which
-is one of these (`written_ms` tells them apart):
+is one of these (`written_ms` reads them all):
 
     <sn> <epoch ms> <nanos> <thread> DEBUG Completed request:{…} (kafka.request.logger)    4.x
     <date> <time>,<ms> <thread> DEBUG Completed request:{…} (kafka.request.logger)         3.x, UTC

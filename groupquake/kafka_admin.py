@@ -17,13 +17,13 @@ from kafka.errors import KafkaError
 
 from chaos.errors import ChaosError
 from groupquake.exits import NotSteadyError
+from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
 from scenarios import Experiment
 
 CREATE_S = 20.0
 RETRY_S = 0.5
 PROBE_S = 5.0
 METADATA_S = 2.0
-OFFSETS_TOPIC = "__consumer_offsets"
 
 logging.getLogger("kafka").addHandler(logging.NullHandler())  # faults stop brokers
 
@@ -79,7 +79,7 @@ class KafkaAdmin:
         topic = _metadata(self._bootstrap).topics.get(OFFSETS_TOPIC)
         if topic is None:
             raise ChaosError(f"there is no {OFFSETS_TOPIC} yet, so no group has a coordinator")
-        return self.leader(OFFSETS_TOPIC, partition_for(group, len(topic.partitions)))
+        return self.leader(OFFSETS_TOPIC, partition_of(group, len(topic.partitions)))
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the id of a partition's leader. Raises ChaosError if there is none now."""
@@ -131,19 +131,6 @@ class KafkaAdmin:
         if description["error"]:
             raise ChaosError(f"cannot be described ({description['error']})")
         return description
-
-
-def partition_for(group: str, partitions: int) -> int:
-    """Return a group's partition of the offsets topic, by the hash that Java gives its name.
-
-    Source: `partitionFor` of Kafka's group coordinators, the same since 0.9.
-    """
-    code = 0
-    for unit in memoryview(group.encode("utf-16-le")).cast("H"):
-        code = (31 * code + unit) % 2**32
-    if code >= 2**31:
-        code = 2**32 - code
-    return code % 2**31 % partitions  # Java has no positive 2**31, and takes 0 for it
 
 
 @contextmanager

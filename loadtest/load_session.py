@@ -64,7 +64,7 @@ class LoadSession:
         # Locust fills up with users of classes without a fixed count.
         wanted = [user for user in self._classes if user.fixed_count]
         if not wanted:
-            raise LoadtestError("nobody to run of the user classes named; name others, or none")
+            raise LoadtestError("no users of the named classes to run; name others, or none")
         self.environment.user_classes[:] = wanted
         return sum(user.fixed_count for user in wanted)
 

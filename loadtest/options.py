@@ -137,7 +137,7 @@ def configs_of(options: Namespace) -> ClientConfigs:
         for number in range(count)
     ]
     if not members:
-        raise LoadtestError("nobody to run; give --static-members or --dynamic-members")
+        raise LoadtestError("no members to run; give --static-members or --dynamic-members")
     producers = (
         [ProducerConfig("producer-0", options.topic, options.produce_rate)]
         if options.produce_rate > 0

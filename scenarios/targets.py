@@ -49,7 +49,7 @@ _FORMS: Mapping[str, type[Part]] = {
 
 
 def _form(*words: str) -> Callable[[Any], str | None]:
-    """Return what tells the tag of the form that a target has; a tag is the name of a class."""
+    """Return a function from a target to the tag of its form, which is the name of a class."""
 
     def tag(value: Any) -> str | None:
         if value in words:

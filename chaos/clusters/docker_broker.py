@@ -39,9 +39,9 @@ class ContainerBroker(LocalBroker):
 
     @property
     def process_id(self) -> int | None:
-        """The process id that the engine last told; None if the container does not run."""
-        told = {} if self._created is None else self._created.attrs.get("State", {})
-        return told.get("Pid") or None
+        """The process id that the engine last reported; None if the container does not run."""
+        state = {} if self._created is None else self._created.attrs.get("State", {})
+        return state.get("Pid") or None
 
     def describe(self) -> dict[str, str | int]:
         """Return the container's name."""

@@ -80,7 +80,7 @@ class LocalCluster(ABC):
         count = settings.get("brokers", 3)
         ports = settings.get("ports")
         if not 1 <= count <= 5:
-            raise ClusterError(f"{count} brokers asked for; a {self.kind} cluster has 1 to 5")
+            raise ClusterError(f"{count} brokers requested; a {self.kind} cluster has 1 to 5")
         if ports is not None and not len(ports) == len(set(ports)) == count:
             raise ClusterError(f"{count} brokers need {count} different ports, not {ports}")
         self._run_id = run_id
@@ -89,7 +89,7 @@ class LocalCluster(ABC):
         coordinator = settings.get("coordinator", "java")
         self._release = release_of(self._version, coordinator)
         chosen = self._release.coordinators[coordinator]
-        self._words = Words(self._release.ready, chosen.goodbye)
+        self._words = Words(self._release.ready, chosen.shutdown)
         self._config = {**settings.get("config", {}), **chosen.properties}
         self._progress: Callable[[str], None] = settings.get("progress", lambda _: None)
         self._asked_ports = tuple(ports or ())

@@ -13,12 +13,12 @@ from chaos.clusters.interface import BrokerInfo, ClusterError
 class Words:
     """How the log lines end that show the state of a broker; `{}` stands for its id.
 
-    `ready` is in `server.log` once it accepts requests of clients; `goodbye` is the last line of
+    `ready` is in `server.log` once it accepts requests of clients; `shutdown` is the last line of
     its group coordinator.
     """
 
     ready: str
-    goodbye: str
+    shutdown: str
 
 
 class LocalBroker(ABC):
@@ -108,7 +108,7 @@ class LocalBroker(ABC):
         No request is answered any more by then: the broker has closed its connections (3.9, 4.3).
         """
         log = self.info.group_log
-        return self._words.goodbye in self._logged(log, since=self.log_bytes - 1000)
+        return self._words.shutdown in self._logged(log, since=self.log_bytes - 1000)
 
     def error_line(self) -> str:
         """Return the line that says best what went wrong since the launch of the broker."""

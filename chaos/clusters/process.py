@@ -19,7 +19,7 @@ class ProcessCluster(LocalCluster):
     """A `LocalCluster` of JVMs of our own; all with the mark end when this process does.
 
     Brokers of a release that needs a ZooKeeper get one, in the folder `zookeeper` beside theirs.
-    With `kafka_home` the jars of that unpacked Kafka run; it must hold the version asked for.
+    With `kafka_home` the jars of that unpacked Kafka run; it must hold the requested version.
     """
 
     kind = "process"

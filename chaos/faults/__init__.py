@@ -49,7 +49,7 @@ def make(fault_id: str, fault: SingleFault, context: FaultContext) -> tuple[_Act
     """Resolve the targets of a fault now, and return the acting half for each.
 
     That is none if the fault allows it. Raises TargetError if there is no target, and ChaosError
-    if the cluster cannot tell before time is up or the run ends.
+    if its brokers are not known before time is up or the run ends.
     """
     match fault:
         case MemberRestart():
@@ -75,7 +75,7 @@ def make(fault_id: str, fault: SingleFault, context: FaultContext) -> tuple[_Act
 
 
 def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-    """Undo what the journal says with `undo`, and return how; None if no fault writes this.
+    """Carry out an `undo` of the journal, and return how; None if no fault writes this.
 
     `members` is None if the load process is gone. Raises ChaosError if it fails.
     """

@@ -58,12 +58,12 @@ class BrokerDown:
 
     def verify(self) -> Finding:
         """Return whether its port is closed, and whether it ended as intended."""
-        goodbye = self._probe.said_goodbye()
-        last = f"{'a' if goodbye else 'no'} goodbye of its coordinator in its group.log"
+        shut_down = self._probe.logged_shutdown()
+        last = f"{'a' if shut_down else 'no'} goodbye of its coordinator in its group.log"
         if self._probe.takes_connections():
             return Finding(False, f"{self._probe.address} takes connections, {last}")
         return Finding(
-            goodbye == self._cleanly, f"{self._probe.address} takes no connections, {last}"
+            shut_down == self._cleanly, f"{self._probe.address} takes no connections, {last}"
         )
 
     @staticmethod

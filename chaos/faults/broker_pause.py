@@ -55,7 +55,7 @@ class BrokerPause:
 
     def verify(self) -> Finding:
         """Return whether the request is still unanswered, and the connection open."""
-        assert self._question is not None, "asked when it was paused"
+        assert self._question is not None, "sent when it was paused"
         what = f"ApiVersions sent to {self._probe.address}"
         match self._question.reply():
             case None:

@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import BrokerInfo
-from chaos.clusters.releases import GOODBYES
+from chaos.clusters.releases import SHUTDOWN_LINES
 from chaos.errors import ChaosError
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import await_finding
@@ -22,7 +22,7 @@ _CONNECT_S = 2.0
 _ANSWER_S = 2.0
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """ApiVersions v0 with correlation id 1 and no client.id, after its length: any broker answers."""
-_GOODBYES = tuple(goodbye.encode() for goodbye in GOODBYES)
+_SHUTDOWN_LINES = tuple(line.encode() for line in SHUTDOWN_LINES)
 
 
 class Question:
@@ -88,16 +88,16 @@ class BrokerProbe:
         return _takes_connections(self._broker.port)
 
     def note_log(self) -> None:
-        """Remember the length of its group.log for `said_goodbye`."""
+        """Remember the length of its group.log for `logged_shutdown`."""
         with suppress(FileNotFoundError):
             self._read_to = self._broker.group_log.stat().st_size
 
-    def said_goodbye(self) -> bool:
+    def logged_shutdown(self) -> bool:
         """Return whether its coordinator has logged a clean shutdown since `note_log`."""
         try:
             with self._broker.group_log.open("rb") as log:
                 log.seek(self._read_to)
-                return any(line.rstrip().endswith(_GOODBYES) for line in log)
+                return any(line.rstrip().endswith(_SHUTDOWN_LINES) for line in log)
         except FileNotFoundError:
             return False
 
@@ -119,8 +119,8 @@ class BrokerProbe:
                 in_sync[info.id] = self._broker.id in self._view.in_sync(info.port)
         if not in_sync.get(self._broker.id) or not all(in_sync.values()):
             return None
-        asked = ", ".join(map(str, in_sync))
-        return Finding(True, f"{self.address} answers, in sync according to broker {asked}")
+        observers = ", ".join(map(str, in_sync))
+        return Finding(True, f"{self.address} answers, in sync according to broker {observers}")
 
 
 def _takes_connections(port: int, no: type[OSError] = ConnectionError) -> bool:
@@ -133,5 +133,5 @@ def _takes_connections(port: int, no: type[OSError] = ConnectionError) -> bool:
     except (ConnectionError, no):
         return False
     except OSError as error:
-        raise ChaosError(f"{_HOST}:{port}: cannot be asked for a connection ({error})") from error
+        raise ChaosError(f"{_HOST}:{port}: cannot be probed ({error})") from error
     return True

@@ -61,7 +61,7 @@ class FaultContext:
     def brokers_of(self, fault: BrokerFault) -> tuple[tuple[int, str | None], ...]:
         """Return the ids of the brokers that a fault hits now, and the group they are chosen for.
 
-        Raises ChaosError if the cluster cannot tell before time is up or `stop` is set.
+        Raises ChaosError if the brokers are not known before time is up or `stop` is set.
         """
         group = fault.target.group if isinstance(fault.target, CoordinatorOf) else None
         deadline = time.monotonic() + ANSWER_WITHIN_S
@@ -73,7 +73,7 @@ class FaultContext:
                     raise
 
     def evidence(self, member: MemberSpec) -> MemberEvidence:
-        """Return what the brokers' logs tell of a member."""
+        """Return the evidence of a member in the brokers' logs."""
         group = next(g for g in self.experiment.workload.groups if g.name == member.group)
         return MemberEvidence(
             member.name,

@@ -75,7 +75,7 @@ class DuplicateInstance:
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.comeback(self._healing_ms, stop)
+        return self._evidence.rejoined(self._healing_ms, stop)
 
 
 def end_duplicate(member: str, members: Members | None) -> str:

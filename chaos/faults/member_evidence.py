@@ -64,16 +64,16 @@ class MemberEvidence:
             return Finding(False, f"{evidence}, but broker {coordinator} was silent altogether")
         return Finding(True, evidence)
 
-    def comeback(self, since_ms: int, stop: threading.Event, identity: Identity = SAME) -> Finding:
+    def rejoined(self, since_ms: int, stop: threading.Event, identity: Identity = SAME) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
         return await_finding(
-            lambda: self._back(since_ms, identity),
+            lambda: self._rejoin(since_ms, identity),
             2 * self.rebalance_timeout_ms + CONNECTING_MS,
             "no JOIN_GROUP and SYNC_GROUP of it answered NONE",
             stop,
         )
 
-    def _back(self, since_ms: int, identity: Identity) -> Finding | None:
+    def _rejoin(self, since_ms: int, identity: Identity) -> Finding | None:
         self.witness.poll()
         joined = self.witness.joined_since(self.member, since_ms)
         synced = self.witness.synced_since(self.member, since_ms)

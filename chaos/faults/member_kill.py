@@ -84,7 +84,7 @@ class MemberKill:
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.comeback(self._started_ms, stop)
+        return self._evidence.rejoined(self._started_ms, stop)
 
 
 def is_open(connection: str) -> bool:

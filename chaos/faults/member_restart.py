@@ -61,7 +61,7 @@ class MemberRestart:
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.comeback(self._started_ms, stop, self._identity)
+        return self._evidence.rejoined(self._started_ms, stop, self._identity)
 
 
 def start_again(member: str, members: Members | None, identity: Identity = SAME) -> str:

@@ -52,9 +52,13 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Outco
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         why = reasons[0] + more if reasons else None
         found: Verdict = verdict["verdict"]
-        if (foretold := verdict["foretold"]) is not None:
-            came_true = foretold["came_true"]
-            why = f"{found}, {'as' if came_true else f'though {described(foretold)}'} was foretold"
+        if (expected := verdict["foretold"]) is not None:
+            came_true = expected["came_true"]
+            why = (
+                f"{found}, as expected"
+                if came_true
+                else f"{found}, though {described(expected)} was expected"
+            )
             found = "pass" if came_true else "unknown" if found == "unknown" else "fail"
     else:
         verdict, why = None, _last_words(output, code)

@@ -86,7 +86,7 @@ async def leader_returns(group: Group) -> None:
 
 
 async def leader_misses(group: Group) -> None:
-    """The topic grows while the leader is down: under KIP-814 nobody notices."""
+    """The topic grows while the leader is down: under KIP-814 no member notices."""
     await _restart(group, version=9, grows_before=True)
 
 

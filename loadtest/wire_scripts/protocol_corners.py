@@ -27,11 +27,11 @@ MAX_SIZE = 5
 
 async def fencing(group: Group) -> None:
     """A second process with an instance id replaces the first, whose requests are all fenced."""
-    a, b, twin = (group.static(name) for name in "abb")
+    a, b, second = (group.static(name) for name in "abb")
     await form_group(a, b)
     await keep_alive(1, a, b)
-    await twin.join()
-    share = await twin.sync()
+    await second.join()
+    share = await second.sync()
     await b.heartbeat(Error.FENCED_INSTANCE_ID)
     await b.commit(Error.FENCED_INSTANCE_ID)
     await b.sync(Error.FENCED_INSTANCE_ID)
@@ -39,7 +39,7 @@ async def fencing(group: Group) -> None:
     await b.leave(Error.FENCED_INSTANCE_ID)
     b.instance = None
     await b.heartbeat(Error.UNKNOWN_MEMBER_ID)
-    await keep_alive(1, a, twin)
+    await keep_alive(1, a, second)
     leads, old = group.static("a"), group.static("a", join_version=5)
     await leads.join()
     if not share or not leads.skip_assignment or len(leads.joined_member_ids) != 2:
@@ -47,10 +47,10 @@ async def fencing(group: Group) -> None:
             "fencing: the new processes lack assignment, skipAssignment or members"
         )
     await leads.sync()
-    await keep_alive(1, leads, twin)
+    await keep_alive(1, leads, second)
     await old.join()
     await old.sync()
-    await keep_alive(1, old, twin)
+    await keep_alive(1, old, second)
 
 
 async def returning(group: Group) -> None:

@@ -56,4 +56,4 @@ class AddPartitions(FaultPart):
     def planned(self) -> Planned:
         """Return its row of the plan."""
         args = {"topic": self.topic, "to": self.to}
-        return Planned(whom=f"{self.topic}, to {self.to}", undo="none", args=args)
+        return Planned(hits=f"{self.topic}, to {self.to}", undo="none", args=args)

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from scenarios.faults import brokers
-from scenarios.faults.broker_stop import GOODBYE
+from scenarios.faults.broker_stop import SHUT_DOWN
 from scenarios.faults.declaration import About, Planned
 
 
@@ -16,7 +16,7 @@ class BrokerRestart(brokers.BrokerFault):
         noun="broker restart",
         meaning="shut down cleanly and started again at once",
         targets=brokers.TARGETS,
-        witness=GOODBYE + brokers.IN_SYNC,
+        witness=SHUT_DOWN + brokers.IN_SYNC,
         expects=brokers.MOVES + "The group may come back to the broker once it leads again.",
         undo=brokers.STARTED,
     )

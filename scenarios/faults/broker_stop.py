@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from scenarios.faults import brokers
 from scenarios.faults.declaration import About, Planned
 
-GOODBYE = (
+SHUT_DOWN = (
     "The port of the broker refuses connections, and its `group.log` ends with the line that a "
     "coordinator writes when it shuts down. "
 )
@@ -20,7 +20,7 @@ class BrokerStop(brokers.BrokerAway):
         noun="broker stop",
         meaning="shut down cleanly, then started again",
         targets=brokers.TARGETS,
-        witness=GOODBYE + brokers.IN_SYNC,
+        witness=SHUT_DOWN + brokers.IN_SYNC,
         expects=brokers.MOVES + "A clean shutdown hands the group over before the process ends.",
         undo=brokers.STARTED,
     )

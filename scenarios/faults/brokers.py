@@ -65,7 +65,7 @@ class BrokerFault(FaultPart):
                         )
 
     def _planned(self, undo: str, **args: Any) -> Planned:
-        return Planned(whom=in_words(self.target, None), undo=undo, args=args, target=self.target)
+        return Planned(hits=in_words(self.target, None), undo=undo, args=args, target=self.target)
 
 
 class BrokerAway(BrokerFault):

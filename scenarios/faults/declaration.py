@@ -36,11 +36,11 @@ class About:
 class Planned:
     """A fault as the plan shows it.
 
-    `whom` and `undo` are for people. `args` is what else the fault needs, as JSON holds it; a
+    `hits` and `undo` are for people. `args` is what else the fault needs, as JSON holds it; a
     fault without a `target` names there what it hits.
     """
 
-    whom: str
+    hits: str
     undo: str
     args: Mapping[str, Any] = field(default_factory=dict)
     group: str | None = None

@@ -106,7 +106,7 @@ class MemberFault(FaultPart):
 
     def _planned(self, undo: str, **args: Any) -> Planned:
         return Planned(
-            whom=in_words(self.target, self.group),
+            hits=in_words(self.target, self.group),
             undo=undo,
             args=args,
             group=self.group,

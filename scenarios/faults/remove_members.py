@@ -66,7 +66,7 @@ class RemoveMembers(FaultPart):
             instances = list(self.instances)
             listed = ", ".join(self.instances)
         return Planned(
-            whom=f"{listed} of {self.group}",
+            hits=f"{listed} of {self.group}",
             undo="none",
             args={"instances": instances},
             group=self.group,

@@ -8,7 +8,7 @@ from pathlib import Path
 from chaos.clusters import BrokerInfo, ClusterError
 from chaos.errors import ChaosError
 
-GOODBYE = (
+SHUTDOWN_LINE = (
     "kafka-shutdown-hook INFO [GroupCoordinator id=1] Shutdown complete."
     " (org.apache.kafka.coordinator.group.GroupCoordinatorService)"
 )
@@ -115,7 +115,7 @@ class FakeCluster:
             raise ClusterError(f"broker {broker_id} still runs 20 s after SIGTERM")
         broker = self._by_id[broker_id]
         with broker.log.open("a") as log:
-            log.write(f"1 1795261540000 1 {GOODBYE}\n")
+            log.write(f"1 1795261540000 1 {SHUTDOWN_LINE}\n")
         broker.end()
 
     def start_broker(self, broker_id: int) -> None:

@@ -119,8 +119,8 @@ class FakeLoad:
 
     The first member of each group leads it. Members named in `deaf` go on when stopped, those in
     `lost` do not join when started, those in `unassigned` join and get no assignment, those in
-    `refused` may not be started, those in `polite` say goodbye when killed, and duplicates of those
-    in `unnoticed` fence nobody.
+    `refused` may not be started, those in `polite` send LeaveGroup when killed, and duplicates of
+    those in `unnoticed` fence no member.
     """
 
     def __init__(self, members: Iterable[MemberSpec], log: BrokerLog) -> None:

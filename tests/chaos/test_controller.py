@@ -141,7 +141,7 @@ def test_a_member_that_was_not_down_is_not_verified(run, load, experiment, monke
     assert "less than two heartbeat intervals (100 ms)" in verified["witness"]
 
 
-def test_a_member_that_goes_on_long_after_its_stop_is_told(run, load, experiment, monkeypatch):
+def test_a_member_that_continues_after_its_stop_is_reported(run, load, experiment, monkeypatch):
     monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
     load.deaf.add("static-3")
     assert run.of(experiment(ONE.replace("150ms", f"{GRACE_MS + 150}ms"))) == GOOD
@@ -158,7 +158,7 @@ def test_a_stay_too_short_to_tell_is_not_verified(run, load, experiment):
     assert run.entries("verified")[0]["verified"] is False
 
 
-def test_a_log_that_never_told_of_a_member_proves_nothing(run, load, experiment, monkeypatch):
+def test_a_log_that_never_mentions_a_member_proves_nothing(run, load, experiment, monkeypatch):
     monkeypatch.setattr("chaos.faults.member_evidence.CONNECTING_MS", 0)
     run.cluster = FakeCluster(load.log.path.with_name("another.log"))
     assert run.of(experiment(ONE)) == GOOD
@@ -232,7 +232,7 @@ def test_an_abort_ends_a_recovery_and_one_before_the_start_ends_all(run, load, e
     assert load.orders == []
 
 
-def test_what_cannot_be_healed_is_told(run, load, experiment):
+def test_a_fault_that_cannot_be_healed_is_reported(run, load, experiment):
     load.refused.add("static-3")
     outcome = run.of(experiment(ONE))
     assert outcome.unhealed == ("f1.1",)
@@ -268,7 +268,7 @@ def test_the_end_of_the_load_process_ends_the_run(run, load, experiment, faults)
         assert "the load process is gone" in healed["how"]
 
 
-def test_a_load_process_that_was_never_there_is_told(run, load, experiment):
+def test_a_missing_load_process_is_reported(run, load, experiment):
     load.die()
     assert isinstance(run.of(experiment(ONE)).error, LoadGoneError)
     assert read(run.path) == ()

@@ -52,7 +52,7 @@ def test_a_broker_without_a_role_belongs_to_no_group(run, experiment):
     assert run.cluster.calls == [("stop", 1), ("start", 1)]
 
 
-def test_a_role_that_nobody_has_for_a_while_is_waited_for(run, experiment):
+def test_a_step_waits_for_a_role_that_no_broker_has(run, experiment):
     run.cluster.answers_from_call = 3
     pause = "{fault: broker.pause, target: controller, at: 0s, down_for: 10ms}"
     assert run.of(experiment(pause)) == GOOD
@@ -101,7 +101,7 @@ def test_a_broker_that_does_not_come_back_is_not_healed(run, experiment):
     assert "not ready after 60 s" in str(outcome.error)
 
 
-def test_a_broker_that_is_away_is_waited_for_by_whoever_is_to_hit_it(run, experiment):
+def test_a_fault_waits_for_a_broker_that_another_fault_holds(run, experiment):
     both = KILL.replace("{coordinator-of: static}", "{brokers: [1, 2]}")
     assert run.of(experiment(both, KILL.replace("at: 0s", "at: 50ms"))) == GOOD
     assert sorted(run.cluster.calls[:4]) == [("kill", 1), ("kill", 2), ("start", 1), ("start", 2)]
@@ -110,7 +110,7 @@ def test_a_broker_that_is_away_is_waited_for_by_whoever_is_to_hit_it(run, experi
     assert run.progress.count("f2.1 broker.kill: waits: broker-1 is not back from f1.1.1") == 1
 
 
-def test_whoever_waits_hits_the_broker_that_has_the_role_by_then(run, experiment):
+def test_a_waiting_fault_hits_the_broker_that_has_the_role_afterwards(run, experiment):
     def move():
         run.cluster.coordinates["static"] = 2
 
@@ -172,7 +172,7 @@ def test_a_removal_is_over_when_it_has_happened(run, removed, experiment, instan
     assert open_faults(read(run.path)) == ()
 
 
-def test_all_of_nobody_is_an_error(run, removed, experiment, monkeypatch):
+def test_all_of_an_empty_group_is_an_error(run, removed, experiment, monkeypatch):
     monkeypatch.setattr("chaos.faults.remove_members.static_members", lambda *_: ())
     outcome = run.of(experiment(REMOVE % "all"))
     assert isinstance(outcome.error, TargetError)
@@ -206,7 +206,7 @@ def test_the_end_of_the_run_does_not_wait_for_an_answer_that_does_not_come(
     assert isinstance(outcome.error, UnreachableError)
 
 
-def test_what_a_removal_is_refused_with_is_told(run, removed, experiment, monkeypatch):
+def test_the_error_of_a_refused_removal_is_reported(run, removed, experiment, monkeypatch):
     def refuse(*_):
         raise GroupError(69, "there is no classic group static")
 
@@ -221,7 +221,7 @@ BECOMES = (
 )
 
 
-def test_who_comes_back_as_another_is_numbered_by_the_place_in_the_group(run, load, experiment):
+def test_a_new_identity_is_numbered_by_the_position_in_the_group(run, load, experiment):
     assert run.of(experiment(BECOMES)) == GOOD
     undo = {entry["target"]: entry["undo"] for entry in run.entries("intent")}
     assert undo == {

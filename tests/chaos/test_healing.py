@@ -22,7 +22,7 @@ def intend(path, **undo) -> None:
         journal.write("intent", fault_id="f1.1", kind="recoverable", undo=undo)
 
 
-def test_a_member_comes_back_as_whom_it_was_to_be(load, members, path):
+def test_a_member_restarts_with_the_identity_of_the_journal(load, members, path):
     intend(path, do="start", member="static-3", instance_id="app-3")
     members.stop("static-3")
     assert heal(path, members) == (("f1.1", True, "started over the control channel"),)

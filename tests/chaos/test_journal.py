@@ -69,7 +69,7 @@ def test_threads_write_whole_lines_in_the_order_of_time(path):
     assert times == sorted(times)
 
 
-def test_a_cut_last_line_is_left_out_and_goes_when_the_journal_goes_on(path):
+def test_a_truncated_last_line_is_ignored_and_removed_when_the_journal_is_opened(path):
     path.write_text('{"at_ms": 1, "event": "phase", "phase": "impact"}\n{"at_ms": 2, "eve')
     assert [entry["at_ms"] for entry in read(path)] == [1]
     with Journal(path) as journal:
@@ -108,13 +108,13 @@ def test_no_journal_is_an_error(path):
         Journal(path / "deeper")
 
 
-def test_the_journal_of_a_run_that_goes_on_is_not_for_others(path):
+def test_the_journal_of_an_active_run_is_locked(path):
     with Journal(path), pytest.raises(ChaosError, match="its run still goes on"):
         Journal(path)
     Journal(path).close()
 
 
-def test_a_journal_whose_writer_was_killed_tells_what_is_open(path):
+def test_the_journal_of_a_killed_writer_has_the_open_faults(path):
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
     ) as writer:

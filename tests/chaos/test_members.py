@@ -26,7 +26,7 @@ def test_orders_reach_the_load_process(load, members):
     ]
 
 
-def test_orders_may_change_who_a_member_is_and_double_it(load, members):
+def test_a_start_may_change_the_identity_and_a_duplicate_may_be_started(load, members):
     assert members.duplicate("static-2") == "static-2.duplicate"
     members.end_duplicate("static-2")
     members.kill("static-2")
@@ -40,13 +40,13 @@ def test_orders_may_change_who_a_member_is_and_double_it(load, members):
     until(lambda: '"groupInstanceId":"app-2"' in load.log.path.read_text())
 
 
-def test_a_refusal_is_told(load, members):
+def test_a_refusal_is_reported(load, members):
     load.refused.add("lone")
     with pytest.raises(ChaosError, match="refused 'start lone': no user runs member 'lone' now"):
         members.start("lone")
 
 
-def test_a_wrong_token_and_a_process_that_is_gone_are_told(load, members):
+def test_a_wrong_token_and_a_process_that_has_ended_are_reported(load, members):
     with pytest.raises(LoadGoneError, match="or the token is wrong"):
         Members(load.port, "another").list()
     load.die()
@@ -56,7 +56,7 @@ def test_a_wrong_token_and_a_process_that_is_gone_are_told(load, members):
         pass
 
 
-def test_a_load_process_that_hangs_is_told():
+def test_a_load_process_that_hangs_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         members = Members(silent.getsockname()[1], TOKEN, timeout_s=0.05)
         with pytest.raises(ChaosError, match=r"did not answer 'stop lone' within 0.05 s"):

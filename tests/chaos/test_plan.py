@@ -58,7 +58,7 @@ CONTROLLER = "{fault: broker.pause, target: controller, at: 1s, down_for: 5s}"
 
 
 @pytest.mark.parametrize(
-    ("fault", "args", "whom", "undo"),
+    ("fault", "args", "hits", "undo"),
     [
         (
             RESTART % "dynamic",
@@ -98,15 +98,15 @@ CONTROLLER = "{fault: broker.pause, target: controller, at: 1s, down_for: 5s}"
         (CONTROLLER, {"down_for_ms": 5000}, "controller", "resume after 5 s"),
     ],
 )
-def test_every_fault_has_a_step_that_tells_what_it_needs(experiment, fault, args, whom, undo):
+def test_every_fault_has_a_step_with_its_arguments_and_texts(experiment, fault, args, hits, undo):
     plan = make_plan(experiment(fault), 7)
     [step] = plan.steps
-    assert (step.planned.args, step.planned.whom, step.planned.undo) == (args, whom, undo)
+    assert (step.planned.args, step.planned.hits, step.planned.undo) == (args, hits, undo)
     [row] = plan.describe().splitlines()[2:]
-    assert all(cell in row for cell in ("f1.1", "1 s", step.fault, whom, undo))
+    assert all(cell in row for cell in ("f1.1", "1 s", step.fault, hits, undo))
 
 
-def test_a_plan_tells_json_what_the_file_told(experiment):
+def test_the_json_of_a_plan_has_the_values_of_the_file(experiment):
     bounce = BOUNCE.replace("every: 5s", "every: 5s, becomes: dynamic")
     faults = (bounce, COORDINATOR % "stop", REMOVE % "[ghost]")
     written = json.loads(json.dumps(make_plan(experiment(*faults), 7).as_dict()))

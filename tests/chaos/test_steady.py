@@ -39,7 +39,7 @@ def test_all_are_as_many_as_the_file_gives_the_group(experiment, path):
     assert [probe["tolerance"] for probe in read(path)[0]["probes"]] == [5, "Stable"]
 
 
-def test_what_was_seen_last_is_told_when_time_is_up(experiment, path):
+def test_the_last_observation_is_reported_when_time_is_up(experiment, path):
     def no_state(group):
         raise ChaosError(f"the coordinator of {group} is loading")
 

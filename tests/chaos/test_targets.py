@@ -30,7 +30,7 @@ def test_every_form_selects_members(experiment, target: MemberTarget, group, nam
     assert [member.name for member in found] == names
 
 
-def test_a_kind_that_is_not_there_is_an_error_that_says_what_is(experiment):
+def test_a_kind_without_members_is_an_error_that_lists_the_members(experiment):
     with pytest.raises(TargetError) as error:
         resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=False)
     assert str(error.value) == (
@@ -45,7 +45,7 @@ def test_a_group_without_a_leader_is_an_error(experiment):
         resolve(target, None, experiment(), LEADERS.get, allow_empty=False)
 
 
-def test_nobody_is_all_right_if_the_file_says_so(experiment):
+def test_an_empty_target_is_allowed_if_the_file_says_so(experiment):
     assert resolve("dynamic", "static", experiment(), LEADERS.get, allow_empty=True) == ()
 
 

@@ -15,7 +15,7 @@ def witness(log: BrokerLog) -> Witness:
     return Witness({2: log.path})
 
 
-def test_the_latest_request_is_told_with_its_place(log, witness):
+def test_the_latest_request_has_its_place(log, witness):
     log.request("static-3", "HEARTBEAT", T)
     line = log.request("static-3", "OFFSET_COMMIT", T + 500, error=None)
     log.request("static-1", "HEARTBEAT", T + 900)
@@ -29,7 +29,7 @@ def test_the_latest_request_is_told_with_its_place(log, witness):
     assert witness.silent_since("static-2", 0)
 
 
-def test_a_held_back_answer_is_no_sign_of_life(log, witness):
+def test_the_answer_of_a_pending_request_does_not_show_that_a_client_is_alive(log, witness):
     log.request("static-3", "HEARTBEAT", T)
     # The member was stopped at T + 10 while its JoinGroup, 2 s old, was waiting for the others.
     log.request("static-3", "JOIN_GROUP", T + 1000, total_ms=1995.5, member_id="static-3-old")
@@ -114,7 +114,7 @@ def test_the_leader_is_known_by_its_name(log, witness):
     assert witness.leader("other") is None
 
 
-def test_a_static_leader_that_comes_back_still_leads(log, witness):
+def test_a_static_leader_that_restarts_still_leads(log, witness):
     log.request("static-1", "JOIN_GROUP", T, member_id="static-1-old")
     log.leader("static-1-old", at_ms=T + 5)
     log.request("static-1", "JOIN_GROUP", T + 3000, member_id="static-1-new")
@@ -172,7 +172,7 @@ def test_a_commit_without_partitions_has_no_answer_and_one_that_went_well_has(lo
     assert witness.last_request("a").error_code == 0
 
 
-def test_a_leave_group_is_told_with_those_it_removes(log, witness):
+def test_a_leave_group_has_the_members_that_it_removes(log, witness):
     removed = {"static-0": 0, "ghost": 25}
     log.request("remover", "LEAVE_GROUP", T, error=0, removed=removed)
     log.request("static-1", "LEAVE_GROUP", T, error=Error.UNKNOWN_MEMBER_ID)

@@ -5,7 +5,7 @@ import pytest
     ("arguments", "token", "error_line"),
     [
         ((), "", "--control-file needs a token in GROUPQUAKE_CONTROL_TOKEN"),
-        (("--static-members", "0", "--dynamic-members", "0"), "t", "nobody to run"),
+        (("--static-members", "0", "--dynamic-members", "0"), "t", "no members to run"),
         (("--history", "/nowhere/history.jsonl"), "t", "--history /nowhere/history.jsonl: cannot"),
         (
             ("--control-file", "/nowhere/port.json"),
@@ -13,7 +13,7 @@ import pytest
             "--control-file /nowhere/port.json: cannot",
         ),
         (("--experiment", "/nowhere/e.yaml"), "t", "/nowhere/e.yaml"),
-        (("Producer",), "t", "nobody to run of the user classes named"),
+        (("Producer",), "t", "no users of the named classes to run"),
         (("--master",), "t", "--experiment and --control-file need one Locust"),
     ],
 )

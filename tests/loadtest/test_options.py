@@ -52,7 +52,7 @@ def test_a_session_longer_than_the_usual_poll_interval_stretches_it():
 
 
 def test_an_empty_roster_is_an_error():
-    with pytest.raises(LoadtestError, match="nobody to run"):
+    with pytest.raises(LoadtestError, match="no members to run"):
         configs_of(given("--static-members", "0", "--dynamic-members", "0"))
 
 

@@ -109,7 +109,7 @@ def test_what_cannot_be_started_is_refused_in_the_form(web):
         ({"experiment": "demo", "run_time": "1m"}, "leave the run time empty"),
         ({"experiment": "/etc/passwd.yaml"}, "is not an experiment of the list"),
         ({"static_members": "few"}, "static members: 'few' is no number of members"),
-        ({"static_members": "0", "dynamic_members": "0"}, "nobody to run"),
+        ({"static_members": "0", "dynamic_members": "0"}, "no members to run"),
     ):
         reply = web.start(**fields)
         assert not reply["success"]

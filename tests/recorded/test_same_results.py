@@ -11,7 +11,7 @@ import pytest
 from tests.recorded.same_results import compare, main
 
 VERDICT = {"verdict": "pass", "groups": {"g": {"bound": {"order": 1}}}, "findings": [{"number": 1}]}
-LINES = {"line": [1, 2, 3], "life": [1, 1, 2], "text": ["a", "b", None]}
+LINES = {"line": [1, 2, 3], "count": [1, 1, 2], "text": ["a", "b", None]}
 REPLAY = {"group": ["g"], "payload": [json.dumps({"request": "1:5", "explained": True})]}
 
 
@@ -40,7 +40,7 @@ def test_rows_stand_in_any_order_and_columns_have_new_names(tmp_path: Path) -> N
     lines = {"text": [None, "a", "b"], "process": [2, 1, 1], "line": [3, 1, 2]}
     replay = {"group": ["g"], "payload": [json.dumps({"explained": True, "id": "1:5"})]}
     new = judged(tmp_path / "new", lines=lines, replay=replay)
-    renamed = {"coverage": {"life": "process"}, "replay": {"payload.request": "payload.id"}}
+    renamed = {"coverage": {"count": "process"}, "replay": {"payload.request": "payload.id"}}
     assert found(tmp_path, new, **renamed) == []
 
 
@@ -65,7 +65,7 @@ def test_a_verdict_that_differs_is_found(
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (LINES | {"life": [1, 1, 1]}, "row (life=2, line=3); column life: 2, now 1"),
+        (LINES | {"count": [1, 1, 1]}, "row (count=2, line=3); column count: 2, now 1"),
         (LINES | {"text": ["a", "b", ""]}, "column text: None, now ''"),
         ({name: rows[:2] for name, rows in LINES.items()}, "1 of 3 rows differ, 0 are new"),
         ({name: [*rows, rows[0]] for name, rows in LINES.items()}, "0 of 3 rows differ, 1 are new"),

@@ -48,7 +48,7 @@ class MadeUpRun:
     expulsions: list[Expulsion] = field(default_factory=list)
     assigned: list[Json] = field(default_factory=list)
     owners: str = ""
-    said: dict[float, str] = field(default_factory=dict)
+    client_reasons: dict[float, str] = field(default_factory=dict)
     """What clients gave as their reasons, by when rebalances began."""
 
     @property
@@ -108,7 +108,7 @@ expect:
                         | {
                             "group": row["group"],
                             "duration_ms": REBALANCE_MS,
-                            "client_reason": self.said.get(row[f"{side}_started_ms"]),
+                            "client_reason": self.client_reasons.get(row[f"{side}_started_ms"]),
                         }
                     )
         span = {
@@ -223,15 +223,15 @@ def _restart_dynamic(made: MadeUpRun, number: int, at_ms: float) -> None:
     made.last_ms["dynamic", f"{name}-id0"] = at_ms
     _fault(made, "dynamic", name, at_ms)
     steps = (("leave", 0, at_ms, made.size - 1), ("new_member", 1, at_ms + DOWN_MS, made.size))
-    for reason, life, start_ms, members in steps:
-        _rebalance(made, "dynamic", reason, f"{name}-id{life}", start_ms, members)
+    for reason, nth, start_ms, members in steps:
+        _rebalance(made, "dynamic", reason, f"{name}-id{nth}", start_ms, members)
         _hand_out(made, number, reason, start_ms)
         for other in range(made.size):
             if other != number or reason == "new_member":
-                lives = 1 if other < number or (other == number and life) else 0
+                rejoined = 1 if other < number or (other == number and nth) else 0
                 generation = made.comparison[-1]["observed_generation"]
                 client = f"dynamic-dynamic-{other}"
-                _join(made, "dynamic", client, lives, generation, start_ms + REBALANCE_MS)
+                _join(made, "dynamic", client, rejoined, generation, start_ms + REBALANCE_MS)
 
 
 def _hand_out(made: MadeUpRun, number: int, reason: str, start_ms: float) -> None:
@@ -252,11 +252,11 @@ def _hand_out(made: MadeUpRun, number: int, reason: str, start_ms: float) -> Non
 
 
 def _join(
-    made: MadeUpRun, group: str, client: str, life: int, generation: int, at_ms: float
+    made: MadeUpRun, group: str, client: str, nth: int, generation: int, at_ms: float
 ) -> None:
-    member_id, static = f"{client}-id{life}", group == "static"
+    member_id, static = f"{client}-id{nth}", group == "static"
     made.joins.append(Join(group, client, member_id, generation, at_ms, static))
-    made.last_ms[group, f"{client}-id{life}"] = made.recovery_ms + 5_000
+    made.last_ms[group, f"{client}-id{nth}"] = made.recovery_ms + 5_000
 
 
 def _rebalance(

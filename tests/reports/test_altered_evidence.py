@@ -16,7 +16,7 @@ from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import Copy, Log
 from tests.reports.conftest import Judge, unpacked
-from tests.reports.retelling import retell
+from tests.reports.synthesized_logs import write_run
 
 pytestmark = pytest.mark.spark
 
@@ -116,7 +116,7 @@ def wrong_reason(copy: Copy) -> SynthesizedLine:
 def missing_line(copy: Copy) -> SynthesizedLine:
     replaced = copy.find("Replacing previously mapped member static-0")
     copy.drop(replaced)
-    lines = [told for told in copy.lines[:replaced] if COMPLETED not in told.text]
+    lines = [line for line in copy.lines[:replaced] if COMPLETED not in line.text]
     return lines[-1]
 
 
@@ -156,7 +156,7 @@ def altered(judge: Judge, tmp_path_factory: pytest.TempPathFactory) -> Altered:
     places = {name: alter(copies[name]) for name, (_, alter) in ALTERATIONS.items()}
     whole = [Copy.of(RECORDED, group, group).lines for group in RECORDED.groups]
     folder = tmp_path_factory.mktemp("altered") / "run"
-    retell(RECORDED, [*whole, *(copy.lines for copy in copies.values())], folder)
+    write_run(RECORDED, [*whole, *(copy.lines for copy in copies.values())], folder)
     return Altered(folder, judge(folder), places)
 
 
@@ -180,23 +180,23 @@ def test_an_altered_place_is_the_one_root(name: str, altered: Altered) -> None:
 
 
 def test_a_failed_run_leaves_its_counterexample(altered: Altered) -> None:
-    told = altered.verdict["counterexample"]
-    (name,) = (n for n in ALTERATIONS if n == told["group"])
+    entry = altered.verdict["counterexample"]
+    (name,) = (n for n in ALTERATIONS if n == entry["group"])
     assert "wrong_answer" in ALTERATIONS[name][1].__name__
     place = altered.places[name]
     (root,) = (f for f in altered.verdict["findings"] if f["group"] == name and f["root"])
-    assert told["request"] == f"{place.broker}:{root['log']['line']}"
-    assert told["left_out"] > told["requests"]
-    for file in told["files"]:
+    assert entry["request"] == f"{place.broker}:{root['log']['line']}"
+    assert entry["left_out"] > entry["requests"]
+    for file in entry["files"]:
         assert (altered.folder / file).exists()
-    assert told["files"][0] in (altered.folder / "report.html").read_text()
+    assert entry["files"][0] in (altered.folder / "report.html").read_text()
 
 
-def test_lines_that_nobody_understands_are_doubts(recorded: Path, judge: Judge) -> None:
+def test_lines_that_no_template_matches_are_doubts(recorded: Path, judge: Judge) -> None:
     log = Log.of(recorded, "static")
     garbled = [
-        log.find(said, nth=2)
-        for said in ('"HEARTBEAT"', '"JOIN_GROUP"', "Preparing to rebalance group static")
+        log.find(text, nth=2)
+        for text in ('"HEARTBEAT"', '"JOIN_GROUP"', "Preparing to rebalance group static")
     ]
     for index in garbled:
         log.lines[index] = log.lines[index][: len(log.lines[index]) // 2] + "\x00\x7f###"
@@ -213,7 +213,7 @@ def test_lines_that_nobody_understands_are_doubts(recorded: Path, judge: Judge) 
 
 @pytest.mark.parametrize("broker", [1, 2, 3])
 def test_a_whole_log_that_is_gone(broker: int, recorded: Path, judge: Judge) -> None:
-    """Also that of a coordinator whose office another one takes over."""
+    """Also the log of a coordinator whose partition another broker takes over."""
     name = f"brokers/{broker}/group.log"
     (recorded / name).unlink()
     verdict = judge(recorded)

@@ -44,9 +44,9 @@ def test_every_line_is_understood_and_explained_by_the_rules_of_the_release(
     run = Recording(unpacked(name, tmp_path))
     assert run.gaps == []
     assert differences(run) == []
-    asked = [line for line in run.lines if COMPLETED in line.text]
-    assert asked
-    assert all(line.row["readable"] for line in asked)
+    requests = [line for line in run.lines if COMPLETED in line.text]
+    assert requests
+    assert all(line.row["readable"] for line in requests)
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("replaced")])
@@ -60,8 +60,10 @@ def test_a_known_defect_fails_where_its_experiment_foretells_it(name: str, tmp_p
 
 
 def test_both_sides_of_each_defect_are_there() -> None:
-    told = [Recording(RECORDED / name).run.experiment for name in RUNS]
-    assert {(one.name, one.expected_verdict.verdict) for one in told if one.expected_verdict} == {
+    experiments = [Recording(RECORDED / name).run.experiment for name in RUNS]
+    assert {
+        (one.name, one.expected_verdict.verdict) for one in experiments if one.expected_verdict
+    } == {
         ("replaced-then-failover", "fail"),
         ("replaced-then-failover", "pass"),
         ("replaced-while-completing", "fail"),
@@ -73,10 +75,10 @@ def altered(name: str, tmp_path: Path, line: str, old: str, new: str) -> Path:
     """Copy a run with other words in the first line that is found."""
     run = unpacked(name, tmp_path)
     for log in run.glob("brokers/*/group.log"):
-        told = log.read_text()
-        if match := re.search(line, told):
+        text = log.read_text()
+        if match := re.search(line, text):
             assert match[0].count(old) == 1, match[0]
-            log.write_text(told.replace(match[0], match[0].replace(old, new)))
+            log.write_text(text.replace(match[0], match[0].replace(old, new)))
             return run
     raise AssertionError(f"no line {line}")
 
@@ -108,7 +110,7 @@ def test_a_line_that_may_mean_two_things_is_a_gap(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_metadata_of_one_length_may_differ(tmp_path: Path, judge: conftest.Judge) -> None:
-    """A follower rejoins with others, and the group rebalances: whether that is due is not told."""
+    """A follower rejoins with other metadata: no log shows whether the rebalance was due."""
     run = unpacked("protocol-corners-2.4.1", tmp_path)
     for log in run.glob("brokers/*/group.log"):
         log.write_text(log.read_text().replace("lim=22 cap=22", "lim=18 cap=18"))

@@ -17,7 +17,7 @@ from reference_coordinator.classic.step import step
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import Judge
-from tests.reports.retelling import retell
+from tests.reports.synthesized_logs import write_run
 
 pytestmark = pytest.mark.spark
 
@@ -228,7 +228,7 @@ def judged(
         for lie, (group, _) in LIES.items()
     }
     folder = tmp_path_factory.mktemp("lies") / "run"
-    retell(recording, [*truth.values(), *lies.values()], folder)
+    write_run(recording, [*truth.values(), *lies.values()], folder)
     return Judged(recording, folder, judge(folder), truth, lies)
 
 

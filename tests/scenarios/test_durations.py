@@ -33,7 +33,7 @@ def test_other_text_is_refused(text: str) -> None:
 
 
 @given(st.integers(0, 999_999_999), st.booleans())
-def test_a_bare_number_is_told_to_have_a_unit(number: int, as_text: bool) -> None:
+def test_a_number_without_a_unit_is_refused_with_advice(number: int, as_text: bool) -> None:
     with pytest.raises(ValueError, match=f"^{number} has no unit; write {number}s for seconds"):
         parse_ms(str(number) if as_text else number)
 

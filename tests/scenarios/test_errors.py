@@ -43,7 +43,7 @@ def test_names_are_unique_over_all_groups(small: str, problems: Problems) -> Non
     ]
 
 
-def test_every_problem_of_shape_is_told_at_once_in_the_files_order(
+def test_all_problems_of_shape_are_reported_in_the_files_order(
     small: str, problems: Problems
 ) -> None:
     text = small.replace("name: small", "nam: small").replace("rate: 5", "rate: x")
@@ -51,7 +51,7 @@ def test_every_problem_of_shape_is_told_at_once_in_the_files_order(
     assert [line.partition(": ")[0] for line in lines] == ["1", "1", "7", "22", "25", "26"]
 
 
-def test_every_problem_between_parts_is_told_at_once(small: str, problems: Problems) -> None:
+def test_all_problems_between_parts_are_reported_at_once(small: str, problems: Problems) -> None:
     text = small.replace("brokers: 3", "brokers: 1").replace("rebalances: 0", "rebalances: {}")
     assert len(problems(text.replace("[teller-1]", "[x, y]"))) == 4
 

@@ -71,7 +71,7 @@ def test_a_fail_says_why(
     assert trouble in line
 
 
-def test_who_keeps_to_a_release_breaks_no_promise(
+def test_a_promise_needs_the_judge_kip_345(
     problems: Callable[[str], list[str]], small: str
 ) -> None:
     [line] = problems(judged(small, f"since: 2.8.0, {FAIL}", judge="release"))
@@ -84,7 +84,7 @@ def test_entries_are_in_order(problems: Callable[[str], list[str]], small: str) 
 
 
 @pytest.mark.parametrize("name", names())
-def test_whatever_is_held_to_the_proposal_foretells_what_comes_of_it(name: str) -> None:
+def test_experiments_judged_by_kip_345_expect_a_verdict(name: str) -> None:
     experiment = named(name)
     broken = {told.because for told in experiment.verdicts} - {None, "unowned"}
     assert experiment.verdicts or experiment.judge == "release"

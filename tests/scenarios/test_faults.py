@@ -49,7 +49,7 @@ def test_the_catalogue_has_every_text(name: str) -> None:
     assert found.keys[0].name == "at"
 
 
-def test_the_catalogue_says_what_a_key_takes() -> None:
+def test_the_catalogue_describes_the_values_of_a_key() -> None:
     assert key("member.restart", "down_for") == Key(
         "down_for", "duration", True, None, "How long each member stays away."
     )

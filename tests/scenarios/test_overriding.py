@@ -77,7 +77,7 @@ def test_refused_in_one_line_that_names_it(
     assert refused(experiment, assignment) == [f"--set {assignment}: {message}"]
 
 
-def test_each_problem_names_who_caused_it_or_everybody(experiment: Experiment) -> None:
+def test_each_problem_names_the_assignments_that_caused_it_or_all(experiment: Experiment) -> None:
     assert refused(experiment, "a", "b", "tags=[]") == [
         "--set a: not KEY=VALUE; write phases.impact=30s, for example",
         "--set b: not KEY=VALUE; write phases.impact=30s, for example",

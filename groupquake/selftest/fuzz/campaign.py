@@ -102,7 +102,7 @@ class Campaign:
     def _all(
         self, one: Callable[[int], Played], numbers: Iterable[int], count: int
     ) -> Iterator[Played]:
-        began = told = time.monotonic()
+        began = shown_s = time.monotonic()
         requests = 0
         with ThreadPoolExecutor(self.in_flight) as threads:
             futures: list[Future[Played]] = [threads.submit(one, number) for number in numbers]
@@ -111,8 +111,8 @@ class Campaign:
                     played = future.result()
                     requests += len(played.log.exchanges)
                     now = time.monotonic()
-                    if now > told + PROGRESS_EVERY_S or done == count:
-                        told = now
+                    if now > shown_s + PROGRESS_EVERY_S or done == count:
+                        shown_s = now
                         rate = requests / (now - began)
                         self.progress(
                             f"played {done} of {count}: {requests:,} requests, {rate:.0f} a second"

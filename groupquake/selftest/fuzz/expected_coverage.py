@@ -14,7 +14,7 @@ from reference_coordinator.classic.profiles import Profile
 BETWEEN = ("PreparingRebalance -> CompletingRebalance", "PreparingRebalance -> Empty")
 COMMON = (Reason.NEW_MEMBER, Reason.LEAVE, Reason.SESSION_EXPIRED, Reason.MEMBER_METADATA)
 IDS = (Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
-TOLD: Mapping[str, tuple[Error, ...]] = {
+ERRORS: Mapping[str, tuple[Error, ...]] = {
     "JOIN_GROUP": (
         *IDS,
         Error.MEMBER_ID_REQUIRED,
@@ -53,7 +53,7 @@ def moves(profile: Profile, *, bulky: bool) -> Iterator[str]:
 
 def answers(profile: Profile, versions: Versions, *, bulky: bool) -> Iterator[str]:
     """List the error codes, each as `API ERROR`."""
-    for api, errors in TOLD.items():
+    for api, errors in ERRORS.items():
         yield from (f"{api} {error.name}" for error in errors)
     newer = {api for api, first in FIRST_WITH_ERROR.items() if versions[api][1] >= first}
     if "SYNC_GROUP" in newer:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from itertools import count
 from queue import SimpleQueue
 
+from kafka_protocol.offsets_topic import partition_of
+
 
 class OffsetsPartitions:
     """The partitions: groups share a third of them; each other one is one group's at a time."""
@@ -37,13 +39,3 @@ class OffsetsPartitions:
     def _name(self, name: str, partitions: range) -> str:
         names = (f"{name}.{number}" if number else name for number in count())
         return next(n for n in names if partition_of(n, self._partitions) in partitions)
-
-
-def partition_of(group: str, partitions: int) -> int:
-    """Tell a group's partition as Kafka does: by Java's hash code of the name, without its sign."""
-    code = 0
-    for character in group.encode("ascii"):
-        code = (31 * code + character) & 0xFFFFFFFF
-    if code == 1 << 31:  # the one whose absolute value is no int
-        return 0
-    return min(code, (1 << 32) - code) % partitions

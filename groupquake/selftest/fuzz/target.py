@@ -122,18 +122,18 @@ class _BrokerQueries:
         self.connection.ask(
             "CREATE_TOPICS", 2, {"topics": [topic], "timeoutMs": 10_000, "validateOnly": False}
         )
-        for told in self._until_ready("METADATA", self._about_topic()):
-            found = told["topics"][0]
+        for response in self._until_ready("METADATA", self._about_topic()):
+            found = response["topics"][0]
             if found["errorCode"] == Error.NONE:
                 return str(found.get("topicId", NO_TOPIC_ID))
         raise AssertionError
 
     def group_partitions(self) -> int:
         """Return the partition count of `__consumer_offsets`."""
-        told = self.connection.ask(
+        response = self.connection.ask(
             "METADATA", self.versions["METADATA"], self._about_topic("__consumer_offsets")
         )
-        return len(told["topics"][0]["partitions"])
+        return len(response["topics"][0]["partitions"])
 
     def _about_topic(self, name: str = TOPIC) -> dict[str, object]:
         return {
@@ -146,12 +146,12 @@ class _BrokerQueries:
     def wait_for_coordinator(self) -> None:
         """Wait until the broker has created `__consumer_offsets` and coordinates groups."""
         whose = {"key": "fuzz", "coordinatorKeys": ["fuzz"], "keyType": 0}
-        for told in self._until_ready("FIND_COORDINATOR", whose):
-            if (told.get("coordinators") or [told])[0]["errorCode"] == Error.NONE:
+        for response in self._until_ready("FIND_COORDINATOR", whose):
+            if (response.get("coordinators") or [response])[0]["errorCode"] == Error.NONE:
                 break
         unknown = {"groupId": "fuzz", "generationId": -1, "memberId": ""}
-        for told in self._until_ready("HEARTBEAT", unknown, version=0):
-            if told["errorCode"] == Error.UNKNOWN_MEMBER_ID:
+        for response in self._until_ready("HEARTBEAT", unknown, version=0):
+            if response["errorCode"] == Error.UNKNOWN_MEMBER_ID:
                 break
 
     def config(self) -> dict[str, int]:
@@ -163,11 +163,11 @@ class _BrokerQueries:
             self.versions["DESCRIBE_CONFIGS"],
             {"resources": [about], "includeSynonyms": False, "includeDocumentation": False},
         )
-        told = {entry["name"]: entry["value"] for entry in answer["results"][0]["configs"]}
-        missing = [name for name in names if not told.get(name)]
+        values = {entry["name"]: entry["value"] for entry in answer["results"][0]["configs"]}
+        missing = [name for name in names if not values.get(name)]
         if missing:
             raise WireError(f"DescribeConfigs returned no {', '.join(missing)}")
-        return {name: int(told[name]) for name in names}
+        return {name: int(values[name]) for name in names}
 
     def _node(self) -> str:
         answer = self.connection.ask("METADATA", 1, {"topics": []})

@@ -21,7 +21,7 @@ def test_each_broker_is_a_controller_too() -> None:
     assert properties["log.dirs"] == "/data"
 
 
-def test_a_broker_with_a_zookeeper_is_told_nothing_of_controllers() -> None:
+def test_a_broker_with_a_zookeeper_has_no_controller_properties() -> None:
     """Kafka 2.4 to 2.7 do not know such properties."""
     network = {"listeners": "PLAINTEXT://b:9002"}
     text = server_properties(with_zookeeper(2, "z:2181"), 1, network, DATA, {})
@@ -40,7 +40,7 @@ def test_group_records_are_as_safe_as_the_brokers_allow() -> None:
         assert properties["offsets.topic.replication.factor"] == replicas
 
 
-def test_what_the_experiment_says_wins() -> None:
+def test_properties_of_the_experiment_win() -> None:
     overrides = {
         "offsets.topic.num.partitions": 1,
         "auto.create.topics.enable": True,

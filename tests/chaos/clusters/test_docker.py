@@ -26,7 +26,7 @@ from tests.chaos.clusters.clients import create_topic, eventually, member
 pytestmark = pytest.mark.docker
 
 CONFIG = {"group.initial.rebalance.delay.ms": 100}
-GOODBYE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
+SHUTDOWN_LINE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_everything_carries_the_mark_and_clients_come_by_the_loopback_alone(
     ]
 
 
-def test_the_broker_was_told_what_stands_in_its_folder(
+def test_the_broker_runs_with_the_properties_of_its_folder(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     """Names of properties survive their spelling as variables, and nothing else is told."""
@@ -104,7 +104,7 @@ def test_the_broker_was_told_what_stands_in_its_folder(
     assert "group.initial.rebalance.delay.ms=100" in written.splitlines()
 
 
-def test_a_killed_broker_comes_back_where_it_was(
+def test_a_killed_broker_restarts_where_it_was(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     with member(cluster, "orders", "survivor", group_instance_id="survivor-0"):
@@ -116,7 +116,7 @@ def test_a_killed_broker_comes_back_where_it_was(
     container = engine.containers.get(before[coordinator])
     assert (container.status, container.attrs["State"]["ExitCode"]) == ("exited", 137)
     assert coordinator not in recorded(cluster)
-    assert not info.group_log.read_text().endswith(GOODBYE)
+    assert not info.group_log.read_text().endswith(SHUTDOWN_LINE)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", info.port), timeout=1)
     for verb in (cluster.kill, cluster.stop_broker, cluster.pause, cluster.resume):
@@ -139,7 +139,7 @@ def test_a_killed_broker_comes_back_where_it_was(
     assert len(starts) == 2, "one log, in which every start of the JVM counts from 1"
 
 
-def test_a_stopped_broker_says_goodbye_last(
+def test_a_stopped_broker_logs_its_shutdown_last(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     info = cluster.brokers[0]
@@ -148,7 +148,7 @@ def test_a_stopped_broker_says_goodbye_last(
     cluster.stop_broker(info.id)
     container.reload()
     assert container.attrs["State"]["ExitCode"] == 143, "the JVM's own end after SIGTERM"
-    assert info.group_log.read_text().endswith(GOODBYE)
+    assert info.group_log.read_text().endswith(SHUTDOWN_LINE)
     cluster.start_broker(info.id)
     assert info.id in recorded(cluster)
 
@@ -170,7 +170,7 @@ def test_a_paused_broker_holds_its_breath(
     assert container.status == "running"
 
 
-def test_what_cannot_be_done_is_said(cluster: DockerCluster) -> None:
+def test_impossible_operations_are_reported(cluster: DockerCluster) -> None:
     with pytest.raises(ClusterError, match="there is no broker 9; brokers are 1, 2, 3"):
         cluster.kill(9)
     with pytest.raises(ClusterError, match="broker 1 already runs"):
@@ -182,7 +182,7 @@ def test_what_cannot_be_done_is_said(cluster: DockerCluster) -> None:
             cluster.pause(1)
     finally:
         cluster.resume(1)
-    with pytest.raises(ClusterError, match="6 brokers asked for; a docker cluster has 1 to 5"):
+    with pytest.raises(ClusterError, match="6 brokers requested; a docker cluster has 1 to 5"):
         DockerCluster("none", Path(), brokers=6)
 
 
@@ -203,7 +203,7 @@ def test_a_bad_property_fails_the_start(
     assert json.loads((tmp_path / "processes.json").read_text())["brokers"] == []
 
 
-def test_an_image_that_is_not_what_is_said(
+def test_an_image_of_another_release_is_refused(
     engine: docker.DockerClient, docker_image: str, tmp_path: Path, run_id: str
 ) -> None:
     began = int(time.time())
@@ -300,7 +300,7 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
         assert beside.bootstrap not in cluster.bootstrap
         beside.pause(1)
     assert marked(engine, run_id) == set()
-    assert (tmp_path / "first" / "1" / "group.log").read_text().endswith(GOODBYE)
+    assert (tmp_path / "first" / "1" / "group.log").read_text().endswith(SHUTDOWN_LINE)
     assert all_untouched()
     beside.stop()  # once more does no harm
 

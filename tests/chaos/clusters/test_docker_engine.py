@@ -15,7 +15,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     return where
 
 
-def test_no_engine_is_said_at_once_with_the_way_out(no_engine: str, tmp_path: Path) -> None:
+def test_a_missing_engine_is_reported_with_what_to_do(no_engine: str, tmp_path: Path) -> None:
     told = rf"no Docker engine answers at {re.escape(no_engine)} .*start it, or use --cluster"
     with pytest.raises(ClusterError, match=told):
         DockerCluster("none", tmp_path).start()

@@ -126,7 +126,7 @@ def test_every_start_begins_with_the_coordinators_first_words(life: Life) -> Non
 def test_a_stopped_broker_ends_with_the_coordinators_last_words(life: Life) -> None:
     assert life.group_log.endswith(f"{life.expected.last}\n")
     assert life.group_log.count(life.expected.last) == 1, "SIGKILL leaves no time for them"
-    awaited = release_of("3.9.1").coordinators[life.coordinator].goodbye
+    awaited = release_of("3.9.1").coordinators[life.coordinator].shutdown
     assert life.expected.last.endswith(awaited), "what the end of a run waits for"
 
 
@@ -162,7 +162,7 @@ def test_nothing_but_the_coordinator_and_requests_is_in_the_log(life: Life) -> N
         assert not any(flood in line for line in others), flood
 
 
-def test_the_rest_goes_where_it_does_with_every_release(life: Life) -> None:
+def test_other_lines_are_in_the_same_files_as_with_every_release(life: Life) -> None:
     assert life.expected.last in life.server_log
     assert "DEBUG" not in life.server_log
     assert life.stdout == ""

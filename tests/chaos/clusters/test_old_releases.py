@@ -104,10 +104,10 @@ def test_the_observation_log_holds_the_coordinator_and_group_requests_alone(life
     others = [line for line in life.group_log if line not in requests]
     assert all("(kafka.coordinator.group." in line for line in others)
     assert any("Stabilized group fixed generation 1 " in line for line in others)
-    assert life.group_log[-1].endswith(release_of(life.version).coordinators["scala"].goodbye)
+    assert life.group_log[-1].endswith(release_of(life.version).coordinators["scala"].shutdown)
 
 
-def test_the_rest_goes_where_it_does_with_every_release(life: Life) -> None:
+def test_other_lines_are_in_the_same_files_as_with_every_release(life: Life) -> None:
     server_log = (life.folder / "1" / "server.log").read_text()
     assert COMPLETED not in server_log
     assert "DEBUG" not in server_log

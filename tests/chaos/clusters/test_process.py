@@ -21,7 +21,7 @@ from tests.chaos.clusters.clients import create_topic, eventually, member
 pytestmark = pytest.mark.cluster
 
 LINE = re.compile(r"(\d+) \d{13} \d+ \S+ (?:INFO|DEBUG|WARN|ERROR) (.+) \([\w.$]+\)")
-GOODBYE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
+SHUTDOWN_LINE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_group_is_seen_in_the_log_of_its_coordinator_alone(
         assert len(brokers_that_say(cluster, text)) == 1, text
 
 
-def test_a_killed_broker_comes_back_where_it_was(cluster: ProcessCluster, topic: str) -> None:
+def test_a_killed_broker_restarts_where_it_was(cluster: ProcessCluster, topic: str) -> None:
     with member(cluster, topic, "survivor", group_instance_id="survivor-0"):
         (coordinator,) = brokers_that_say(cluster, "Stabilized group survivor")
     before = recorded(cluster)
@@ -66,7 +66,7 @@ def test_a_killed_broker_comes_back_where_it_was(cluster: ProcessCluster, topic:
     cluster.kill(coordinator)
     assert not before[coordinator].is_running()
     assert coordinator not in recorded(cluster)
-    assert not info.group_log.read_text().endswith(GOODBYE)
+    assert not info.group_log.read_text().endswith(SHUTDOWN_LINE)
     with pytest.raises(ClusterError, match=f"broker {coordinator} does not run; start it"):
         cluster.pause(coordinator)
 
@@ -87,10 +87,10 @@ def test_a_killed_broker_comes_back_where_it_was(cluster: ProcessCluster, topic:
     assert len(first_words) == 2, "one log, in which every start of the JVM counts from 1"
 
 
-def test_a_stopped_broker_says_goodbye_last(cluster: ProcessCluster) -> None:
+def test_a_stopped_broker_logs_its_shutdown_last(cluster: ProcessCluster) -> None:
     info = cluster.brokers[0]
     cluster.stop_broker(info.id)
-    assert info.group_log.read_text().endswith(GOODBYE)
+    assert info.group_log.read_text().endswith(SHUTDOWN_LINE)
     cluster.start_broker(info.id)
     assert info.id in recorded(cluster)
 
@@ -108,12 +108,12 @@ def test_a_paused_broker_holds_its_breath(cluster: ProcessCluster) -> None:
     eventually(lambda: process.status() != psutil.STATUS_STOPPED, "the process to go on")
 
 
-def test_what_cannot_be_done_is_said(cluster: ProcessCluster) -> None:
+def test_impossible_operations_are_reported(cluster: ProcessCluster) -> None:
     with pytest.raises(ClusterError, match="there is no broker 9; brokers are 1, 2, 3"):
         cluster.kill(9)
     with pytest.raises(ClusterError, match="broker 1 already runs"):
         cluster.start_broker(1)
-    with pytest.raises(ClusterError, match="6 brokers asked for; a process cluster has 1 to 5"):
+    with pytest.raises(ClusterError, match="6 brokers requested; a process cluster has 1 to 5"):
         ProcessCluster("none", Path(), brokers=6)
     with pytest.raises(ClusterError, match="2 brokers need 2 different ports"):
         ProcessCluster("none", Path(), brokers=2, ports=[9092, 9092])
@@ -163,7 +163,7 @@ def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
     assert "Completed request" not in (tmp_path / "1" / "server.log").read_text()
 
     log = (tmp_path / "1" / "group.log").read_text()
-    assert log.endswith(GOODBYE)
+    assert log.endswith(SHUTDOWN_LINE)
     lines = [LINE.fullmatch(line) for line in log.splitlines()]
     fields = [line.groups() for line in lines if line]
     assert len(fields) == len(lines)
@@ -172,7 +172,7 @@ def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
     apis = {
         api[1]
         for _, message in fields
-        if (api := re.match(r'Completed request:.*?"requestApiKeyName":"(\w+)"', message))
+        if (api := re.match(rf'{COMPLETED}.*?"requestApiKeyName":"(\w+)"', message))
     }
     assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= apis <= set(LOGGED_APIS)
     others = [message for _, message in fields if not message.startswith(COMPLETED)]
@@ -191,7 +191,7 @@ def test_a_broker_that_waits_for_a_lost_quorum_is_cut_short(
     assert marked(run_id) == []
     log = cluster.brokers[1].group_log
     assert cut_short == (CutShort(2, log.stat().st_size),)
-    assert GOODBYE not in log.read_text()
+    assert SHUTDOWN_LINE not in log.read_text()
 
 
 RUNNER = """

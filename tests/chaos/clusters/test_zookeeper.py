@@ -59,7 +59,7 @@ def test_another_broker_may_live_on(tmp_path: Path) -> None:
     assert len(answers) == 1, "it was asked again"
 
 
-def test_one_that_cannot_start_tells_why(tmp_path: Path) -> None:
+def test_a_zookeeper_that_cannot_start_reports_why(tmp_path: Path) -> None:
     java = find_java()
     jar = unpacked(tmp_path, "empty.jar") / "libs" / "empty.jar"
     zookeeper = ZooKeeper(tmp_path / "zookeeper", 1)

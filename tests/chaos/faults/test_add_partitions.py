@@ -28,7 +28,7 @@ def test_a_broker_that_is_away_is_no_witness(fake_cluster, growth, stop):
 
 
 @pytest.mark.parametrize("told", [{"behind": {3: 5}}, {"mute": {1, 2, 3}}])
-def test_one_that_does_not_know_them_and_nobody_at_all_prove_nothing(
+def test_a_broker_without_the_partitions_and_no_broker_at_all_prove_nothing(
     fake_cluster, growth, stop, monkeypatch, told
 ):
     monkeypatch.setattr("chaos.faults.add_partitions._KNOWN_WITHIN_MS", 50)

@@ -32,8 +32,8 @@ def port(cluster) -> int:
     return cluster.brokers[1].port
 
 
-@pytest.mark.parametrize(("cleanly", "goodbye"), [(False, "no"), (True, "a")])
-def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye):
+@pytest.mark.parametrize(("cleanly", "article"), [(False, "no"), (True, "a")])
+def test_a_broker_ends_and_restarts(fake_cluster, down, stop, cleanly, article):
     fault = down(cleanly=cleanly)
     assert (fault.target, fault.group, fault.details) == ("broker-2", "static", {"broker": 2})
     assert fault.undo == {"do": "start-broker", "broker": 2}
@@ -42,7 +42,7 @@ def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye
     address = f"127.0.0.1:{port(fake_cluster)}"
     assert broken.holds
     assert broken.evidence == (
-        f"{address} takes no connections, {goodbye} goodbye of its coordinator in its group.log"
+        f"{address} takes no connections, {article} goodbye of its coordinator in its group.log"
     )
     assert fault.heal() == "started, and ready for requests"
     back = fault.verify_healed(stop)
@@ -50,7 +50,7 @@ def test_a_broker_goes_and_comes_back(fake_cluster, down, stop, cleanly, goodbye
     assert back.evidence == f"{address} answers, in sync according to broker 1, 2, 3"
 
 
-def test_a_goodbye_of_an_earlier_end_does_not_count(fake_cluster, down):
+def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, down):
     fake_cluster.stop_broker(2)
     fake_cluster.start_broker(2)
     fault = down(cleanly=False)
@@ -67,7 +67,7 @@ def test_a_stop_that_ends_as_a_kill_is_not_verified(fake_cluster, down, monkeypa
     assert "no goodbye" in broken.evidence
 
 
-def test_a_broker_that_survives_is_told(fake_cluster, down):
+def test_a_broker_that_survives_is_reported(fake_cluster, down):
     fake_cluster.immortal.add(2)
     fault = down(cleanly=False)
     fault.inject()
@@ -76,13 +76,13 @@ def test_a_broker_that_survives_is_told(fake_cluster, down):
     assert f"127.0.0.1:{port(fake_cluster)} takes connections" in broken.evidence
 
 
-def test_a_port_that_cannot_be_asked_is_not_taken_for_a_broker_that_is_down(fake_cluster, down):
+def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fake_cluster, down):
     fault = down(cleanly=False)
     fault.inject()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
     try:
-        with pytest.raises(ChaosError, match=r"cannot be asked .*Too many open files"):
+        with pytest.raises(ChaosError, match=r"cannot be probed .*Too many open files"):
             fault._probe.takes_connections()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
@@ -107,7 +107,7 @@ def test_one_that_has_taken_all_the_connections_it_can_is_not_waited_for(
             BrokerProbe(3, fake_cluster.brokers, fake_cluster).takes_connections()
 
 
-def test_whoever_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
+def test_a_broker_that_is_frozen_or_down_does_not_answer(fake_cluster, monkeypatch):
     monkeypatch.setattr("chaos.faults.broker_probe._ANSWER_S", 0.2)
     probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
     assert probe.answers()
@@ -136,7 +136,7 @@ def test_a_broker_that_was_down_already_is_started_all_the_same(fake_cluster, do
     assert fake_cluster.in_sync(port(fake_cluster)) == {1, 2, 3}
 
 
-def test_a_broker_that_does_not_start_is_told(fake_cluster, down):
+def test_a_broker_that_does_not_start_is_reported(fake_cluster, down):
     fault = down(cleanly=False)
     fault.inject()
     fake_cluster.lost.add(2)
@@ -170,7 +170,7 @@ def test_all_that_answer_have_to_agree_and_it_has_to_answer(
     assert not fault.verify_healed(stop).holds
 
 
-def test_those_that_are_away_are_not_asked_who_is_back(fake_cluster, down, stop):
+def test_brokers_that_are_down_are_not_asked_for_the_isr(fake_cluster, down, stop):
     fake_cluster.kill(3)
     fault = down(cleanly=False)
     fault.inject()
@@ -214,7 +214,7 @@ def test_a_broker_that_answers_is_not_paused(fake_cluster, pause):
     pause.heal()
 
 
-def test_a_broker_that_goes_is_not_paused(fake_cluster, pause):
+def test_a_broker_that_ends_is_not_paused(fake_cluster, pause):
     pause.inject()
 
     def closed() -> bool:

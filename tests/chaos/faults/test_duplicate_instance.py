@@ -25,7 +25,7 @@ def test_the_newer_one_is_let_in_and_the_older_one_fenced(load, duplicate, stop)
     assert not load.is_up("static-3.duplicate")
 
 
-def test_a_duplicate_that_never_joins_duplicates_nobody(load, duplicate):
+def test_a_duplicate_that_never_joins_is_not_verified(load, duplicate):
     load.lost.add("static-3.duplicate")
     duplicate.inject()
     broken = duplicate.verify()
@@ -33,7 +33,7 @@ def test_a_duplicate_that_never_joins_duplicates_nobody(load, duplicate):
     assert broken.evidence == "no JOIN_GROUP of static-3.duplicate was answered NONE"
 
 
-def test_a_member_that_is_not_fenced_is_told(load, duplicate):
+def test_a_member_that_is_not_fenced_is_reported(load, duplicate):
     load.unnoticed.add("static-3")
     duplicate.inject()
     until(lambda: "static-3.duplicate" in load.log.path.read_text())

@@ -59,7 +59,7 @@ def test_a_coordinator_that_hears_others_hears_the_silence(
     assert asked == []
 
 
-def test_the_coordinator_is_whoever_told_of_the_group_last(evidence, logs, asked, stopped_ms):
+def test_the_coordinator_completed_the_latest_request(evidence, logs, asked, stopped_ms):
     logs[2].request("static-1", "HEARTBEAT", stopped_ms + 5)
     logs[1].request(
         "static-2", "HEARTBEAT", stopped_ms + 9, error=Error.NOT_COORDINATOR

@@ -29,7 +29,7 @@ def name_of(client: socket.socket, numbers: str = "1-4") -> str:
     return f"{here}:{port}-{there}:{other}-{numbers}"
 
 
-def test_a_kill_is_silence_without_a_goodbye_and_then_a_join(load, kill, stop):
+def test_a_kill_is_silence_without_leave_group_and_then_a_join(load, kill, stop):
     kill.inject()
     time.sleep(0.15)
     broken = kill.verify()
@@ -44,7 +44,7 @@ def test_a_kill_is_silence_without_a_goodbye_and_then_a_join(load, kill, stop):
     assert [do for do, *_ in load.orders] == ["kill", "start"]
 
 
-def test_whoever_says_goodbye_was_not_killed(load, kill):
+def test_a_member_that_sends_leave_group_was_not_killed(load, kill):
     load.polite.add("static-3")
     kill.inject()
     time.sleep(0.15)
@@ -53,7 +53,7 @@ def test_whoever_says_goodbye_was_not_killed(load, kill):
     assert "static-3 said goodbye with LEAVE_GROUP (group.log of broker 1, line" in broken.evidence
 
 
-def test_a_goodbye_of_an_earlier_life_does_not_count(load, kill):
+def test_a_leave_group_of_an_earlier_process_does_not_count(load, kill):
     load.log.request("static-3", "LEAVE_GROUP")
     time.sleep(0.01)
     kill.inject()
@@ -61,7 +61,7 @@ def test_a_goodbye_of_an_earlier_life_does_not_count(load, kill):
     assert kill.verify().holds
 
 
-def test_whoever_goes_on_was_not_killed(load, kill):
+def test_a_member_that_continues_was_not_killed(load, kill):
     load.deaf.add("static-3")
     kill.inject()
     time.sleep((GRACE_MS + 150) / 1000)

@@ -15,7 +15,7 @@ def restart(members, evidence):
 
 
 @pytest.mark.parametrize("becomes", ["app-3-thread-1", None])
-def test_a_member_may_come_back_as_somebody_else(load, restart, stop, becomes):
+def test_a_member_may_restart_with_another_identity(load, restart, stop, becomes):
     fault = restart(instance_id=becomes)
     assert fault.undo == {"do": "start", "member": "static-3", "instance_id": becomes}
     assert fault.details == {"instance_id": becomes}
@@ -28,7 +28,7 @@ def test_a_member_may_come_back_as_somebody_else(load, restart, stop, becomes):
     assert back.evidence.endswith(f"as {becomes or 'a dynamic member'}")
 
 
-def test_one_that_comes_back_as_before_is_not_somebody_else(load, restart, stop, monkeypatch):
+def test_a_restart_with_the_old_identity_is_not_the_new_one(load, restart, stop, monkeypatch):
     fault = restart(instance_id="app-3-thread-1")
     fault.inject()
     fault.heal()

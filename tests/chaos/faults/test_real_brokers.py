@@ -47,7 +47,7 @@ def elected(cluster) -> int:
     return max(epochs, key=epochs.__getitem__)
 
 
-def test_the_coordinator_goes_by_sigkill_and_comes_back(cluster, view, stop):
+def test_the_coordinator_is_killed_and_restarts(cluster, view, stop):
     with member(cluster, "orders", "killed"):
         coordinator = view.coordinator("killed")
         probes = view.probes()
@@ -66,14 +66,14 @@ def test_the_coordinator_goes_by_sigkill_and_comes_back(cluster, view, stop):
     assert all(view.in_sync(broker.port) == {1, 2, 3} for broker in cluster.brokers)
 
 
-def test_who_cannot_be_found_is_told(view):
+def test_a_role_that_cannot_be_found_is_an_error(view):
     with pytest.raises(ChaosError, match="partition none/0 has no leader"):
         view.leader("none", 0)
     with pytest.raises(ChaosError, match=r"no broker answers at 127\.0\.0\.1:1"):
         view.in_sync(1)
 
 
-def test_a_partition_leader_stops_cleanly_and_comes_back(cluster, view, stop):
+def test_a_partition_leader_stops_cleanly_and_restarts(cluster, view, stop):
     leader = view.leader("orders", 1)
     probe = BrokerProbe(leader, cluster.brokers, view)
     fault = BrokerDown(leader, None, 0, cluster, probe, cleanly=True)
@@ -86,7 +86,7 @@ def test_a_partition_leader_stops_cleanly_and_comes_back(cluster, view, stop):
     assert back.holds, back.evidence
 
 
-def test_the_active_controller_freezes_and_goes_on(cluster, view, stop):
+def test_the_active_controller_freezes_and_resumes(cluster, view, stop):
     controller = view.controller()
     assert controller == elected(cluster)
     probe = BrokerProbe(controller, cluster.brokers, view)

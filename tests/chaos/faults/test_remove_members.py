@@ -65,7 +65,7 @@ def test_what_no_broker_logged_as_done_did_not_happen(removal, stop, monkeypatch
     assert found.evidence.partition(" 1, line")[0] == missing + told
 
 
-def test_a_refusal_is_told(removal, stop):
+def test_a_refusal_is_reported(removal, stop):
     fault = removal(None, answer=69)
     fault.inject()
     found = fault.verify(stop)

@@ -16,14 +16,14 @@ PASS = {"verdict": "pass", "because": None, "group": None}
     ("code", "verdict", "foretold", "came_true", "outcome", "why"),
     [
         (0, "pass", None, False, "pass", None),
-        (1, "fail", FAIL, True, "pass", "fail, as was foretold"),
-        (1, "fail", FAIL, False, "fail", "fail, though fail because of p in g was foretold"),
-        (0, "pass", FAIL, False, "fail", "pass, though fail because of p in g was foretold"),
-        (1, "fail", PASS, False, "fail", "fail, though pass was foretold"),
-        (2, "unknown", PASS, False, "unknown", "unknown, though pass was foretold"),
+        (1, "fail", FAIL, True, "pass", "fail, as expected"),
+        (1, "fail", FAIL, False, "fail", "fail, though fail because of p in g was expected"),
+        (0, "pass", FAIL, False, "fail", "pass, though fail because of p in g was expected"),
+        (1, "fail", PASS, False, "fail", "fail, though pass was expected"),
+        (2, "unknown", PASS, False, "unknown", "unknown, though pass was expected"),
     ],
 )
-def test_a_run_passes_with_the_verdict_that_its_experiment_foretells(
+def test_a_run_passes_with_the_verdict_that_its_experiment_expects(
     code: int,
     verdict: str,
     foretold: dict[str, Any] | None,

@@ -1,4 +1,4 @@
-"""Constructed histories with known answers: whose a partition was, and who was stopped.
+"""Constructed histories with known results: the owner of each partition, and the stops.
 
 All stand in one file, each as a group of its own, among lines of other things.
 """
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 ZERO = 1_790_000_000_000.0
 
-STORIES = {
+HISTORIES = {
     # an eager group of three that one leaves
     "eager": (
         (0, "a", "created"), (0, "b", "created"), (0, "c", "created"),
@@ -84,19 +84,19 @@ OTHER_LINES = (
     "\x00\x01 no JSON",
     '{"at_ms":1790000001500.0,"member":"eager/a","group":"eager","event":"revoked","partitions":["',
 )
-"""The last one was cut off by a crash."""
+"""The last line was cut off by a crash."""
 
 
 def lines():
-    for group, story in STORIES.items():
-        for at_s, member, event, *partitions in story:
+    for group, history in HISTORIES.items():
+        for at_s, member, event, *partitions in history:
             about = {"at_ms": ZERO + at_s * 1000, "member": f"{group}/{member}", "group": group}
-            told = (
+            owned = (
                 {"partitions": [f"orders-{number}" for number in partitions[0]]}
                 if partitions
                 else {}
             )
-            yield json.dumps(about | {"kind": "dynamic", "event": event} | told)
+            yield json.dumps(about | {"kind": "dynamic", "event": event} | owned)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def intervals(membership):
     found = defaultdict(list)
     table = ownership.intervals(membership).orderBy("group", "partition", "from_ms", "member")
     for row in table.collect():
-        short = {name: told(row[name]) for name in ("member", "overlaps")}
+        short = {name: without_suffix(row[name]) for name in ("member", "overlaps")}
         times = {"from": second(row.from_ms), "until": second(row.until_ms)}
         found[row.group].append(row.asDict() | short | times)
     return found
@@ -124,11 +124,11 @@ def stops(membership):
     found = defaultdict(list)
     for row in ownership.stops(membership).orderBy("group", "from_ms", "member").collect():
         stop = (second(row.from_ms), row.stopped_ms, row.partitions, row.ended_as)
-        found[row.group].append((told(row.member), *stop))
+        found[row.group].append((without_suffix(row.member), *stop))
     return found
 
 
-def told(member):
+def without_suffix(member):
     return member and member.rpartition("/")[2]
 
 
@@ -242,7 +242,7 @@ def test_what_happened_at_the_same_time_stands_in_its_natural_order(intervals, s
 
 
 def test_lines_of_other_things_and_those_cut_off_are_passed_over(membership):
-    assert membership.count() == sum(len(story) for story in STORIES.values())
+    assert membership.count() == sum(len(story) for story in HISTORIES.values())
 
 
 def test_a_run_without_history_has_empty_tables(spark, tmp_path):

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 PARTITIONS = {"orders": 3, "more": 1}
 
 
-def told(api: str, at_ms: float, request: Json, response: Json) -> Request:
+def request_of(api: str, at_ms: float, request: Json, response: Json) -> Request:
     row = dict.fromkeys(("id", "broker", "client_id", "connection"), "x")
     times = dict.fromkeys(("earliest_ms", "at_ms", "latest_ms", "answered_ms"), at_ms)
     texts = {"request": json.dumps(request), "response": json.dumps(response)}
@@ -30,7 +30,7 @@ def join(generation: int, *topics: str, error: int = 0, at_ms: float = 1.0) -> R
     other = base64.b64encode(Subscription(("unchosen",)).encode()).decode()
     protocols = [{"name": "roundrobin", "metadata": other}, {"name": "range", "metadata": blob}]
     response = {"errorCode": error, "generationId": generation, "protocolName": "range"}
-    return told("JOIN_GROUP", at_ms, {"protocols": protocols}, response)
+    return request_of("JOIN_GROUP", at_ms, {"protocols": protocols}, response)
 
 
 def blob(*partitions: tuple[str, int]) -> str:
@@ -41,7 +41,7 @@ def blob(*partitions: tuple[str, int]) -> str:
 def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> Request:
     assignments = [{"memberId": str(n), "assignment": share} for n, share in enumerate(shares)]
     request = {"generationId": generation, "assignments": assignments}
-    return told("SYNC_GROUP", at_ms, request, {"errorCode": error})
+    return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
 
 
 def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> None:

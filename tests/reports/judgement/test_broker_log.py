@@ -41,7 +41,7 @@ def read(lines: list[str], *, numbered: bool = True) -> Tables:
 
 
 def printed(*late_ms: float) -> list[str]:
-    """Write a life of 21 lines, one each 10 ms, the first ones with their nano clock so late."""
+    """Write the 21 lines of one process, one each 10 ms; nano clocks of the first are late."""
     times = [(ZERO_MS + 10 * n, late_ms[n] if n < len(late_ms) else 0.5) for n in range(21)]
     words = [STARTING, *[STARTING.replace("Starting up", "Startup complete")] * 19, SHUT_DOWN]
     return [
@@ -78,8 +78,8 @@ def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log()
     assert starting != STARTING
     date = "2026-09-21 14:13:20"
     started = starting.replace("Starting up", "Startup complete")
-    told = zip(("000", "005", "005", "007"), (starting, *[started] * 3), strict=True)
-    found = read([f"{date},{ms} main {text}" for ms, text in told], numbered=False)
+    printed_times = zip(("000", "005", "005", "007"), (starting, *[started] * 3), strict=True)
+    found = read([f"{date},{ms} main {text}" for ms, text in printed_times], numbered=False)
     assert [row["serial_number"] for row in found["coverage"]] == [1, 2, 3, 4]
     times = [row["at_ms"] - ZERO_MS for row in found["coverage"]]
     assert times == pytest.approx([0.501, 5.501, 5.502, 7.501], abs=0.0005)
@@ -95,12 +95,12 @@ BODY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def told(**changed: Any) -> str:
+def request_body(**changed: Any) -> str:
     return COMPLETED + json.dumps(BODY | changed)
 
 
 def test_a_whole_request_is_readable_and_has_its_times() -> None:
-    request = parse_request(told())
+    request = parse_request(request_body())
     assert request.readable
     assert (request.group, request.client_id, request.error_code) == (
         "g",
@@ -118,27 +118,27 @@ def test_an_answer_may_be_ready_before_the_thread_that_handled_it_is_through() -
         "totalTimeMs": 9.974, "requestQueueTimeMs": 2.082, "localTimeMs": 6.268,
         "remoteTimeMs": 0.0, "responseQueueTimeMs": 2.716, "sendTimeMs": 0.297,
     }  # fmt: skip
-    request = parse_request(told(**parts))
+    request = parse_request(request_body(**parts))
     assert request.readable
     times = request.times(1_000.0)
     assert times.answered_ms == times.latest_ms == pytest.approx(1_000.0 - 2.716 - 0.297)
-    assert not parse_request(told(**parts | {"remoteTimeMs": 0.001})).readable
-    assert not parse_request(told(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
+    assert not parse_request(request_body(**parts | {"remoteTimeMs": 0.001})).readable
+    assert not parse_request(request_body(**parts | {"sendTimeMs": 0.297 + 6.268})).readable
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        told()[:-1],
-        told(totalTimeMs=9),
-        told(totalTimeMs="3"),
-        told(request=BODY["request"] | {"groupId": None}),
-        told(request={k: v for k, v in BODY["request"].items() if k != "generationId"}),
-        told(request=BODY["request"] | {"memberId": 7}),
-        told(response={}),
-        told(connection="\ud800"),
-        told(requestHeader={**BODY["requestHeader"], "requestApiKeyName": "FETCH"}),
-        told(requestHeader=None),
+        request_body()[:-1],
+        request_body(totalTimeMs=9),
+        request_body(totalTimeMs="3"),
+        request_body(request=BODY["request"] | {"groupId": None}),
+        request_body(request={k: v for k, v in BODY["request"].items() if k != "generationId"}),
+        request_body(request=BODY["request"] | {"memberId": 7}),
+        request_body(response={}),
+        request_body(connection="\ud800"),
+        request_body(requestHeader={**BODY["requestHeader"], "requestApiKeyName": "FETCH"}),
+        request_body(requestHeader=None),
         "Completed request:[]",
         COMPLETED + "[" * 100_000,
     ],
@@ -151,8 +151,8 @@ def test_the_same_request_twice_is_one_too_many() -> None:
     lines = printed()
     head, _, _ = lines[1].partition(" main ")
     again, _, _ = lines[2].partition(" main ")
-    lines[1] = f"{head} main DEBUG {told()} (kafka.request.logger)"
-    lines[2] = f"{again} main DEBUG {told()} (kafka.request.logger)"
+    lines[1] = f"{head} main DEBUG {request_body()} (kafka.request.logger)"
+    lines[2] = f"{again} main DEBUG {request_body()} (kafka.request.logger)"
     found = read(lines)
     assert [row["readable"] for row in found["requests"]] == [True, False]
     assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]

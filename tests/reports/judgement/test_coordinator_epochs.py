@@ -50,13 +50,13 @@ def read(**brokers: list[Told]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]
         if table == "transitions":
             rows.append(dict(zip(columns, row, strict=True)))
 
-    for name, told in brokers.items():
+    for name, lines in brokers.items():
         broker, sn = name[-1], 0
         log = Log(broker, parser, {(broker, process): 0.0 for process in range(9)}, add)
-        for number, (at_ms, text) in enumerate(told, 1):
+        for number, (at_ms, text) in enumerate(lines, 1):
             sn = 1 if text == STARTING else sn + 1
-            whose = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
-            line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {whose}{text}"
+            prefix = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
+            line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {prefix}{text}"
             log.read(f"brokers/{broker}/group.log", number, line)
         processes += (
             {"broker": broker, "process": one.number, "last_ms": one.last_ms, "most": one.partition}
@@ -73,18 +73,18 @@ def read(**brokers: list[Told]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]
     ), groups
 
 
-def servings(found: CoordinatorEpochs, groups: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
+def epoch_events(found: CoordinatorEpochs, groups: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
     judge = replace(JUDGE, epochs=found)
-    told = [
+    lines = [
         (group, int(one.at_ms), one.broker, one.kind)
         for group, lines in groups.items()
         for one in judge.evidence(group, lines).epoch_events
     ]
-    return sorted(told)
+    return sorted(lines)
 
 
 def test_a_load_that_a_broker_does_not_need_is_none() -> None:
-    told = [(10, STARTING)]
+    lines = [(10, STARTING)]
     in_vain = {
         3: "The coordinator __consumer_offsets-3 is already active.",
         4: "The coordinator __consumer_offsets-4 is already loading metadata.",
@@ -92,9 +92,9 @@ def test_a_load_that_a_broker_does_not_need_is_none() -> None:
         "than or equals to 7.",
     }
     for partition, why in in_vain.items():
-        told += [(20, load(5, partition)), (30, load(7, partition)), (31, f"{why} ({RUNTIME})")]
-        told += [(40, loaded(5, partition)), (50, empty(f"g{partition}", partition))]
-    assert servings(*read(b1=told)) == [
+        lines += [(20, load(5, partition)), (30, load(7, partition)), (31, f"{why} ({RUNTIME})")]
+        lines += [(40, loaded(5, partition)), (50, empty(f"g{partition}", partition))]
+    assert epoch_events(*read(b1=lines)) == [
         (f"g{partition}", at_ms, "1", kind)
         for partition in in_vain
         for at_ms, kind in ((10, "started"), (20, "loading"), (40, "loaded"), (50, "ended"))
@@ -104,7 +104,7 @@ def test_a_load_that_a_broker_does_not_need_is_none() -> None:
 def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down() -> None:
     down = [(90, f"Shutting down. ({SERVICE})"), (99, f"Shutdown complete. ({SERVICE})")]
     found = read(b1=[(10, STARTING), (20, empty("g")), (80, STARTING), *down])
-    assert servings(*found) == [
+    assert epoch_events(*found) == [
         ("g", 10, "1", "started"),
         ("g", 20, "1", "ended"),
         ("g", 80, "1", "started"),
@@ -114,8 +114,8 @@ def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down() -> 
 
 def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it() -> None:
     partitions = range(6)
-    told = [(10 + partition, loaded(0, partition)) for partition in partitions]
-    found, _ = read(b1=[(5, STARTING), *told])
+    lines = [(10 + partition, loaded(0, partition)) for partition in partitions]
+    found, _ = read(b1=[(5, STARTING), *lines])
     placed = RECORDINGS["kafka-4.3.0"].partitions
     assert len(set(placed.values())) > 3
     assert {group: found.partition_of(group) for group in placed} == placed

@@ -134,8 +134,8 @@ def test_stops_outside_the_impact_phase_do_not_count(tmp_path):
 
 def test_percentiles_are_the_nearest_rank():
     def of(lengths):
-        told = summary([Stop("g", "a", "dynamic", 0.0, length) for length in lengths])
-        return told["p50"], told["p99"], told["max"], told["total"]
+        summed = summary([Stop("g", "a", "dynamic", 0.0, length) for length in lengths])
+        return summed["p50"], summed["p99"], summed["max"], summed["total"]
 
     assert of(float(n) for n in range(100, 0, -1)) == (50.0, 99.0, 100.0, 5050.0)
     assert of([3.0, 1.0, 2.0]) == (2.0, 3.0, 3.0, 6.0)

@@ -35,9 +35,9 @@ def run(tmp_path: Path, recording: Recording) -> RunFolder:
 
 
 def header_of(recording: Recording) -> dict[str, object]:
-    told = recording.environment
+    environment = recording.environment
     keys = {"kafka": "kafka_version", "coordinator": "coordinator", "config": "broker_config"}
-    return {key: told[name] for key, name in keys.items()}
+    return {key: environment[name] for key, name in keys.items()}
 
 
 def lied(evidence: Evidence) -> tuple[Evidence, ObservedRequest]:
@@ -68,12 +68,12 @@ def test_the_evidence_of_a_run_is_the_same_in_an_event_file(name: str, group: st
 
 def test_a_wrong_answer_is_reduced_and_written_down(run: RunFolder, recording: Recording) -> None:
     evidence, wrong = lied(recording.evidence("failover"))
-    told = write(run, evidence, recording.profile)
-    assert told is not None
-    assert told["request"] == wrong.id
-    assert told["requests"] + told["left_out"] == len(evidence.requests)
-    assert told["requests"] < len(evidence.requests) / 3
-    assert told["files"] == [*FILES]
+    entry = write(run, evidence, recording.profile)
+    assert entry is not None
+    assert entry["request"] == wrong.id
+    assert entry["requests"] + entry["left_out"] == len(evidence.requests)
+    assert entry["requests"] < len(evidence.requests) / 3
+    assert entry["files"] == [*FILES]
     page, events, _ = ((run.path / name).read_text() for name in FILES)
     broker, _, line = wrong.id.partition(":")
     assert f"brokers/{broker}/group.log:{line}: " in page

@@ -19,7 +19,7 @@ def test_a_kill_explains_one_life_of_one_log() -> None:
     gaps = [gap(101, 5_000), gap(160, 9_000), gap(80, 5_000, broker="3")]
     assert without_kills(gaps, [("2", 5_010)], {}) == gaps[1:]
     assert without_kills(gaps, [("2", 5_010), ("2", 9_010)], {}) == gaps[2:]
-    # a life that ended by itself before the one that was killed
+    # a process that ended by itself before the one that was killed
     assert without_kills(gaps[:2], [("2", 9_010)], {}) == gaps[:1]
 
 

@@ -16,7 +16,7 @@ CHANGED = "cached metadata has changed"
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "given"),
     [
         (f"Leader a-1 re-joining group during Stable; client reason: {CHANGED}", CHANGED),
         ("Adding new member a-1 with group instance id a; client reason: not provided", None),
@@ -26,13 +26,13 @@ CHANGED = "cached metadata has changed"
         (None, None),
     ],
 )  # fmt: skip
-def test_the_reason_is_what_the_client_said(reason: str | None, said: str | None) -> None:
-    assert client_reason({"reason": reason}) == said
+def test_the_reason_is_what_the_client_said(reason: str | None, given: str | None) -> None:
+    assert client_reason({"reason": reason}) == given
 
 
-def row(started_ms: float | None, said: str | None = CHANGED, **more: Any) -> Json:
-    told = {"group": "g", "started_ms": started_ms, "client_reason": said}
-    return told | {"reason": "leader_rejoin", "member_id": "a-1"} | more
+def row(started_ms: float | None, given: str | None = CHANGED, **more: Any) -> Json:
+    fields = {"group": "g", "started_ms": started_ms, "client_reason": given}
+    return fields | {"reason": "leader_rejoin", "member_id": "a-1"} | more
 
 
 def growth(at_ms: float | None, meant_ms: float = 90.0, topic: str = "orders") -> Json:
@@ -78,7 +78,7 @@ def test_what_did_not_grow_and_what_a_group_does_not_read_is_not_told() -> None:
 
 @pytest.fixture
 def made(tmp_path: Path) -> MadeUpRun:
-    """A run whose topic grows; the first rebalance after that is said to have come of it."""
+    """A run whose topic grows; the first rebalance after that is given to have come of it."""
     made = made_up(tmp_path / "run")
     fault = {"fault_id": "f9.1", "fault": "topic.add-partitions", "cause": None, "group": None}
     what = {"target": "orders", "args": {"topic": "orders", "to": 10}, "kind": "one-shot"}
@@ -92,13 +92,13 @@ def made(tmp_path: Path) -> MadeUpRun:
     first_ms = min(
         r["observed_started_ms"] for r in made.comparison if r["observed_started_ms"] > at_ms
     )
-    made.said[first_ms] = CHANGED
+    made.client_reasons[first_ms] = CHANGED
     return made
 
 
 def test_the_page_tells_reason_and_delay(made: MadeUpRun) -> None:
     page = Page(render(*made.finish()))
-    first_ms = next(iter(made.said))
+    first_ms = next(iter(made.client_reasons))
     delay = f"{(first_ms - IMPACT_MS - 150) / 1000:.3f}"
     grew, began = (IMPACT_MS + 150 - ZERO_MS) / 1000, (first_ms - ZERO_MS) / 1000
     assert (

@@ -1,4 +1,4 @@
-"""Lines about members whose ids no answer told: they excuse as many lines as there are of them."""
+"""Lines about members whose ids no response names: each excuses one unexpected line."""
 
 import pytest
 
@@ -11,10 +11,12 @@ KIND = "dynamic_given_id"
 
 def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     """Compare lines of one kind, all of the same instant, by the ids that they name."""
-    said = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
+    expected_lines = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
     line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1"}
     seen = [line | {"member": member, "line": n} for n, member in enumerate(observed, 1)]
-    return {(row["outcome"], row["subject"]) for row in member_lines.compare(seen, said, JAVA)}
+    return {
+        (row["outcome"], row["subject"]) for row in member_lines.compare(seen, expected_lines, JAVA)
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which promises a release breaks, told by what it takes to explain a group."""
+"""Which promises a release breaks, named by what it takes to explain a group."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ RULES = PROFILES["2.8.1"]
 PROMISED = promised_by(RULES)
 
 
-def told(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
+def named(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
     """Name what is broken where a group is explained by rules that are not kept."""
 
     def explained(profile: Profile) -> bool:
@@ -28,17 +28,17 @@ def told(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
 
 
 def test_what_a_group_needs_and_no_more() -> None:
-    assert told("joins_update_timeouts") == ("joins_update_timeouts",)
+    assert named("joins_update_timeouts") == ("joins_update_timeouts",)
     both = ("every_return_is_stored", "joins_update_timeouts")
-    assert told(*both) == both
+    assert named(*both) == both
 
 
 def test_none_where_all_promises_explain_it() -> None:
-    assert told() == ()
+    assert named() == ()
 
 
 def test_none_where_the_release_does_not_explain_it_either() -> None:
-    assert told(in_vain=True) == ()
+    assert named(in_vain=True) == ()
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in DEFECTS.glob("*.jsonl")))

@@ -52,9 +52,9 @@ def last_return(name: str, group: str) -> Request:
     ],
 )
 def test_who_has_the_partitions_that_were_added(name: str, group: str, left: list[str]) -> None:
-    run, told = recording(name).run, tables(name, group)
+    run, rows = recording(name).run, tables(name, group)
     end_ms = dict(run.phases)["teardown"]
-    assert unowned(told["assigned"], told["observed"], end_ms, (), run.partitions) == left
+    assert unowned(rows["assigned"], rows["observed"], end_ms, (), run.partitions) == left
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_a_leader_is_told_that_is_back(
 
 
 @pytest.mark.parametrize(
-    ("name", "group", "said"),
+    ("name", "group", "expected"),
     [
         (SKIPS, "java", ("leader_rejoin", "cached metadata has changed")),
         (SKIPS, "leader_returns", ("leader_rejoin", "cached metadata has changed")),
@@ -89,10 +89,10 @@ def test_what_a_leader_is_told_that_is_back(
     ],
 )
 def test_the_rebalance_that_growth_brought(
-    name: str, group: str, said: tuple[str, str | None] | None
+    name: str, group: str, expected: tuple[str, str | None] | None
 ) -> None:
-    run, told = recording(name).run, tables(name, group)
-    (one,) = topic_growths(run.faults, told["observed"], {group: ("orders",)})
+    run, rows = recording(name).run, tables(name, group)
+    (one,) = topic_growths(run.faults, rows["observed"], {group: ("orders",)})
     row = one.rebalance
-    assert (None if row is None else (row["reason"], row["client_reason"])) == said
+    assert (None if row is None else (row["reason"], row["client_reason"])) == expected
     assert one.delay_ms is None or 0 <= one.delay_ms < 5_000

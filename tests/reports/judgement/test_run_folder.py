@@ -1,4 +1,4 @@
-"""What a run folder may not hold, and how it is told: one line with file, line and what is wrong.
+"""Errors of a run folder: one line with file, line and what is wrong.
 
 A last line without an end is the work of a runner that died over it, and no more than that.
 """

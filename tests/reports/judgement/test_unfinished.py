@@ -96,23 +96,21 @@ def start_again(made: MadeUpRun, broker: str, *, healed: bool = True) -> None:
     ]  # fmt: skip
 
 
-def test_a_broker_that_was_started_again_has_two_lives(made: MadeUpRun) -> None:
+def test_a_broker_that_was_started_again_has_two_processes(made: MadeUpRun) -> None:
     start_again(made, "2")
     made.starts["2"] = 2
     assert doubts(made) == []
 
 
-@pytest.mark.parametrize(("broker", "told"), [("2", 1), ("2", 3), ("1", 0), ("1", 2)])
-def test_a_log_that_tells_of_another_number_of_starts(
-    made: MadeUpRun, broker: str, told: int
-) -> None:
+@pytest.mark.parametrize(("broker", "starts"), [("2", 1), ("2", 3), ("1", 0), ("1", 2)])
+def test_a_log_with_another_number_of_starts(made: MadeUpRun, broker: str, starts: int) -> None:
     start_again(made, "2")
-    made.starts |= {"2": 2, broker: told}
+    made.starts |= {"2": 2, broker: starts}
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-3")
     (doubt,) = doubts(made)
     started = {"1": 1, "2": 2}[broker]
     assert doubt == (
-        f"evidence is missing: brokers/{broker}/group.log: {told} starts of the broker are in the"
+        f"evidence is missing: brokers/{broker}/group.log: {starts} starts of the broker are in the"
         f" log, {started} in the journal"
     )
 
@@ -130,5 +128,5 @@ def test_answers_to_a_group_of_the_other_protocol_prove_nothing(
 ) -> None:
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-3")
     made.kip_848 = kip_848
-    _, told, *_ = made.finish()
-    assert told["verdict"] == verdict
+    _, judged, *_ = made.finish()
+    assert judged["verdict"] == verdict

@@ -1,4 +1,4 @@
-"""The timeline: what lies where, in which colour."""
+"""The timeline: positions and colours."""
 
 import pytest
 
@@ -183,8 +183,8 @@ def test_root_findings_are_numbered_and_crossed_by_a_line(block):
 
 def test_hovering_tells_utc_and_who_caused_it(block):
     _, figure = draw(block)
-    told = str([trace["hovertext"] for trace in figure["data"]])
-    assert "leave: a member left · seven<br>from +5.000 s · 00:16:45.000 UTC" in told
+    hovers = str([trace["hovertext"] for trace in figure["data"]])
+    assert "leave: a member left · seven<br>from +5.000 s · 00:16:45.000 UTC" in hovers
 
 
 def test_groups_lie_below_each_other_on_one_time_axis(block):

@@ -1,4 +1,4 @@
-"""The figures of costs: what lies where, in which colour."""
+"""The figures of costs: positions and colours."""
 
 import pytest
 
@@ -85,10 +85,10 @@ def test_bars_lie_in_the_rows_of_their_partitions_in_the_colour_of_their_owner(o
 
 def test_an_owners_number_stands_once_in_neighbours_and_only_where_there_is_room(owned):
     figure = owners(owned, SPAN)
-    told = list(
+    bars = list(
         zip(rows(figure, 1), figure["data"][1]["x"], figure["data"][1]["text"], strict=True)
     )
-    assert told == [
+    assert bars == [
         ("orders-0", 12.5, "0"),
         ("orders-1", 40.5, "1"),
         ("orders-10", 12.5, "1"),

@@ -51,9 +51,9 @@ def test_each_rebalance_has_its_cost(passed):
 def test_what_was_lost_outside_of_any_rebalance_is_told_apart(tmp_path):
     made = made_up(tmp_path)
     made.stops.append(Stop("static", "static-0", "static", IMPACT_MS + 2000, 1250.0))
-    told = read(made)
-    assert "what each of the 18 rebalances cost" in told.text
-    assert "outside of any rebalance - 1 1.250 1.250" in told.text
+    shown = read(made)
+    assert "what each of the 18 rebalances cost" in shown.text
+    assert "outside of any rebalance - 1 1.250 1.250" in shown.text
 
 
 def test_causes_are_counted_by_phase(passed):
@@ -82,13 +82,13 @@ def test_evictions_fences_and_two_owners_are_listed_and_not_judged(tmp_path):
             Holding("static", f"orders-{number}", "static-4", IMPACT_MS + 900,
                     made.recovery_ms, "open", lasted_ms, "static-3")
         )  # fmt: skip
-    told = read(made)
-    assert "✓ PASS" in told.text
-    assert "static static-3 impact +10.500" in told.text
-    assert "static static-3 HEARTBEAT 2 +10.600 static static-4 JOIN_GROUP 1 +10.800" in told.text
-    assert "static +10.900 1.250 static-3 static-4 2: orders-9, orders-10" in told.text
-    assert "Shown, not judged" in told.text
-    marks = told.figures["owners-1"]["data"][2]
+    shown = read(made)
+    assert "✓ PASS" in shown.text
+    assert "static static-3 impact +10.500" in shown.text
+    assert "static static-3 HEARTBEAT 2 +10.600 static static-4 JOIN_GROUP 1 +10.800" in shown.text
+    assert "static +10.900 1.250 static-3 static-4 2: orders-9, orders-10" in shown.text
+    assert "Shown, not judged" in shown.text
+    marks = shown.figures["owners-1"]["data"][2]
     assert sorted(marks["x"]) == [0.9, 1.25]
 
 
@@ -98,31 +98,31 @@ def test_it_is_said_how_many_evictions_and_fences_are_left_out(tmp_path):
         *(Expulsion("static", IMPACT_MS + at, f"static-{at}-id0") for at in range(202)),
         *(Expulsion("static", IMPACT_MS + at, f"static-{at}", "HEARTBEAT") for at in range(201)),
     ]
-    told = read(made)
-    assert "2 more evictions." in told.text
-    assert "1 more row." in told.text
+    shown = read(made)
+    assert "2 more evictions." in shown.text
+    assert "1 more row." in shown.text
 
 
 def test_a_run_without_client_history_says_so(tmp_path):
     made = made_up(tmp_path)
     made.stops, made.handovers, made.holdings = [], [], []
-    told = read(made)
-    assert set(told.figures) == {"timeline"}
-    assert told.text.count("Unknown: this run has no client history of its groups.") == 2
+    shown = read(made)
+    assert set(shown.figures) == {"timeline"}
+    assert shown.text.count("Unknown: this run has no client history of its groups.") == 2
     assert (
-        "dynamic dynamic 8 8 restarts 16 2.0 unknown unknown unknown unknown 0 0 500" in told.text
+        "dynamic dynamic 8 8 restarts 16 2.0 unknown unknown unknown unknown 0 0 500" in shown.text
     )
 
 
 def test_many_partitions_and_members_stay_few_bars(tmp_path):
     made = made_up(tmp_path, size=50)
-    told = read(made)
-    named = told.figures["owners-2"]["layout"]["yaxis"]["ticktext"]
+    shown = read(made)
+    named = shown.figures["owners-2"]["layout"]["yaxis"]["ticktext"]
     assert 10 < len(named) <= 49
-    assert f"dynamic {len(named) - 1} of 50 partitions drawn" in told.text
-    bars = sum(len(told.figures[name]["data"][0]["x"]) for name in ("owners-1", "owners-2"))
+    assert f"dynamic {len(named) - 1} of 50 partitions drawn" in shown.text
+    bars = sum(len(shown.figures[name]["data"][0]["x"]) for name in ("owners-1", "owners-2"))
     assert bars <= 4_000
-    assert "40 of them drawn" in str(told.figures["stops"]["layout"]["annotations"])
+    assert "40 of them drawn" in str(shown.figures["stops"]["layout"]["annotations"])
 
 
 def test_a_broker_fault_is_counted_with_every_group_and_lies_over_all(tmp_path):
@@ -135,18 +135,18 @@ def test_a_broker_fault_is_counted_with_every_group_and_lies_over_all(tmp_path):
         {"at_ms": IMPACT_MS + 4500, "event": "verified", "fault_id": "f9", "verified": True,
          "witness": "its process is gone"},
     ]  # fmt: skip
-    told = read(made)
-    assert "8 restarts + 1 broker kill → 0 rebalances" in told.text
-    assert "1.8 per fault" in told.text
-    assert "static static 8 1 broker kill, 8 restarts 0 0.0" in told.text
-    assert "fault of a broker: it may affect every group" in told.text
+    shown = read(made)
+    assert "8 restarts + 1 broker kill → 0 rebalances" in shown.text
+    assert "1.8 per fault" in shown.text
+    assert "static static 8 1 broker kill, 8 restarts 0 0.0" in shown.text
+    assert "fault of a broker: it may affect every group" in shown.text
     for name in ("timeline", "owners-1", "owners-2"):
-        shapes = told.figures[name]["layout"]["shapes"]
+        shapes = shown.figures[name]["layout"]["shapes"]
         bands = [s for s in shapes if s["line"].get("dash") == "dash"]
         assert [(band["x0"], band["x1"], band["yref"]) for band in bands] == [(11.0, 14.0, "paper")]
-    axes = [told.figure["layout"][axis]["ticktext"] for axis in ("yaxis", "yaxis2")]
+    axes = [shown.figure["layout"][axis]["ticktext"] for axis in ("yaxis", "yaxis2")]
     assert all("broker-2" in axis for axis in axes)
-    hovers = str(told.figures)
+    hovers = str(shown.figures)
     assert "ended with SIGKILL, then started again" in hovers
 
 
@@ -160,15 +160,15 @@ def test_one_request_has_nothing_to_heal(tmp_path):
         {"at_ms": IMPACT_MS + 1500, "event": "verified", "fault_id": "f9", "verified": True,
          "witness": "one LeaveGroup"},
     ]  # fmt: skip
-    told = read(made)
+    shown = read(made)
     assert "group.remove-members static-0 static +11.000 nothing to heal ✓ one LeaveGroup" in (
-        told.text
+        shown.text
     )
-    assert "not healed" not in told.text
-    assert "the group" in told.figure["layout"]["yaxis"]["ticktext"]
-    assert "the group" not in told.figure["layout"]["yaxis2"]["ticktext"]
-    assert "8 restarts + 1 removal → 0 rebalances" in told.text
-    assert "<b>not healed</b>" not in str(told.figures)
+    assert "not healed" not in shown.text
+    assert "the group" in shown.figure["layout"]["yaxis"]["ticktext"]
+    assert "the group" not in shown.figure["layout"]["yaxis2"]["ticktext"]
+    assert "8 restarts + 1 removal → 0 rebalances" in shown.text
+    assert "<b>not healed</b>" not in str(shown.figures)
 
 
 @pytest.fixture

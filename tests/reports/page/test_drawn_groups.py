@@ -8,39 +8,39 @@ from reports.page.drawn_groups import GROUPS_DRAWN, Join, collect
 from tests.reports.stored import stored
 
 
-def asked(api, at_ms, error, request, response=None, group="g"):
-    told = dict.fromkeys(members.OBSERVED_COLUMNS) | {
+def logged(api, at_ms, error, request, response=None, group="g"):
+    row = dict.fromkeys(members.OBSERVED_COLUMNS) | {
         "group": group, "api": api, "client_id": "client", "answered_ms": at_ms,
         "error_code": error,
         "request": json.dumps(request), "response": json.dumps(response or {}),
     }  # fmt: skip
-    return members.Request(told)
+    return members.Request(row)
 
 
 def tables(folder, requests, outcomes):
-    told = defaultdict(list)
+    rows = defaultdict(list)
     for group in {one.row["group"] for one in requests}:
         mine = [one for one in requests if one.row["group"] == group]
-        told["joins"] += [row | {"group": group} for row in members.joins(mine)]
-        told["heard"] += [row | {"group": group} for row in members.heard(mine)]
-    told["comparison"] = [{"group": group, "outcome": outcome} for group, outcome in outcomes]
-    return stored(folder, **told)
+        rows["joins"] += [row | {"group": group} for row in members.joins(mine)]
+        rows["heard"] += [row | {"group": group} for row in members.heard(mine)]
+    rows["comparison"] = [{"group": group, "outcome": outcome} for group, outcome in outcomes]
+    return stored(folder, **rows)
 
 
 def test_members_are_known_by_their_own_requests(tmp_path):
     a, b = {"memberId": "a"}, {"memberId": "b"}
     joined = {"memberId": "a", "generationId": 1}
     requests = [
-        asked("JOIN_GROUP", 5.0, 79, {"memberId": ""}, {"memberId": "a", "generationId": -1}),
-        asked("JOIN_GROUP", 10.0, 0, a, joined),
-        asked("HEARTBEAT", 20.0, 27, a),
-        asked("JOIN_GROUP", 30.0, 0, a, joined | {"generationId": 2}),
-        asked("OFFSET_COMMIT", 40.0, None, a),
-        asked("HEARTBEAT", 50.0, 25, a),
-        asked("JOIN_GROUP", 60.0, 0, {"memberId": ""}, {"memberId": "b", "generationId": 2}),
-        asked("HEARTBEAT", 70.0, 0, b),
-        asked("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
-        asked("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
+        logged("JOIN_GROUP", 5.0, 79, {"memberId": ""}, {"memberId": "a", "generationId": -1}),
+        logged("JOIN_GROUP", 10.0, 0, a, joined),
+        logged("HEARTBEAT", 20.0, 27, a),
+        logged("JOIN_GROUP", 30.0, 0, a, joined | {"generationId": 2}),
+        logged("OFFSET_COMMIT", 40.0, None, a),
+        logged("HEARTBEAT", 50.0, 25, a),
+        logged("JOIN_GROUP", 60.0, 0, {"memberId": ""}, {"memberId": "b", "generationId": 2}),
+        logged("HEARTBEAT", 70.0, 0, b),
+        logged("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
+        logged("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
     ]
     written = tables(tmp_path, requests, [("g", "match")])
     drawn = collect(written.rows("comparison"), written.rows_of)

@@ -56,11 +56,11 @@ def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):
 def test_without_serial_numbers_nobody_claims_that_no_line_is_missing(passed, tmp_path):
     made = made_up(tmp_path)
     made.environment.update(kafka_version="3.9.1", coordinator="scala")
-    told = read(made).text
+    text = read(made).text
     assert "no line is missing" in passed.text
-    assert "no line is missing" not in told
-    assert "No gaps seen: each log reaches from its broker's start to its end." in told
-    assert ("have no serial numbers" in told, "have no serial" in passed.text) == (True, False)
+    assert "no line is missing" not in text
+    assert "No gaps seen: each log reaches from its broker's start to its end." in text
+    assert ("have no serial numbers" in text, "have no serial" in passed.text) == (True, False)
 
 
 def test_tables_hold_the_counts(passed):
@@ -87,9 +87,9 @@ def test_comparison_stands_observed_beside_expected(passed, failed):
 def test_what_a_release_does_not_tell_is_no_difference(tmp_path):
     """Before 3.0 no line names the leader, before 2.8 none counts members."""
     made = made_up(tmp_path)
-    told = ("members", "assigned_members", "static_members", "leader")
+    unlogged = ("members", "assigned_members", "static_members", "leader")
     for row in made.comparison:
-        row.update({f"observed_{name}": None for name in told})
+        row.update({f"observed_{name}": None for name in unlogged})
     shown = Page(report.render(*made.finish()))
     assert [a for tag, a in shown.elements if tag == "td" and "wrong " in str(a)] == []
 
@@ -98,9 +98,9 @@ def test_logs_that_give_lengths_alone_are_said_to(passed, tmp_path):
     made = made_up(tmp_path)
     made.environment.update(kafka_version="2.7.2", coordinator="scala")
     run, verdict, data, *rest = made.finish()
-    told = Page(report.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
-    assert "in every run of Kafka before 2.8" in told
-    assert ("length of metadata" in told, "length of metadata" in passed.text) == (True, False)
+    text = Page(report.render(run, verdict, replace(data, tells_bytes=False), *rest)).text
+    assert "in every run of Kafka before 2.8" in text
+    assert ("length of metadata" in text, "length of metadata" in passed.text) == (True, False)
 
 
 def test_what_was_foretold_and_which_promise_was_broken_stand_on_top(failed, tmp_path):
@@ -108,9 +108,9 @@ def test_what_was_foretold_and_which_promise_was_broken_stand_on_top(failed, tmp
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
     run, verdict, *rest = made.finish()
     assert "expected verdict" not in failed.text
-    told = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
+    expected_verdict = {"verdict": "fail", "because": "p", "group": "dynamic", "came_true": False}
     judged = {"judge": "kip-345", "profile": "kip-345-4.3", "broken_promises": {"dynamic": ["q"]}}
-    shown = Page(report.render(run, verdict | {"foretold": told} | judged, *rest)).text
+    shown = Page(report.render(run, verdict | {"foretold": expected_verdict} | judged, *rest)).text
     expected = "judged by kip-345 4.3 expected verdict fail because of p in dynamic, which did not"
     assert expected in shown
     assert "promises of KIP-345 broken in dynamic: q" in shown
@@ -137,8 +137,14 @@ def test_a_fail_leads_to_its_findings(failed):
 def test_a_counterexample_is_named(tmp_path):
     run, verdict, *rest = made_up(tmp_path).finish()
     files = ["counterexample.txt", "test_counterexample.py"]
-    told = {"group": "dynamic", "requests": 7, "left_out": 93, "minimal": True, "files": files}
-    shown = Page(report.render(run, verdict | {"counterexample": told}, *rest))
+    counterexample = {
+        "group": "dynamic",
+        "requests": 7,
+        "left_out": 93,
+        "minimal": True,
+        "files": files,
+    }
+    shown = Page(report.render(run, verdict | {"counterexample": counterexample}, *rest))
     assert (
         "7 of 100 requests of group dynamic show the first wrong response, and none" in shown.text
     )

@@ -1,13 +1,7 @@
 """Groups are put into partitions of the group topic by their names."""
 
-from groupquake.selftest.fuzz.offsets_partitions import OffsetsPartitions, partition_of
-
-
-def test_a_name_is_hashed_as_java_does() -> None:
-    assert partition_of("hello", 1_000_000_000) == 99_162_322
-    assert partition_of("", 12) == 0
-    assert partition_of("polygenelubricants", 50) == 0  # whose hash code is the least there is
-    assert partition_of("fuzz-7-83", 50) == 1_784_084_721 % 50  # its hash code is negative
+from groupquake.selftest.fuzz.offsets_partitions import OffsetsPartitions
+from kafka_protocol.offsets_topic import partition_of
 
 
 def test_most_groups_share_partitions_and_one_may_be_alone_in_its_own() -> None:

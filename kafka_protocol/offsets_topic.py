@@ -1,0 +1,16 @@
+"""The topic of the coordinators' records, and which of its partitions a group is in."""
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+def partition_of(group: str, partitions: int) -> int:
+    """Return a group's partition of the offsets topic: Java's `String.hashCode`, without its sign.
+
+    Source: `partitionFor` of Kafka's group coordinators, the same since 0.9.
+    """
+    code = 0
+    for unit in memoryview(group.encode("utf-16-le", "surrogatepass")).cast("H"):
+        code = (31 * code + unit) % 2**32
+    if code >= 2**31:
+        code = 2**32 - code
+    return code % 2**31 % partitions  # Java has no positive 2**31, and takes 0 for it

@@ -1,0 +1,64 @@
+"""What brokers logged of a group, as an event file holds it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from reference_coordinator.event_files.broker_evidence import (
+    LAST_MS,
+    NOTHING,
+    as_logged,
+    logged_of,
+    logged_of_request,
+    read_logged,
+)
+from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, Stall
+from tests.reference_coordinator.replay.conftest import START, Scenario
+
+EVIDENCE = Evidence(
+    "g",
+    (),
+    (Hint(1.0, HintKind.JOINED, "a", 2, "1"),),
+    (EpochEvent(2.0, "1", "loaded"),),
+    (Stall("1", 3.0, float("inf")),),
+)
+
+
+def test_what_is_written_is_read_again() -> None:
+    read = read_logged(json.loads(json.dumps(logged_of(EVIDENCE))))
+    assert (read.hints, read.epoch_events, read.stalls) == (
+        EVIDENCE.hints,
+        EVIDENCE.epoch_events,
+        EVIDENCE.stalls,
+    )
+    assert read_logged({}) == NOTHING
+
+
+def test_never_is_written_as_a_time_far_away() -> None:
+    (stall,) = logged_of(EVIDENCE)["stalls"]
+    assert stall["until_ms"] == LAST_MS
+
+
+def test_a_request_keeps_its_window_broker_and_place() -> None:
+    scenario = Scenario()
+    scenario.heartbeat("a", 10)
+    seen = replace(scenario.requests[0], serial=7)
+    bare = replace(seen, broker="", earliest_ms=seen.at_ms, latest_ms=seen.at_ms, serial=0)
+    assert as_logged(bare, logged_of_request(seen)) == seen
+    with pytest.raises(ValueError, match="at_ms is not from"):
+        as_logged(replace(bare, at_ms=START + 900), logged_of_request(seen))
+
+
+@pytest.mark.parametrize(
+    ("logged", "problem"),
+    [
+        ([], "logged is not an object"),
+        ({"hints": {}}, "logged.hints is not a list"),
+        ({"stalls": [1]}, r"logged.stalls\[0\] is not an object"),
+        ({"servings": [{"at_ms": -1, "broker": "1", "kind": "loaded"}]}, "at_ms is not a time"),
+    ],
+)
+def test_what_is_not_of_the_form_is_refused_in_words(logged: object, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        read_logged(logged)

@@ -1,0 +1,27 @@
+"""A replay's result, as it comes together and is taken back."""
+
+from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
+
+
+def violation(*, searched: bool) -> Violation:
+    return Violation(1, 2, "1", "answer", "x", "y", searched)
+
+
+def test_what_came_after_a_mark_is_taken_back() -> None:
+    outcome = Outcome()
+    outcome.checked.append(Checked("1", True))
+    outcome.bound["order"] += 1
+    mark = outcome.mark()
+    outcome.checked.append(Checked("2", False))
+    outcome.violations.append(violation(searched=True))
+    outcome.bound["order"] += 1
+    outcome.back_to(mark)
+    result = outcome.result()
+    assert result.checked == (Checked("1", True),)
+    assert (result.violations, result.bound) == ((), {"order": 1})
+
+
+def test_only_a_violation_that_was_searched_is_proven() -> None:
+    proven, doubt = (Replay((), (), (violation(searched=searched),)) for searched in (True, False))
+    assert proven.proven
+    assert not doubt.proven
