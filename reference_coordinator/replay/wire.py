@@ -98,16 +98,18 @@ def _heartbeat(seen: ObservedRequest, at_ms: float, _: Choices) -> Request:
     )
 
 
-def _heartbeat_exchange(asked: Body, told: Body, _: int) -> Exchange:
-    instance_id = asked.get("groupInstanceId")
-    return asked["memberId"], instance_id, asked["generationId"], told["errorCode"]
+def _heartbeat_exchange(request: Body, response: Body, _: int) -> Exchange:
+    instance_id = request.get("groupInstanceId")
+    generation = request["generationId"]
+    return request["memberId"], instance_id, generation, response["errorCode"]
 
 
 def _leave(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
     if seen.api_version >= FIRST_BATCH_LEAVE:
-        told = seen.request["members"]
-        members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in told)
+        members = tuple(
+            (m.get("memberId") or "", m.get("groupInstanceId")) for m in seen.request["members"]
+        )
     return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)
 
 
@@ -129,11 +131,17 @@ def _generation(body: Body) -> int:
     return int(body.get("generationId", -1) if generation is None else generation)
 
 
-def _commit_exchange(asked: Body, told: Body, api_version: int) -> Exchange:
-    member_id, instance_id = asked.get("memberId") or "", asked.get("groupInstanceId")
-    answer = _commit_answer(asked, told)
-    ask = (api_version, _generation(asked))
-    return member_id, instance_id, *ask, answer.error, answer.every_partition_alike
+def _commit_exchange(request: Body, response: Body, api_version: int) -> Exchange:
+    member_id, instance_id = request.get("memberId") or "", request.get("groupInstanceId")
+    answer = _commit_answer(request, response)
+    version_and_generation = (api_version, _generation(request))
+    return (
+        member_id,
+        instance_id,
+        *version_and_generation,
+        answer.error,
+        answer.every_partition_alike,
+    )
 
 
 def _describe(seen: ObservedRequest, at_ms: float, choices: Choices) -> Request:
@@ -157,11 +165,11 @@ def _join_answer(_: Body, body: Body) -> JoinResponse:
     )
 
 
-def _members(told: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
-    """Collect a leader's members; one that stands twice is told apart from one that does not."""
-    if not told:
+def _members(listed: Sequence[Body]) -> frozenset[tuple[str, str | None, str]]:
+    """Collect a leader's members; one that is listed twice gets an id that says so."""
+    if not listed:
         return frozenset()
-    times = Counter((m["memberId"], m.get("groupInstanceId"), m["metadata"]) for m in told)
+    times = Counter((m["memberId"], m.get("groupInstanceId"), m["metadata"]) for m in listed)
     return frozenset(
         member if count == 1 else (f"{member[0]} ({count} times)", *member[1:])
         for member, count in times.items()
@@ -189,7 +197,9 @@ def _leave_answer(_: Body, body: Body) -> LeaveResponse:
 
 def _commit_answer(request: Body, response: Body) -> CommitResponse:
     """Sum an OffsetCommit up: the coordinator's own errors are the same for every partition."""
-    asked = {(_topic(t), p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
+    requested = {
+        (_topic(t), p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]
+    }
     codes = {
         (_topic(topic), part["partitionIndex"]): part["errorCode"]
         for topic in response["topics"]
@@ -198,7 +208,7 @@ def _commit_answer(request: Body, response: Body) -> CommitResponse:
     equal = len(set(codes.values())) <= 1
     return CommitResponse(
         error=next((code for code in codes.values() if code != 0), 0),
-        every_partition_alike=equal and codes.keys() == asked,
+        every_partition_alike=equal and codes.keys() == requested,
     )
 
 
@@ -211,12 +221,12 @@ def _heartbeat_answer(_: Body, body: Body) -> HeartbeatResponse:
 
 
 def _describe_answer(_: Body, body: Body) -> DescribeResponse:
-    (told,) = body["groups"]
+    (group,) = body["groups"]
     return DescribeResponse(
-        error=told["errorCode"],
-        state=told["groupState"],
-        protocol_type=told["protocolType"],
-        protocol=told["protocolData"],
+        error=group["errorCode"],
+        state=group["groupState"],
+        protocol_type=group["protocolType"],
+        protocol=group["protocolData"],
         members=frozenset(
             DescribedMember(
                 member_id=m["memberId"],
@@ -226,14 +236,14 @@ def _describe_answer(_: Body, body: Body) -> DescribeResponse:
                 metadata=m["memberMetadata"],
                 assignment=m["memberAssignment"],
             )
-            for m in told["members"]
+            for m in group["members"]
         ),
     )
 
 
 def _delete_answer(_: Body, body: Body) -> DeleteResponse:
-    (told,) = body["results"]
-    return DeleteResponse(told["errorCode"])
+    (result,) = body["results"]
+    return DeleteResponse(result["errorCode"])
 
 
 @dataclass(frozen=True, slots=True)
