@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
+from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -23,7 +25,6 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, ObservedRequest
-from reference_coordinator.replay.wire import event_of
 
 GROUP = "simulated"
 HEARTBEAT_MS = 3_000.0
@@ -34,7 +35,6 @@ STEADY = ("HEARTBEAT",) * 8 + ("OFFSET_COMMIT",)
 """The requests of a member, one for each heartbeat interval, in a cycle."""
 RESTARTED = (*STEADY, *("HEARTBEAT",) * 8, "JOIN_GROUP")
 """The same for a member that restarts every 54 s; a SyncGroup follows each join."""
-VERSIONS = {"JOIN_GROUP": 5, "SYNC_GROUP": 3, "HEARTBEAT": 3, "OFFSET_COMMIT": 7}
 EARLY_MS = 5.0
 """How much earlier than logged a request may have arrived, as in evidence from a log."""
 WORK_MS = 0.25
@@ -95,7 +95,7 @@ class Simulation:
             id=str(number),
             broker="1",
             api=api,
-            api_version=VERSIONS[api],
+            api_version=FIRST_WITH_INSTANCE_ID[api],
             client_id=member.instance,
             connection=member.instance,
             earliest_ms=at_ms - EARLY_MS - WORK_MS,

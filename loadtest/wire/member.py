@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_protocol.errors import Error
 from loadtest.wire.bodies import NO_TOPIC_ID
 from loadtest.wire.connection import Connection, Exchange, WireError
 from loadtest.wire.schemas import Versions
 
-NONE, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID = 0, 22, 25
-REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 27, 79, 82
-JOIN_AGAIN = frozenset({ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS})
+JOIN_AGAIN = frozenset(
+    {Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS}
+)
 
 JoinedMembers = Sequence[Mapping[str, Any]]
 """Members in a leader's JoinGroup response: `memberId`, `groupInstanceId`, `metadata` (base64)."""
@@ -93,9 +94,9 @@ class WireMember:
         """Wait for a JoinGroup response and apply it; return its error code."""
         answer = self._wait(sent)
         error = int(answer["errorCode"])
-        if error == MEMBER_ID_REQUIRED:
+        if error == Error.MEMBER_ID_REQUIRED:
             self.member_id = answer["memberId"]
-        elif error == NONE:
+        elif error == Error.NONE:
             self.member_id, self.generation = answer["memberId"], answer["generationId"]
             self.protocol, self.leader = answer["protocolName"], answer["leader"]
             self.skip_assignment = bool(answer.get("skipAssignment"))
@@ -105,7 +106,7 @@ class WireMember:
     def join(self) -> int:
         """Join; after MEMBER_ID_REQUIRED (KIP-394) join again with the new member id."""
         error = self.joined(self.send_join())
-        return self.joined(self.send_join()) if error == MEMBER_ID_REQUIRED else error
+        return self.joined(self.send_join()) if error == Error.MEMBER_ID_REQUIRED else error
 
     def sync(self) -> int:
         """Sync, as the leader with all assignments."""
@@ -158,7 +159,7 @@ class WireMember:
         """Join and sync until there is an assignment. Raises FencedError or WireError."""
         while True:
             error = self.join() or self.sync()
-            if error == NONE:
+            if error == Error.NONE:
                 return
             self._refused(error)
 
@@ -168,7 +169,7 @@ class WireMember:
         while not until():
             if time.monotonic() >= due:
                 error = self.heartbeat()
-                if error != NONE:
+                if error != Error.NONE:
                     self._refused(error)
                     self.rejoin_group()
                 due = time.monotonic() + self.heartbeat_interval_ms / 1000
@@ -176,13 +177,13 @@ class WireMember:
 
     def _refused(self, error: int) -> None:
         """Prepare to join again if the error allows it, as a client does."""
-        if error == FENCED_INSTANCE_ID:
+        if error == Error.FENCED_INSTANCE_ID:
             raise FencedError(
                 f"{self.group}: {self.instance_id} is used by another process; end one of the two"
             )
         if error not in JOIN_AGAIN:
             raise WireError(f"{self.group}: {self.connection.name} is refused with error {error}")
-        if error == UNKNOWN_MEMBER_ID:
+        if error == Error.UNKNOWN_MEMBER_ID:
             self.member_id, self.generation = "", -1
 
     def _wait(self, sent: Exchange) -> dict[str, Any]:

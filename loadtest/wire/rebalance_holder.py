@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from kafka_protocol.errors import Error
 from loadtest.wire.connection import Connection, Exchange, WireError
-from loadtest.wire.member import MEMBER_ID_REQUIRED, NONE, WireMember
+from loadtest.wire.member import WireMember
 
 HELD_MS = 300_000
 """How long a hold may last: the holder's timeouts."""
@@ -41,7 +42,7 @@ class RebalanceHolder:
             self.member, connection=self.connect(), instance_id=None, member_id="", generation=-1
         )
         error = self._guard.joined(self._guard.send_join())
-        if error != MEMBER_ID_REQUIRED:
+        if error != Error.MEMBER_ID_REQUIRED:
             raise WireError(f"{self.member.group}: no MEMBER_ID_REQUIRED, but error {error}")
         self._joining = self._start()
 
@@ -51,7 +52,7 @@ class RebalanceHolder:
         Returns when all members have joined. Raises WireError if the member is not the leader.
         """
         error = self.member.joined(self._start())
-        if error != NONE or not self.member.leads:
+        if error != Error.NONE or not self.member.leads:
             raise WireError(f"{self.member.group}: the holder is not its leader (error {error})")
 
     def release(self) -> None:
@@ -62,7 +63,7 @@ class RebalanceHolder:
             self._guard = None
         if self._joining is not None:
             error, self._joining = self.member.joined(self._joining), None
-            if error != NONE:
+            if error != Error.NONE:
                 raise WireError(f"{self.member.group}: the holder is refused with error {error}")
         self.member.sync()
 

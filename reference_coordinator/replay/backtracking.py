@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import Choices, Event
 from reference_coordinator.classic.state import Group
@@ -23,7 +24,6 @@ from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.search import Search, explain, explanations
 from reference_coordinator.replay.subsumption import covers, same_state, widen
-from reference_coordinator.replay.wire import event_of
 
 MOST = 64
 """How many hypotheses are followed together at most."""

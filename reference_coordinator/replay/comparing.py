@@ -1,45 +1,14 @@
 """Compares the oracle's responses with observed ones, and shows the differences."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, fields, replace
+from dataclasses import astuple, fields
 from typing import Any
 
 from kafka_protocol.errors import name_of
-from kafka_protocol.versions import (
-    FIRST_DESCRIBE_WITH_INSTANCE_ID,
-    FIRST_JOIN_WITH_INSTANCE_ID,
-    FIRST_JOIN_WITH_PROTOCOL_TYPE,
-    FIRST_JOIN_WITH_SKIP_ASSIGNMENT,
-    FIRST_SYNC_WITH_PROTOCOL,
-)
 from reference_coordinator.classic.effects import (
     DescribedMember,
-    DescribeResponse,
-    JoinResponse,
     Response,
-    SyncResponse,
 )
-from reference_coordinator.frozen import replace_fields
-
-
-def as_sent(answer: Response, api_version: int) -> Response:
-    """Drop from an answer what its version has no field for."""
-    if isinstance(answer, JoinResponse):
-        if answer.members and api_version < FIRST_JOIN_WITH_INSTANCE_ID:
-            answer = replace_fields(
-                answer, members=frozenset((m, None, d) for m, _, d in answer.members)
-            )
-        if answer.protocol_type is not None and api_version < FIRST_JOIN_WITH_PROTOCOL_TYPE:
-            answer = replace_fields(answer, protocol_type=None)
-        if answer.skip_assignment and api_version < FIRST_JOIN_WITH_SKIP_ASSIGNMENT:
-            answer = replace_fields(answer, skip_assignment=False)
-    elif isinstance(answer, DescribeResponse):
-        if api_version < FIRST_DESCRIBE_WITH_INSTANCE_ID:
-            nameless = (replace(member, group_instance_id=None) for member in answer.members)
-            answer = replace_fields(answer, members=frozenset(nameless))
-    elif isinstance(answer, SyncResponse) and api_version < FIRST_SYNC_WITH_PROTOCOL:
-        answer = SyncResponse(answer.error, assignment=answer.assignment)
-    return answer
 
 
 def differences(expected: Response, observed: Response) -> tuple[tuple[str, str, str], ...]:

@@ -5,15 +5,14 @@ decides the same, but for the time that deadlines are counted from: that is deci
 remembered. `Step` says what it looks at. A SyncGroup to a Stable group is decided each time.
 """
 
+from reference_coordinator.classic.bodies import EXCHANGES, Exchange, as_sent, event_of, response_of
 from reference_coordinator.classic.effects import Answer, Arm, Disarm
 from reference_coordinator.classic.events import NO_CHOICES, Timer
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import STABLE, Group, Member
 from reference_coordinator.classic.step import Step
-from reference_coordinator.replay.comparing import as_sent
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
 
 Timers = tuple[tuple[Timer, float | None], ...]
 """The timers that start, and after how many ms they expire; None for those that stop."""
@@ -96,4 +95,4 @@ def _decide(group: Group, seen: ObservedRequest, step: Step, profile: Profile) -
 def _is_told(answer: Answer, seen: ObservedRequest) -> bool:
     """Tell whether an answer is the one that was observed."""
     given = as_sent(answer.response, seen.api_version)
-    return answer.request == seen.id and given == answer_of(seen)
+    return answer.request == seen.id and given == response_of(seen)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reference_coordinator.classic.effects import Transition
+from reference_coordinator.classic.timeline import ExpectedRebalance
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,31 +36,6 @@ class Checked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One expected rebalance, from PreparingRebalance to what ended it; times in ms, -1: never.
-
-    The columns are those of the observed timeline.
-    """
-
-    incarnation: int
-    old_generation: int
-    started_ms: float
-    earliest_ms: float
-    latest_ms: float
-    reason: str
-    member_id: str
-    joined_ms: float = -1.0
-    generation: int = -1
-    members: int = -1
-    leader: str = ""
-    assigned_ms: float = -1.0
-    assigned_members: int = -1
-    static_members: int = -1
-    ended_as: str = "open"
-    ended_ms: float = -1.0
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectedLine:
     """A line that the coordinator must have printed of a member, and when; see `expected_lines`."""
 
@@ -77,7 +53,7 @@ class Replay:
     `transitions` are the transitions of the group, in their order; `steps` is what searching took.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ExpectedRebalance, ...]
     checked: tuple[Checked, ...]
     violations: tuple[Violation, ...]
     expected_lines: tuple[ExpectedLine, ...] = ()
@@ -98,7 +74,7 @@ Mark = tuple[int, int, int, int, int, dict[str, int]]
 class Outcome:
     """A replay's result as it comes together, epoch by epoch."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ExpectedRebalance] = field(default_factory=list)
     checked: list[Checked] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     expected_lines: list[ExpectedLine] = field(default_factory=list)

@@ -11,6 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.replay import EpochEvent
 
 Row = Mapping[str, Any]
@@ -58,7 +59,7 @@ class CoordinatorEpochs:
 
         Brokers log a line for every partition, loaded or not, which gives the number of partitions.
         """
-        return java_hash(group) % self.partitions if group and self.partitions else None
+        return partition_of(group, self.partitions) if group and self.partitions else None
 
     def events_of(self, partition: int | None) -> list[EpochEvent]:
         """List when brokers loaded or unloaded a partition, started, took requests or ended."""
@@ -74,15 +75,6 @@ class CoordinatorEpochs:
         loads = self.loads.get(partition, ()) if partition is not None else ()
         mine = (load for load in loads if load.broker == broker and load.at_ms <= at_ms)
         return max((load.incarnation for load in mine), default=0)
-
-
-def java_hash(group: str) -> int:
-    """Return `Utils.abs(group.hashCode())`, from which Kafka derives the partition of a group."""
-    units = memoryview(group.encode("utf-16-le", "surrogatepass")).cast("H")
-    value = 0
-    for unit in units:
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return min(value, (1 << 32) - value) % (1 << 31)
 
 
 def coordinator_epochs(

@@ -172,7 +172,7 @@ def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
     apis = {
         api[1]
         for _, message in fields
-        if (api := re.match(r'Completed request:.*?"requestApiKeyName":"(\w+)"', message))
+        if (api := re.match(rf'{COMPLETED}.*?"requestApiKeyName":"(\w+)"', message))
     }
     assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= apis <= set(LOGGED_APIS)
     others = [message for _, message in fields if not message.startswith(COMPLETED)]

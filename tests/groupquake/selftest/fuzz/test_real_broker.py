@@ -122,7 +122,9 @@ def test_a_lie_in_any_answer_is_unexplained(target: Target, played: PlayedBySeed
             in (0, Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS, Error.FENCED_INSTANCE_ID)
         ]
         lie = rng.choice(answered)
-        lie["response"]["errorCode"] = 22 if lie["api"] != "JOIN_GROUP" else 15
+        joined = lie["api"] == "JOIN_GROUP"
+        other = Error.COORDINATOR_NOT_AVAILABLE if joined else Error.ILLEGAL_GENERATION
+        lie["response"]["errorCode"] = other
         text = "".join(json.dumps(line) + "\n" for line in lines)
         caught += judge(text, NEWEST).verdict is not Verdict.EXPLAINED
     assert caught == 3

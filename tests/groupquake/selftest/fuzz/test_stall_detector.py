@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from groupquake.selftest.fuzz.stall_detector import STILL_S, StallDetector
+from kafka_protocol.errors import Error
 
-UNKNOWN_MEMBER_ID = 25
 PATIENCE_S = 30.0
 
 
@@ -34,7 +34,7 @@ class Broker:
                     ">i", frames.read(*struct.unpack(">i", length)), 4
                 )
                 self.moves.wait(PATIENCE_S)
-                client.sendall(struct.pack(">iih", 6, correlation, UNKNOWN_MEMBER_ID))
+                client.sendall(struct.pack(">iih", 6, correlation, Error.UNKNOWN_MEMBER_ID))
                 self.answered += 1
 
 

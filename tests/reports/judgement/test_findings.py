@@ -1,0 +1,86 @@
+"""Findings: their order, their roots, and which of them are proven."""
+
+from typing import Any
+
+from reports.judgement.compare import BOTH, LATE_MS
+from reports.judgement.findings import (
+    Finding,
+    collect,
+    located,
+    possible_metadata_changes,
+    unproven_around_kills,
+    unproven_since,
+)
+
+Json = dict[str, Any]
+
+
+def violation(at_ms: float, until_ms: float, **changed: Any) -> Json:
+    return {
+        "group": "g", "at_ms": at_ms, "until_ms": until_ms, "rule": "answer", "searched": True,
+        "expected": "error_code=0", "observed": "error_code=25", "api": "HEARTBEAT",
+        "client_id": "c", "arrived_ms": at_ms - 1, "broker": "1", "file": "f", "line": int(at_ms),
+    } | changed  # fmt: skip
+
+
+def rebalance(at_ms: float, outcome: str, **changed: Any) -> Json:
+    sides = {f"{side}_{name}": None for side in ("observed", "expected") for name in BOTH}
+    return sides | {
+        "group": "g", "observed_started_ms": at_ms, "observed_reason": "leave", "broker": "1",
+        "outcome": outcome, "line": 1, "off_by_ms": 0.0, **changed,
+    }  # fmt: skip
+
+
+def finding(at_ms: float, group: str = "g", broker: str = "1") -> Finding:
+    return Finding("late", group, at_ms, at_ms, at_ms, "", "", broker, "", 0)
+
+
+def test_what_follows_within_reach_is_linked_to_its_root() -> None:
+    rows = [violation(1_000, 2_000), violation(2_000 + LATE_MS, 2_600), violation(9_000, 9_000)]
+    found = collect(rows, [rebalance(1_500, "late"), rebalance(1_600, "match")], [])
+    assert [(one.kind, one.at_ms, one.root) for one in found] == [
+        ("wrong_answer", 1_000, None),
+        ("late", 1_500, 0),
+        ("wrong_answer", 2_500, 0),
+        ("wrong_answer", 9_000, None),
+    ]
+
+
+def test_groups_have_roots_of_their_own() -> None:
+    found = collect([violation(1_000, 5_000), violation(1_001, 5_000, group="h")], [], [])
+    assert [one.root for one in found] == [None, None]
+
+
+def test_a_search_that_was_given_up_proves_nothing() -> None:
+    (found,) = collect([violation(1_000, 1_000, searched=False)], [], [])
+    assert (found.kind, found.proven) == ("unexplained", False)
+
+
+def test_a_missing_line_is_located_at_the_last_line_before_it() -> None:
+    row = {"group": "g", "due_ms": 10.0, "broker": None, "line": None}
+    lines = [{"at_ms": 5.0, "line": 7, "broker": "2"}, {"at_ms": 4.0, "line": 6, "broker": "2"}]
+    there = located(
+        row, "due_ms", lambda group, at_ms: lines if (group, at_ms) == ("g", 10.0) else []
+    )
+    assert (there["broker"], there["line"]) == ("2", 7)
+    assert located(row, "due_ms", lambda *_: []) == row
+
+
+def test_findings_since_a_gap_are_not_proven() -> None:
+    found = unproven_since([finding(100), finding(2_000), finding(3_000, "h")], {"g": 1_000.0})
+    assert [one.proven for one in found] == [True, False, True]
+
+
+def test_findings_around_a_kill_are_not_proven() -> None:
+    found = [finding(900), finding(1_900, broker="2"), finding(9_000, broker="2")]
+    marked = unproven_around_kills(found, [("1", 1_000.0)], {"g": 1_000.0})
+    assert [one.proven for one in marked] == [False, False, True]
+    elsewhere = unproven_around_kills(found[1:], [("1", 1_000.0)], {"g": 1_000.0})
+    assert all(one.proven for one in elsewhere)
+
+
+def test_lengths_alone_do_not_prove_that_metadata_are_unchanged() -> None:
+    rows = [rebalance(at_ms, "unexpected", observed_reason="member_metadata") for at_ms in (9, 5)]
+    assert possible_metadata_changes(rows) == {"g": 5}
+    assert {one.proven for one in collect([], rows, [], tells_bytes=False)} == {False}
+    assert {one.proven for one in collect([], rows, [], tells_bytes=True)} == {True}
