@@ -45,10 +45,10 @@ class Settings:
 class Profile:
     """The named rules of one coordinator, and the settings it runs with.
 
-    The defaults are those of the newest Java coordinator. Where a docstring names no release, the rule
-    differs between the implementations, not between releases: Java has the default from 3.7, its
-    first release, on; Scala has the other value from 2.4 to 4.0, its last. A change that came with
-    a version of a request (KIP-394, 559, 800, 814) is no field: the request's version decides.
+    The defaults are those of the newest Java coordinator. Where a docstring names no release, the
+    rule differs between the implementations, not between releases: Java has the default from 3.7,
+    its first release, on; Scala has the other value from 2.4 to 4.0, its last. A change that came
+    with a version of a request (KIP-394, 559, 800, 814) is no field: the request's version decides.
     """
 
     name: str
@@ -126,7 +126,7 @@ class Profile:
     # What is stored.
 
     stores_new_group: bool = True
-    """The first JoinGroup of a new group writes an empty record, generation 0; Scala writes none."""
+    """The first JoinGroup of a group writes an empty record, generation 0; Scala writes none."""
 
     write_timeout: Error = Error.COORDINATOR_NOT_AVAILABLE
     """What a group record that its replicas did not confirm in time is answered with; Scala:
@@ -284,10 +284,12 @@ class Profile:
     affected."""
 
     def timed_out_write(self, api: str) -> Error:
-        """Return what a request of an API is answered with when its write times out. Scala maps the
-        time-out of group records alone, and hands that of a commit on
+        """Return the error of a request of an API whose write times out.
+
+        Scala maps the time-out of group records alone, and hands that of a commit on
         (`GroupMetadataManager.storeGroup`, `storeOffsets`); Java maps both
-        (`CoordinatorOperationExceptionHelper`, 3.7 on)."""
+        (`CoordinatorOperationExceptionHelper`, 3.7 on).
+        """
         if api == "OFFSET_COMMIT" and self.write_timeout is not Error.COORDINATOR_NOT_AVAILABLE:
             return Error.REQUEST_TIMED_OUT
         return self.write_timeout
