@@ -1,4 +1,4 @@
-"""Comparing the oracle's answers with those that were given, and telling the difference."""
+"""Compares the oracle's responses with observed ones, and shows the differences."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, fields
@@ -26,21 +26,21 @@ def _show(field: str, value: object, other: object) -> str:
     if isinstance(value, frozenset) and isinstance(other, frozenset):
         return _show_members(_by_id(value), _by_id(other))
     if isinstance(value, tuple):  # LeaveGroup's results
-        told = (f"{member or instance}: {name_of(code)}" for member, instance, code in value)
-        return f"[{', '.join(told)}]"
+        shown = (f"{member or instance}: {name_of(code)}" for member, instance, code in value)
+        return f"[{', '.join(shown)}]"
     return str(value)
 
 
 def _by_id(members: frozenset[tuple[Any, ...] | DescribedMember]) -> dict[str, tuple[Any, ...]]:
-    """Sort members by id, each with what else is told of it."""
-    told = (astuple(m) if isinstance(m, DescribedMember) else m for m in members)
-    return {member[0]: member[1:] for member in sorted(told, key=lambda m: str(m[0]))}
+    """Sort members by id, each with its other fields."""
+    shown = (astuple(m) if isinstance(m, DescribedMember) else m for m in members)
+    return {member[0]: member[1:] for member in sorted(shown, key=lambda m: str(m[0]))}
 
 
 def _show_members(members: Mapping[str, object], others: Mapping[str, object]) -> str:
-    """Show ids, and what is told of a member where the other side tells something else of it."""
-    told = (
+    """Show ids, and a member's other fields where they differ from those of the other side."""
+    shown = (
         f"{id_} {rest}" if id_ in others and rest != others[id_] else id_
         for id_, rest in members.items()
     )
-    return f"[{', '.join(told)}]"
+    return f"[{', '.join(shown)}]"

@@ -1,6 +1,6 @@
 """What a stretch of evidence yields: rows of the expected timeline, lines said, answers checked.
 
-A course of events that is tried and given up leaves no trace here.
+It forks with its hypothesis, so an order that is given up leaves no trace in the outcome.
 """
 
 from dataclasses import dataclass, field, replace

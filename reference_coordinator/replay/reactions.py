@@ -15,7 +15,7 @@ from reference_coordinator.classic.step import Step
 from reference_coordinator.replay.evidence import ObservedRequest
 
 Timers = tuple[tuple[Timer, float | None], ...]
-"""What starts, and after how many ms it runs out; None for what stops."""
+"""The timers that start, and after how many ms they expire; None for those that stop."""
 
 
 class Reactions:
@@ -55,7 +55,7 @@ class Reactions:
         return timers
 
     def _look_at(self, group: Group) -> None:
-        """Take the group as it is now; forget everything if it may answer anybody otherwise."""
+        """Take the group as it is now; forget everything if other responses are possible in it."""
         outlook = (group.group_id, group.service, group.exists, group.state, group.generation)
         if outlook != self._outlook:
             self._known.clear()
@@ -64,7 +64,7 @@ class Reactions:
 
 
 def _is_late_sync(group: Group, seen: ObservedRequest) -> bool:
-    """Tell a SyncGroup that nobody waits for; where the leader is open, it may bind who leads."""
+    """Tell a SyncGroup that no member waits for; with an open leader it may show the leader."""
     return (
         seen.api == "SYNC_GROUP"
         and group.state is STABLE

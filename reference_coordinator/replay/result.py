@@ -13,7 +13,7 @@ from reference_coordinator.classic.timeline import ExpectedRebalance
 class Violation:
     """One thing the protocol does not explain.
 
-    `until_ms` is where the replay was sure of the group again: what lies between is a consequence.
+    From `until_ms` on the replay knows the group's state again; what lies between is a consequence.
     """
 
     at_ms: float
@@ -23,7 +23,7 @@ class Violation:
     expected: str
     observed: str
     searched: bool
-    """Whether all orders were tried; if not, the search ran out of budget."""
+    """Whether all orders were tried; if not, the budget of the search ended."""
     otherwise: tuple[str, ...] = ()
     """What else would have been expected, had the events before come in another order."""
 
@@ -72,7 +72,7 @@ Mark = tuple[int, int, int, int, int, dict[str, int]]
 
 @dataclass(slots=True)
 class Outcome:
-    """A replay's result as it comes together, term by term."""
+    """A replay's result as it comes together, epoch by epoch."""
 
     rows: list[ExpectedRebalance] = field(default_factory=list)
     checked: list[Checked] = field(default_factory=list)

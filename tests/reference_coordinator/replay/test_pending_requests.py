@@ -56,8 +56,8 @@ def test_a_connection_takes_no_other_request_before_the_answer() -> None:
 
 def test_a_request_without_response_holds_no_connection() -> None:
     a, _ = requests()
-    lost = replace(a, response=None, answered_ms=float("inf"))
-    waiting = pending(lost)
+    unanswered = replace(a, response=None, answered_ms=float("inf"))
+    waiting = pending(unanswered)
     assert not waiting.busy
     assert waiting.answered_before(1e12, a.connection) == []
 
