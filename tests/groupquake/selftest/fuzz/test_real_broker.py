@@ -132,9 +132,12 @@ def test_a_lie_in_any_answer_is_unexplained(target: Target, played: PlayedBySeed
 
 def test_bad_options_are_told_in_one_line(tmp_path: Path) -> None:
     for options, complaint in (
-        (["--at=nowhere"], "'nowhere' is no address; write 127.0.0.1:9092"),
+        (["--at=nowhere"], "'nowhere' is not an address; write 127.0.0.1:9092"),
         (["--kafka=1.0.0"], "the oracle has no rules for Kafka 1.0.0"),
-        (["--kafka=4.3.0", "--coordinator=scala"], "no rules for Kafka 4.3.0 with scala"),
+        (
+            ["--kafka=4.3.0", "--coordinator=scala"],
+            "no rules for Kafka 4.3.0 with coordinator scala",
+        ),
     ):
         done = fuzz(f"--out={tmp_path}", *options)
         assert done.returncode == 64
