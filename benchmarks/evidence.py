@@ -95,7 +95,7 @@ def _marked(log: list[str], grammar: Grammar) -> Iterator[Line]:
         for part in (GROUP, CONNECTION, PARTITION):
             text = part.sub(rf"\1{COPY}", text)
         text = PART_OF_MEMBER_ID.sub(COPY, text)
-        yield Line(times, text, starts_process=body.endswith(grammar.first_words))
+        yield Line(times, text, starts_process=body.endswith(grammar.first_line_end))
 
 
 def _group_marked(body: str, grammar: Grammar) -> str:

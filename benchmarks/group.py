@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
+from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -24,7 +25,6 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, ObservedRequest
-from reference_coordinator.replay.wire import event_of
 
 GROUP = "simulated"
 HEARTBEAT_MS = 3_000.0

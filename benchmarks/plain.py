@@ -96,7 +96,7 @@ class Reader:
                     continue
                 _, ms, printed_ns, _, body, logger = match.groups()
                 nanos = int(printed_ns)
-                if body.endswith(grammar.first_words):
+                if body.endswith(grammar.first_line_end):
                     if process.differences_ms:
                         yield process
                     process = ProcessLog()

@@ -1,5 +1,16 @@
-"""Kafka's facts, each once: error codes, APIs, versions, bodies, request lines, coordinator lines.
+"""Kafka's facts, each once. The package imports none of ours, so every package may import it.
 
-In goes nothing but text that a broker wrote or is to write; out come values, and lines.
-It knows nothing of ours, so every package may import it.
+| fact | module |
+|---|---|
+| error codes | `errors` |
+| APIs: names, keys, which are about groups | `apis` |
+| the version of an API at which a field or rule begins, with its KIP | `versions` |
+| the fields of requests and responses, by version | `bodies` |
+| the release at which logs or the default coordinator changed | `releases` |
+| the offsets partition of a group | `offsets_topic` |
+| the form of every line in `group.log` | `log_line` |
+| lines about completed requests, JSON (from 2.8) and text (before) | `request_log` |
+| the coordinators' lines, by coordinator and release | `coordinator_lines` |
+
+Input: text that a broker wrote, or values to print. Output: values, or the text of a line.
 """

@@ -1,4 +1,4 @@
-"""The form of every line in `group.log`: when, which thread, how grave, what and which logger.
+"""The form of every line in `group.log`: time, thread, level, body and logger.
 
     <sn> <epoch ms> <nanos> <thread> INFO <body> (<logger>)      from 4.0 on (log4j 2), numbered
     <date> <time>,<ms> <thread> INFO <body> (<logger>)           before (log4j 1), in UTC
@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 EVENT = r"\S+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ([^\r]*) \(([^()\s]+)\)$"
-"""Thread, level, message, logger: what every line ends with. log4j encodes carriage returns."""
+"""Thread, level, body, logger: the end of every line. log4j encodes carriage returns."""
 NUMBERED = rf"^(\d+) (\d+) (\d+) {EVENT}"
-"""From Kafka 4 on: serial number, epoch ms and nano clock come before it."""
+"""From Kafka 4.0 on (log4j 2): serial number, epoch ms and nano clock (ns) precede it."""
 DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
-"""Before: the UTC time in ms."""
+"""Up to 3.9 (log4j 1): the time in UTC with milliseconds precedes it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -24,7 +24,7 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
 
 
 class Event(NamedTuple):
-    """What a line says, without its time."""
+    """A line without its time."""
 
     thread: str
     level: str

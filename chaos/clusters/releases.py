@@ -68,7 +68,7 @@ def jvm_log_option(folder: PurePath) -> str:
     return f"-Xlog:safepoint*,gc*:file={named}:timemillis,tags:filecount=0"
 
 
-SHUTDOWN_LINES = tuple(grammar.last_words for grammar in GRAMMARS.values())
+SHUTDOWN_LINES = tuple(grammar.last_line_end for grammar in GRAMMARS.values())
 """How the last log line of any coordinator ends."""
 
 _KAFKA_3_9 = Release(
@@ -77,14 +77,14 @@ _KAFKA_3_9 = Release(
     logging=_TEMPLATES / "log4j.properties",
     logging_property="log4j.configuration",
     coordinators={
-        "scala": Coordinator({"group.coordinator.new.enable": False}, SCALA.last_words),
-        "java": Coordinator({"group.coordinator.new.enable": True}, JAVA.last_words),
+        "scala": Coordinator({"group.coordinator.new.enable": False}, SCALA.last_line_end),
+        "java": Coordinator({"group.coordinator.new.enable": True}, JAVA.last_line_end),
     },
 )
 
 _KAFKA_3_8 = replace(_KAFKA_3_9, containers=False)
 
-_KAFKA_3_3 = replace(_KAFKA_3_8, coordinators={"scala": Coordinator({}, SCALA.last_words)})
+_KAFKA_3_3 = replace(_KAFKA_3_8, coordinators={"scala": Coordinator({}, SCALA.last_line_end)})
 
 _KAFKA_2_8 = replace(
     _KAFKA_3_3, zookeeper=True, ready="[KafkaServer id={}] started (kafka.server.KafkaServer)"
@@ -98,7 +98,7 @@ _KAFKA_4 = Release(
     log_jars=("log4j-core", "log4j-slf4j-impl", "jackson-dataformat-yaml", "snakeyaml"),
     logging=_TEMPLATES / "log4j2.yaml",
     logging_property="log4j2.configurationFile",
-    coordinators={"java": Coordinator({}, JAVA.last_words)},
+    coordinators={"java": Coordinator({}, JAVA.last_line_end)},
 )
 
 _RELEASES: Mapping[str, Release] = {

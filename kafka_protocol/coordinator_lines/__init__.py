@@ -1,7 +1,8 @@
-"""The lines a group coordinator writes, as tables of data.
+"""The lines that a group coordinator writes, as templates that are parsed and printed.
 
-In: the release and coordinator that wrote a log. Out: its grammar.
-It may know Kafka's wording, and nothing of how lines are read.
+Input: the release and coordinator that wrote a log. Output: its grammar.
+`java` and `scala` hold the newest lines, `scala_2_8` and `scala_2_4` what earlier releases word
+otherwise; `template` explains the form of a template, `parser` parses lines.
 """
 
 from kafka_protocol.coordinator_lines.grammar import Grammar

@@ -16,8 +16,8 @@ class Grammar:
     `loggers` is what the names of the coordinator's loggers begin with; some write lines without
     the prefix, and those of `irrelevant_loggers` say nothing about a group's rebalances: a closed
     list. `reasons` are the classes of "Preparing to rebalance", each with the member it names.
-    `first_words` ends the body of the first line of a broker process; `last_template` is its last
-    line, which `last_words` ends: a log is whole if it runs from the one to the other.
+    `first_line_end` ends the body of the first line of a broker process. `last_template` is its
+    last line, which ends with `last_line_end`: a log that has both is whole.
 
     `lines_instead` names the templates that stand for others here, and `reasons_instead` the
     classes: the release does not tell them apart. None stands for a line that it does not write, or
@@ -33,8 +33,8 @@ class Grammar:
     irrelevant_loggers: tuple[str, ...]
     templates: tuple[Template, ...]
     reasons: tuple[Reason, ...]
-    first_words: str
-    last_words: str
+    first_line_end: str
+    last_line_end: str
     last_template: str
     lines_instead: Mapping[str, str | None] = field(default_factory=dict)
     reasons_instead: Mapping[str, str] = field(default_factory=dict)

@@ -34,7 +34,7 @@ def _runtime(name: str, text: str) -> Template:
 
 
 TEMPLATES: tuple[Template, ...] = (
-    # the life of a rebalance
+    # the phases of a rebalance
     _manager(
         "preparing",
         "Preparing to rebalance group {group} in state PreparingRebalance with old "
@@ -51,7 +51,7 @@ TEMPLATES: tuple[Template, ...] = (
         "of which are static.",
     ),
     _manager("empty", "Group {group} with generation {generation:count} is now empty."),
-    # members coming
+    # members that join
     _manager(
         "dynamic_given_id",
         "Dynamic member with unknown member id joins group {group} in {*state:word} state. "
@@ -100,7 +100,7 @@ TEMPLATES: tuple[Template, ...] = (
         "Attempt to add rejoining member {member} of group {group} in unexpected group "
         "state {*state:word}",
     ),
-    # members going
+    # members that leave
     _manager(
         "session_expired",
         "Member {member} in group {group} has failed, removing it from the group.",
@@ -159,7 +159,7 @@ TEMPLATES: tuple[Template, ...] = (
         "Sending empty assignment to member {member} of {group} for generation "
         "{generation:count} with no errors",
     ),
-    # the coordinator's own coming and going
+    # the coordinator: load, unload, start and stop
     _manager("group_loaded", "Loaded classic group {group} with {members:count} members."),
     _manager("member_loaded", "Loaded member {member} in classic group {group}."),
     _manager(
@@ -212,13 +212,13 @@ TEMPLATES: tuple[Template, ...] = (
         "unload_ignored",
         "Ignored unloading metadata for __consumer_offsets-{partition:count} in epoch {*rest:any}",
     ),
-    # a write that failed, as where the broker leads the partition no longer: its answers tell
+    # a failed write, as after the broker lost the partition: the responses show the error
     _runtime(
         "write_failed",
         "Writing records to __consumer_offsets-{partition:count} failed due to: {*error:any}",
     ),
     _runtime("flush_failed", "Execution of FlushBatch failed due to {*cause:cause}"),
-    # events that came when the broker was on its way out
+    # events that arrive while the broker shuts down
     _runtime("closed_event", "Execution of {*rest:any} failed due to EventProcessor is closed.."),
     _runtime("starting", "Starting up."),
     _runtime("started", "Startup complete."),
@@ -267,8 +267,8 @@ JAVA = Grammar(
     ),
     templates=TEMPLATES,
     reasons=REASONS,
-    first_words="] Starting up.",
-    last_words=f"] Shutdown complete. ({SERVICE})",
+    first_line_end="] Starting up.",
+    last_line_end=f"] Shutdown complete. ({SERVICE})",
     last_template="shut_down",
 )
 """The Java coordinator, its lines in the form that 4.3 gives them."""

@@ -1,6 +1,6 @@
 """What the Scala coordinator writes from 3.0 on: Kafka 3.2, 3.8 and 3.9, seen on live brokers.
 
-Template names are those of the Java coordinator: a line means the same, whoever wrote it.
+Template names are those of the Java coordinator: a line of either means the same.
 """
 
 from kafka_protocol.coordinator_lines.grammar import Grammar
@@ -30,7 +30,7 @@ def manager_line(name: str, text: str) -> Template:
 
 
 TEMPLATES: tuple[Template, ...] = (
-    # the life of a rebalance
+    # the phases of a rebalance
     coordinator_line(
         "preparing",
         "Preparing to rebalance group {group} in state PreparingRebalance with old "
@@ -53,7 +53,7 @@ TEMPLATES: tuple[Template, ...] = (
         "Group {group} with generation {generation:count} is now empty "
         "(__consumer_offsets-{partition:count})",
     ),
-    # members coming
+    # members that join
     coordinator_line(
         "dynamic_given_id",
         "Dynamic member with unknown member id joins group {group} in {*state:word} state. "
@@ -111,7 +111,7 @@ TEMPLATES: tuple[Template, ...] = (
         "Attempt to add rejoining member {member} of group {group} in unexpected group "
         "state {*state:word}",
     ),
-    # members going
+    # members that leave
     coordinator_line(
         "session_expired", "Member {member} in group {group} has failed, removing it from the group"
     ),
@@ -179,7 +179,7 @@ TEMPLATES: tuple[Template, ...] = (
     coordinator_line(
         "simple_group", "Creating simple consumer group {group} via manual {*rest:any}"
     ),
-    # the coordinator's own coming and going
+    # the coordinator: load, unload, start and stop
     coordinator_line(
         "group_loaded", "Loading group metadata for {group} with generation {generation:int}"
     ),
@@ -294,8 +294,8 @@ SCALA = Grammar(
     irrelevant_loggers=(),
     templates=TEMPLATES,
     reasons=REASONS,
-    first_words="]: Starting up.",
-    last_words=f"]: Shutdown complete. ({COORDINATOR})",
+    first_line_end="]: Starting up.",
+    last_line_end=f"]: Shutdown complete. ({COORDINATOR})",
     last_template="shut_down",
 )
 """The Scala coordinator of Kafka 3.x."""

@@ -1,7 +1,8 @@
 """What the Scala coordinator wrote in 2.4 to 2.7.
 
-Seen on live brokers of 2.4.1 and read in Kafka's source, 2.4.1 to 2.7.2. There are no leader epochs
-yet, counts of members neither; a broker says that it begins to load or unload when it schedules it.
+Seen on live brokers of 2.4.1 and read in Kafka's source, 2.4.1 to 2.7.2. These releases log neither
+leader epochs nor counts of members; a broker logs that it schedules a load or unload, and not when
+it starts.
 """
 
 from dataclasses import replace
@@ -59,8 +60,8 @@ _UNTIL_2_7: tuple[Template, ...] = (
     ),
 )
 
-_SAID_OTHERWISE = ("load_scheduled", "unload_scheduled")
-"""Templates of whose lines others are made here."""
+_REPLACED = ("load_scheduled", "unload_scheduled")
+"""The lines of these templates are those of `loading` and `unload_started` here."""
 
 _UNTIL_2_6_0: tuple[Template, ...] = (
     coordinator_line(
@@ -102,7 +103,7 @@ _BY_2_7 = reworded(SCALA_2, _UNTIL_2_7, {})
 
 SCALA_2_7 = replace(
     _BY_2_7,
-    templates=tuple(t for t in _BY_2_7.templates if t.name not in _SAID_OTHERWISE),
+    templates=tuple(t for t in _BY_2_7.templates if t.name not in _REPLACED),
     tells_bytes=False,
 )
 """The Scala coordinator of Kafka 2.6.1 to 2.7."""
@@ -126,4 +127,4 @@ SCALA_2_4 = replace(
         "pending_joins": None,
     },
 )
-"""The Scala coordinator of Kafka 2.4, which took whoever is new for dynamic."""
+"""The Scala coordinator of Kafka 2.4. It logs every new member as a dynamic one."""

@@ -1,6 +1,6 @@
 """What the Scala coordinator wrote before 3.0: Kafka 2.8, seen on live brokers.
 
-3.0 worded anew what happens to members, and names the leader; the rest has stayed.
+3.0 changed the wording of lines about members, and names the leader; the rest is the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,13 +47,13 @@ _REWORDED: tuple[Template, ...] = (
     ),
 )
 
-_GONE: tuple[Template, ...] = (
+_UNTIL_2_8: tuple[Template, ...] = (
     coordinator_line(
         "static_mapped",
         "Adding new static member Some({instance}) to group {group} with member id {member}.",
     ),
 )
-"""Lines that nobody writes any more."""
+"""Lines that 3.0 does not write any more."""
 
 _REASONS = {
     "leader_rejoin": "leader {member} re-joining group during {*state:any}",
@@ -65,9 +65,9 @@ _REASONS = {
 def reworded(
     grammar: Grammar, templates: Sequence[Template], reasons: Mapping[str, str]
 ) -> Grammar:
-    """Put other words for lines and reasons into a grammar; templates that it lacks are added."""
-    anew = {template.name for template in templates}
-    kept = (template for template in grammar.templates if template.name not in anew)
+    """Replace templates and texts of reasons by name; add templates that the grammar lacks."""
+    replaced = {template.name for template in templates}
+    kept = (template for template in grammar.templates if template.name not in replaced)
     return replace(
         grammar,
         templates=(*kept, *templates),
@@ -77,5 +77,5 @@ def reworded(
     )
 
 
-SCALA_2 = reworded(SCALA, (*_REWORDED, *_GONE), _REASONS)
+SCALA_2 = reworded(SCALA, (*_REWORDED, *_UNTIL_2_8), _REASONS)
 """The Scala coordinator of Kafka 2.8."""

@@ -6,7 +6,7 @@ The text is the line's, with its fields in braces:
     Member {member} has left group {group}{*end: request|; client reason: …}
 
 `{group}` is a field; what follows a colon is its kind (`KINDS`), or a choice of texts between bars,
-in which `…` stands for anything. `{*end}` is matched, and no field: nobody needs it.
+in which `…` stands for anything. `{*end}` is matched and printed, and not reported.
 The pattern and the list of fields are derived from the text, and `printed` fills it in.
 """
 
@@ -54,7 +54,7 @@ def _chosen(choices: Sequence[str]) -> str:
 
 @cache
 def parts_of(text: str) -> tuple[tuple[Part, ...], str]:
-    """Split a template's text at its fields; what follows the last one comes second."""
+    """Split a template's text at its fields; return the parts, and the text after the last."""
     before, *fields = _FIELD.split(text)
     parts = []
     for star, name, kind, after in zip(*[iter(fields)] * 4, strict=True):
@@ -118,9 +118,9 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a coordinator prepares a rebalance, as the line says it; its field is the member.
+    """A class of the reasons in "Preparing to rebalance" lines; its field is the member it names.
 
-    What follows the text does not matter: from 3.2 on a client's own reason may (KIP-800).
+    Any text may follow: from 3.2 on, the client's own reason (KIP-800).
     """
 
     name: str

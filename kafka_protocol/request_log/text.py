@@ -1,4 +1,4 @@
-"""The request log before 2.8: the text of a completed request in; what its JSON would say out.
+"""The request log before 2.8: parses the text of a completed request to the content of its JSON.
 
 Until KAFKA-10525 (2.8) the line is `RequestChannel.Request` with `Struct.toString` (read in 2.4.1
 to 2.7.2): the schema's names in snake_case, all fields of the version in their order, nothing
@@ -76,7 +76,7 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _MARKS = (") -- {", "},response:{", "} from connection ", ";totalTime:")
-"""What stands between the parts of a line: twice, and it is not clear where a part ends."""
+"""The texts between the parts of a line. A line with one of them twice is ambiguous."""
 
 
 def content(text: str) -> Json:
@@ -102,11 +102,11 @@ def content(text: str) -> Json:
 
 
 def _parts(times: list[str]) -> list[float]:
-    """Return a request's time and its parts in ms, as 2.8 would tell them: they add up.
+    """Return a request's time and its parts in ms as 2.8 logs them: the parts add up.
 
-    Before 2.5 (KafkaApis.handle) local time ran on after an answer was handed over, as long as the
-    thread had to wait for its next turn. Before 2.6 throttle time stood between the remote time and
-    the response queue's.
+    Before 2.5 (KafkaApis.handle) local time goes on after the response is handed over, until the
+    thread is scheduled again. Before 2.6 throttle time stands between the remote time
+    and the time in the response queue.
     """
     total, queue, local, remote, throttle, response_queue, send = map(float, times)
     left = total - queue - remote - response_queue - send
@@ -120,7 +120,7 @@ def _parts(times: list[str]) -> list[float]:
 
 
 class _Reader:
-    """Reads the two bodies of one line, from left to right: every field must be where it is due."""
+    """Reads the two bodies of one line from left to right; every field must be in its place."""
 
     def __init__(self, flexible: bool) -> None:
         self.end = FLEXIBLE_END if flexible else "}"

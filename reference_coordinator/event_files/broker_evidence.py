@@ -1,8 +1,8 @@
-"""What brokers logged of a group besides its requests, as an event file may tell it.
+"""What brokers logged of a group in addition to its requests, as it stands in an event file.
 
-Clients know nothing of it. Where it is known, from a run, it stands under `logged`: in the header
-what coordinators printed, loaded and when they stood still; with a request, where and when it was
-acted on.
+Clients do not see it. Where it is known, from a run, it stands under `logged`: in the header, the
+hints of coordinator lines, the loads and the stalls; with a request, the broker and the window in
+which it was acted on.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,39 +35,39 @@ class Logged:
 NOTHING = Logged()
 
 
-def read_logged(told: Any) -> Logged:
+def read_logged(logged: Any) -> Logged:
     """Read what a header tells. Raises ValueError, in words, if it is not of the form."""
-    _is(told, dict, "logged is not an object")
+    _is(logged, dict, "logged is not an object")
     return Logged(
         hints=tuple(
             Hint(_time(hint, "at_ms"), HintKind(_text(hint, "kind")), _text(hint, "subject"),
                  _number(hint, "generation"), _text(hint, "broker"))
-            for hint in _entries(told, "hints")
+            for hint in _entries(logged, "hints")
         ),
         epoch_events=tuple(
             EpochEvent(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"))
-            for serving in _entries(told, "servings")
+            for serving in _entries(logged, "servings")
         ),
         stalls=tuple(
             Stall(_text(stall, "broker"), _time(stall, "from_ms"), _time(stall, "until_ms"),
                   stall.get("proven") is not False)
-            for stall in _entries(told, "stalls")
+            for stall in _entries(logged, "stalls")
         ),
     )  # fmt: skip
 
 
-def as_logged(seen: ObservedRequest, told: Any) -> ObservedRequest:
+def as_logged(seen: ObservedRequest, logged: Any) -> ObservedRequest:
     """Say of a request where it was acted on, and when. Raises ValueError as above."""
-    _is(told, dict, "logged is not an object")
-    earliest_ms, latest_ms = _time(told, "earliest_ms"), _time(told, "latest_ms")
+    _is(logged, dict, "logged is not an object")
+    earliest_ms, latest_ms = _time(logged, "earliest_ms"), _time(logged, "latest_ms")
     if not earliest_ms <= seen.at_ms <= latest_ms:
         raise ValueError("at_ms is not from logged.earliest_ms to logged.latest_ms")
     return replace(
         seen,
-        broker=_text(told, "broker"),
+        broker=_text(logged, "broker"),
         earliest_ms=earliest_ms,
         latest_ms=latest_ms,
-        serial=_number(told, "serial"),
+        serial=_number(logged, "serial"),
     )
 
 
@@ -82,22 +82,22 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
 
 def _logged_stall(stall: Stall) -> dict[str, Any]:
     """Write down a stall; `proven` stands only with one that is not."""
-    told = _finite(asdict(stall))
-    return {key: value for key, value in told.items() if key != "proven" or not value}
+    logged = _finite(asdict(stall))
+    return {key: value for key, value in logged.items() if key != "proven" or not value}
 
 
 def logged_of_request(seen: ObservedRequest) -> dict[str, Any]:
     """Write down what stands with a request."""
-    told = {key: getattr(seen, key) for key in ("broker", "earliest_ms", "latest_ms", "serial")}
-    return _finite(told)
+    logged = {key: getattr(seen, key) for key in ("broker", "earliest_ms", "latest_ms", "serial")}
+    return _finite(logged)
 
 
-def _finite(told: Body) -> dict[str, Any]:
-    return {key: LAST_MS if value == float("inf") else value for key, value in told.items()}
+def _finite(logged: Body) -> dict[str, Any]:
+    return {key: LAST_MS if value == float("inf") else value for key, value in logged.items()}
 
 
-def _entries(told: Body, key: str) -> Iterator[Body]:
-    entries = told.get(key, [])
+def _entries(logged: Body, key: str) -> Iterator[Body]:
+    entries = logged.get(key, [])
     _is(entries, list, f"logged.{key} is not a list")
     for place, entry in enumerate(entries):
         _is(entry, dict, f"logged.{key}[{place}] is not an object")
@@ -109,21 +109,21 @@ def _is(value: Any, kind: type, words: str) -> None:
         raise ValueError(words)
 
 
-def _of(told: Body, key: str, fits: Callable[[Any], bool], called: str) -> Any:
-    if not fits(told.get(key)):
+def _of(logged: Body, key: str, fits: Callable[[Any], bool], called: str) -> Any:
+    if not fits(logged.get(key)):
         raise ValueError(f"logged: {key} is not {called}")
-    return told[key]
+    return logged[key]
 
 
-def _text(told: Body, key: str) -> str:
-    return str(_of(told, key, lambda value: type(value) is str, "a string"))
+def _text(logged: Body, key: str) -> str:
+    return str(_of(logged, key, lambda value: type(value) is str, "a string"))
 
 
-def _number(told: Body, key: str) -> int:
-    return int(_of(told, key, lambda value: type(value) is int, "a whole number"))
+def _number(logged: Body, key: str) -> int:
+    return int(_of(logged, key, lambda value: type(value) is int, "a whole number"))
 
 
-def _time(told: Body, key: str) -> float:
+def _time(logged: Body, key: str) -> float:
     fits = lambda value: type(value) in (int, float) and 0 <= value <= LAST_MS
-    at_ms = float(_of(told, key, fits, f"a time in ms, from 0 to {LAST_MS:g}"))
+    at_ms = float(_of(logged, key, fits, f"a time in ms, from 0 to {LAST_MS:g}"))
     return float("inf") if at_ms == LAST_MS else at_ms

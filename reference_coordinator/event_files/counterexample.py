@@ -1,7 +1,7 @@
-"""The counterexample of a violation: as few requests as show it, the last the one that is wrong.
+"""The counterexample of a violation: as few requests as show it; the last is answered wrongly.
 
-What came after it goes, and what brokers logged besides; then members, and then single requests are
-left out as long as the first violation of the rest stays the same.
+First everything after the wrong answer is left out, and what brokers logged in addition; then the
+requests of whole members, and then single requests, as long as the first violation stays the same.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from reference_coordinator.replay.result import Replay, Violation
 STEPS = 300_000
 """How many events trying to leave requests out may replay; a search counts for each of its own."""
 LOGGED = ("hints", "stalls", "outages", "epoch_events")
-"""What brokers logged besides: left out at once where the answers alone show the violation."""
+"""What brokers logged in addition: left out at once where the answers alone show the violation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def _shows(fewer: Replay, more: Replay) -> bool:
         return False
     one, other = fewer.violations[0], more.violations[0]
     same = (one.request, one.rule, one.searched) == (other.request, other.rule, other.searched)
-    told = (one.expected, one.observed) == (other.expected, other.observed)
-    return same and (told or one.rule != "answer") and _ended(fewer) <= _ended(more)
+    same_text = (one.expected, one.observed) == (other.expected, other.observed)
+    return same and (same_text or one.rule != "answer") and _ended(fewer) <= _ended(more)
 
 
 def _ended(outcome: Replay) -> Counter[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Event files (`groupquake-events/1`): what clients asked and were told, in JSON lines.
+"""Event files (`groupquake-events/1`): what clients sent and received, in JSON lines.
 
 A file holds sequences, each of one group: a header, a line a request in the order they were sent,
 and a line that ends it. The times are the clients': the coordinator acted at any time between.
@@ -57,7 +57,7 @@ class EventSequence:
 
     @property
     def evidence(self) -> Evidence:
-        """The sequence as the oracle takes it: without hints and loads, unless they are told."""
+        """The sequence as the oracle takes it: with hints and loads if the file has them."""
         logged = (self.logged.hints, self.logged.epoch_events, self.logged.stalls)
         return Evidence(self.group, tuple(self.requests), *logged, self.outages)
 
@@ -124,7 +124,7 @@ def _check_between(line: Line, before: EventSequence | None) -> None:
 
 
 def _begun(header: Line, number: int) -> EventSequence:
-    """Read a header; keys that it may have besides are ignored."""
+    """Read a header; other keys are ignored."""
     if header["format"] != FORMAT:
         raise _Malformed(f"format is {header['format']!r}; it must be {FORMAT!r}")
     coordinator = _text(header, "coordinator")
@@ -159,7 +159,7 @@ def _outages(header: Line) -> Iterator[Outage]:
 
 
 def _logged(header: Line) -> Logged:
-    """Read what brokers logged besides, if the header tells."""
+    """Read what brokers logged in addition, if the header has it."""
     try:
         return read_logged(header.get("logged", {}))
     except ValueError as error:

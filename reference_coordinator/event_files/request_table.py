@@ -27,22 +27,22 @@ def table(requests: Sequence[ObservedRequest], wrong: str, began_ms: float = 0.0
             answered=answered,
             member=_cut(seen.client_id, 16),
             api=f"{seen.api} v{seen.api_version}",
-            request=_cut(asked(seen), 52),
-            answer=told(seen),
+            request=_cut(request_text(seen), 52),
+            answer=response_text(seen),
         ).rstrip()
 
 
-def asked(seen: ObservedRequest) -> str:
+def request_text(seen: ObservedRequest) -> str:
     """Show what a request asks for."""
-    show = _ASKED.get(seen.api)
+    show = _REQUESTS.get(seen.api)
     return "" if show is None else " ".join(part for part in show(seen.request) if part)
 
 
-def told(seen: ObservedRequest) -> str:
+def response_text(seen: ObservedRequest) -> str:
     """Show what was answered."""
     if seen.response is None:
         return "no answer"
-    show = _TOLD.get(seen.api)
+    show = _RESPONSES.get(seen.api)
     more = () if show is None else show(seen.response)
     return " ".join(part for part in (_error(seen.response), *more) if part)
 
@@ -53,7 +53,7 @@ def short(member_id: str | None) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape what a terminal would not show as a character: nobody chooses its colours."""
+    """Escape characters that a terminal would not show, such as those that set its colours."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -72,7 +72,7 @@ def _error(body: Body) -> str:
         return name_of(body["errorCode"])
     for key in ("groups", "results"):
         if key in body:
-            return ", ".join(name_of(told["errorCode"]) for told in body[key])
+            return ", ".join(name_of(part["errorCode"]) for part in body[key])
     codes = {part["errorCode"]: None for topic in body["topics"] for part in topic["partitions"]}
     return ", ".join(map(name_of, codes))
 
@@ -133,14 +133,14 @@ def _described(body: Body) -> Iterator[str]:
 
 _Show = Callable[[Body], Iterator[str]]
 
-_ASKED: dict[str, _Show] = {
+_REQUESTS: dict[str, _Show] = {
     "JOIN_GROUP": _join,
     "SYNC_GROUP": _sync,
     "HEARTBEAT": _in_generation,
     "LEAVE_GROUP": _leave,
     "OFFSET_COMMIT": _in_generation,
 }
-_TOLD: dict[str, _Show] = {
+_RESPONSES: dict[str, _Show] = {
     "JOIN_GROUP": _joined,
     "SYNC_GROUP": _synced,
     "LEAVE_GROUP": _left,

@@ -12,7 +12,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.event_files.broker_evidence import LAST_MS, logged_of, logged_of_request
 from reference_coordinator.event_files.counterexample import Counterexample
 from reference_coordinator.event_files.reading import FORMAT, EventSequence
-from reference_coordinator.event_files.request_table import asked, plain, table
+from reference_coordinator.event_files.request_table import plain, request_text, table
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 
 WIDTH = 60
@@ -79,17 +79,21 @@ class Account:
             "",
             *table(requests, self.found.violation.request, self.began_ms),
             "",
-            *self._beside(),
+            *self._expected_and_observed(),
         ]
         return "".join(f"{plain(line)}\n" for line in lines)
 
-    def _beside(self) -> Iterator[str]:
+    def _expected_and_observed(self) -> Iterator[str]:
         """Yield what the oracle expects, in any order of events, beside what was observed."""
         violation, requests = self.found.violation, self.found.evidence.requests
         wrong = next((seen for seen in requests if seen.id == violation.request), None)
-        said = f", {wrong.api} of {wrong.client_id}, {asked(wrong)}" if wrong is not None else ""
+        about = (
+            f", {wrong.api} of {wrong.client_id}, {request_text(wrong)}"
+            if wrong is not None
+            else ""
+        )
         no_order = "no order of events explains" if violation.searched else "no order was found for"
-        yield f"{no_order} what was answered to {violation.request}{said}"
+        yield f"{no_order} what was answered to {violation.request}{about}"
         yield f"  rule: {violation.rule.replace('_', ' ')}"
         yield f"  {'expected':{WIDTH}} observed"
         yield f"  {violation.expected:{WIDTH}} {violation.observed}"
@@ -103,16 +107,16 @@ class Account:
     def _events(self) -> list[str]:
         """Take the lines that are left out of the sequence, with its header and its end."""
         header = self.sequence.texts[0]
-        if "logged" in (told := json.loads(header)):
-            header = _text(told | _besides(self.found.evidence))
+        if "logged" in (header_fields := json.loads(header)):
+            header = _text(header_fields | _broker_evidence(self.found.evidence))
         left = (self.sequence.text(seen.id) for seen in self.found.evidence.requests)
         return [header, *left, self.sequence.texts[-1]]
 
 
 def event_lines(header: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
     """Write evidence from brokers as a sequence of an event file; `header` is what begins it."""
-    told = {"format": FORMAT, **header, "group": evidence.group, "sequence": 0}
-    yield _text(told | _besides(evidence))
+    header_fields = {"format": FORMAT, **header, "group": evidence.group, "sequence": 0}
+    yield _text(header_fields | _broker_evidence(evidence))
     last_ms = 0.0
     for seen in evidence.requests:
         answered_ms = seen.at_ms if seen.response is None else seen.answered_ms
@@ -138,8 +142,8 @@ def _line(seen: ObservedRequest) -> dict[str, Any]:
     return line | {"answered_at_ms": seen.answered_ms, "response": seen.response}
 
 
-def _besides(evidence: Evidence) -> dict[str, Any]:
-    """Write what a header tells of what brokers logged besides."""
+def _broker_evidence(evidence: Evidence) -> dict[str, Any]:
+    """Return the header's fields of what brokers logged in addition to requests."""
     outages = [[each.from_ms, min(each.until_ms, LAST_MS)] for each in evidence.outages]
     return {"outages": outages, "logged": logged_of(evidence)}
 

@@ -16,7 +16,7 @@ from reference_coordinator.replay.evidence import (
     Tolerance,
 )
 from reference_coordinator.replay.replay import replay
-from reference_coordinator.replay.result import Checked, ExpectedLine, Replay, Row, Violation
+from reference_coordinator.replay.result import Checked, ExpectedLine, Replay, Violation
 
 __all__ = [
     "Checked",
@@ -28,7 +28,6 @@ __all__ = [
     "ObservedRequest",
     "Outage",
     "Replay",
-    "Row",
     "Stall",
     "Tolerance",
     "Violation",

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.bodies import rebalance_timeout
 from reference_coordinator.classic.effects import JoinResponse, Response
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, Member, State
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.wire import rebalance_timeout
 
 
 def rename(group: Group, ours: Response, theirs: Response) -> Group:

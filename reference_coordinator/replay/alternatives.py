@@ -1,8 +1,8 @@
 """What Kafka leaves open, bound from what was observed, and what else it may have done.
 
 Choices are offered to the oracle, which takes one only where the protocol allows it. Where no
-response decides a choice, other candidates are made for it; they are tried last, and only where an
-answer asks for it:
+response decides a choice, other candidates are made for it. They are tried last, and only where an
+answer is not explained without them:
 
 - Where a static member's rejoin leaves several protocols with the most votes, Kafka picks by the
   order of a hash map: the group keeps its protocol, or takes another and rebalances. The rejoin's

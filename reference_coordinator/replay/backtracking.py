@@ -1,10 +1,10 @@
-"""The courses that events may have taken from one stretch to another, other than the likeliest.
+"""Backtracking: other explanations of earlier stretches, where a later one has no explanation.
 
-Most often the likeliest order that explains a stretch is true, and a request without response was
-acted on when it was sent; but what is true may show only much later. Where a contradiction comes up
-then, stretches before it are explained anew, the likelier ways first. If that finds nothing, all
-ways may be tried side by side: worlds in which everything came to the same are one, so there are
-few of them, and if none is left the evidence has no explanation.
+Most often the likeliest order that explains a stretch is true, and a request without a response was
+acted on when it was sent. Where this is not so, a contradiction may come up much later. Then the
+stretches before it are explained in other ways, the likelier ones first. If none of these explains
+the contradiction, all of them may be followed together: hypotheses with the same state are merged,
+so there are few. If none is left, the evidence has no explanation.
 """
 
 import heapq
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import Choices, Event
 from reference_coordinator.classic.state import Group
@@ -23,10 +24,9 @@ from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.search import Search, explain, explanations
 from reference_coordinator.replay.subsumption import covers, same_state, widen
-from reference_coordinator.replay.wire import event_of
 
 MOST = 64
-"""So many worlds are followed side by side."""
+"""How many hypotheses are followed together at most."""
 
 Part = Sequence[Candidate]
 
@@ -36,9 +36,9 @@ def explain_part(
 ) -> Search:
     """Explain a stretch, and if possible what is due before the next one begins at `until_ms`.
 
-    Where both have no explanation together, the stretch alone may have one: then it is the next one
-    that has not, which is the smaller place to look for what is wrong. Requests without response
-    act when they were sent.
+    If both have no explanation together, the stretch alone may have one. Then the contradiction is
+    in the next stretch, which is the smaller place to search. Requests without a response are
+    acted on when they were sent.
     """
     if hypothesis.unanswered or has_unanswered(part):
         variant = next(_variants(hypothesis, part, until_ms))
@@ -52,7 +52,7 @@ def explain_part(
 
 @dataclass(frozen=True, slots=True)
 class StretchVariant:
-    """A stretch with those requests without response that act in it, and the world before it."""
+    """A stretch with the unanswered requests that are acted on in it, and the state before it."""
 
     hypothesis: Hypothesis
     part: Part
@@ -61,7 +61,7 @@ class StretchVariant:
 
 @dataclass(slots=True)
 class Branch:
-    """A way of explaining a stretch, under way: `hypotheses` are after it, the likeliest first."""
+    """A search for explanations of a stretch; `hypotheses` are after it, the likeliest first."""
 
     index: int
     search: Search
@@ -70,9 +70,9 @@ class Branch:
 
 @dataclass(slots=True)
 class Backtracking:
-    """Looks for a course through stretches, from `parts[first]` to `parts[last]`.
+    """Finds an explanation of all stretches up to `parts[last]`, from an earlier one on.
 
-    `complete` tells whether everything was tried, in no more than so many `steps`.
+    `steps` are left of the budget. `complete` tells whether they were enough to try everything.
     """
 
     parts: Sequence[Part]
@@ -85,7 +85,7 @@ class Backtracking:
     known: dict[int, list[Hypothesis]] = field(default_factory=dict)
 
     def find(self, hypothesis: Hypothesis, first: int) -> Hypothesis | None:
-        """Find the world after the last stretch that asks for the fewest unlikely things."""
+        """Find the hypothesis after the last stretch with the lowest penalty."""
         self._go_on(hypothesis, first)
         while self.queue:
             _, _, _, branch = heapq.heappop(self.queue)
@@ -105,7 +105,7 @@ class Backtracking:
         return None
 
     def _go_on(self, hypothesis: Hypothesis, index: int) -> None:
-        """Add the ways to explain a stretch from a world."""
+        """Add the variants of a stretch after a hypothesis."""
         index = fast_forward(hypothesis, self.parts, index, self.last)
         until_ms = next_if_any_ms(self.parts, index)
         known = self.known.setdefault(index, [])
@@ -125,7 +125,7 @@ class Backtracking:
 def impossible(
     hypothesis: Hypothesis, parts: Sequence[Part], indices: range, hints: Hints, steps: int
 ) -> bool:
-    """Tell whether it is certain that stretches cannot be explained from a world, in any way."""
+    """Tell whether it is certain that stretches have no explanation after a hypothesis."""
     relaxed = hypothesis.fork()
     relaxed.clock.relaxed = True
     return _is_impossible(hypothesis.fork(), parts, indices, hints, steps) or _is_impossible(
@@ -136,7 +136,7 @@ def impossible(
 def _is_impossible(
     hypothesis: Hypothesis, parts: Sequence[Part], indices: range, hints: Hints, steps: int
 ) -> bool:
-    """Tell whether it is found out in so many steps that there is no explanation."""
+    """Tell whether a number of steps is enough to show that there is no explanation."""
     hypotheses = [hypothesis]
     for index in indices:
         until_ms, after = next_if_any_ms(parts, index), list[Hypothesis]()
@@ -266,14 +266,14 @@ def _comes_to_nothing(hypothesis: Hypothesis, seen: ObservedRequest) -> bool:
 
 
 def _same_but_times(one: Hypothesis, other: Hypothesis) -> bool:
-    """Tell whether worlds differ in times alone."""
+    """Tell whether hypotheses differ only in times."""
     return {seen.id for seen in one.unanswered} == {
         seen.id for seen in other.unanswered
     } and same_state(one, other)
 
 
 def _add(hypotheses: list[Hypothesis], hypothesis: Hypothesis) -> None:
-    """Add a world, unless there is one like it, which then is this one, too."""
+    """Add a hypothesis, or widen one that has the same state."""
     for other in hypotheses:
         if _same_but_times(other, hypothesis):
             widen(other, hypothesis)

@@ -21,9 +21,9 @@ class Candidate(NamedTuple):
     protocol: str = ""
     """What a tie between protocols ends in, where no answer tells."""
     leader: str = ""
-    """Whom the coordinator picked to lead, where no answer tells."""
+    """The member that the coordinator picked to lead, where no response shows it."""
     overtaken: bool = False
-    """Whether this is a timer that was started anew, or stopped, after it had run out."""
+    """Whether this is a timer that was restarted, or stopped, after it had expired."""
     of_pending: bool = False
     """Whether that timer's member was pending when it was armed."""
 
@@ -43,7 +43,7 @@ class Mismatch:
 
 
 class Due(NamedTuple):
-    """When a timer runs out: the earliest, the likeliest and the latest deadline.
+    """When a timer expires: the earliest, the likeliest and the latest deadline.
 
     `of_pending` says whether its member was pending when it was armed.
     """

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.bodies import response_of
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, ObservedRequest, Stall
-from reference_coordinator.replay.wire import answer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _once_it_loads(seen: ObservedRequest, loads: Iterable[float]) -> ObservedReq
     load_ms = next((at for at in loads if seen.at_ms < at <= seen.latest_ms), None)
     if load_ms is None or seen.response is None:
         return seen
-    loading = answer_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
+    loading = response_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
     return replace(seen, at_ms=load_ms) if loading else seen
 
 

@@ -1,4 +1,4 @@
-"""What a replay is fed: one group's requests as its brokers logged them, hints and servings.
+"""What a replay is fed: one group's requests as its brokers logged them, hints and epoch events.
 
 All times are UTC epoch ms with fractions, of one broker's clock.
 """
@@ -39,12 +39,12 @@ class ObservedRequest:
 
     @property
     def response_fields(self) -> Mapping[str, Any]:
-        """What it was told: the response, with nothing in it where none came."""
+        """The response's fields; empty if there is no response."""
         return self.response or {}
 
 
 class HintKind(StrEnum):
-    """Coordinator lines that mark an instant: of a timer running out, or of acting on a request."""
+    """Coordinator lines that show when a timer expired or a request was acted on."""
 
     SESSION_EXPIRED = "session_expired"
     JOIN_PHASE_ENDED = "join_phase_ended"
@@ -60,7 +60,7 @@ class HintKind(StrEnum):
 class Hint:
     """One such line: `subject` is a member id or, where one was replaced, an instance id.
 
-    Without a `broker` it is anybody's.
+    Without a `broker` it counts for every broker.
     """
 
     at_ms: float

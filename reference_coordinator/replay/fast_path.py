@@ -76,7 +76,7 @@ def _pass(hypothesis: Hypothesis, candidate: Candidate, timers: Timers, request:
 def likely_order(
     hypothesis: Hypothesis, stretch: Sequence[Candidate], until_ms: float, hints: Hints
 ) -> tuple[Hypothesis | None, int]:
-    """Return the world that the likeliest order leads to, and how many steps that took.
+    """Return the hypothesis that the likely order leads to, and how many steps that took.
 
     None if it does not explain all; else it is the first that a search would find, too.
     """

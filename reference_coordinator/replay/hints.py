@@ -48,7 +48,7 @@ class Hints:
     def of_timer(
         self, timer: Timer, generation: int, earliest_ms: float, latest_ms: float
     ) -> float | None:
-        """Tell when a timer ran out; a join timer ends the phase that starts `generation`."""
+        """Return when a timer expired; a join timer ends the phase that starts `generation`."""
         about: str | int = generation if timer.kind is TimerKind.JOIN else timer.member_id
         return self._nearest((_TIMERS[timer.kind], about), earliest_ms, earliest_ms, latest_ms)
 
@@ -60,7 +60,7 @@ class Hints:
         earliest_ms: float,
         latest_ms: float,
     ) -> float | None:
-        """Tell when an initial delay ran out that went on: it leaves no line of its own."""
+        """Return when an initial delay expired that was extended: it leaves no line of its own."""
         for end_ms in self.by_key.get((HintKind.JOIN_PHASE_ENDED, generation), ()):
             if end_ms >= earliest_ms and delay_ms > 0:
                 return extended(end_ms, delay_ms, left_ms, earliest_ms, latest_ms)
@@ -92,7 +92,7 @@ class Hints:
 def extended(
     end_ms: float, delay_ms: float, left_ms: float, earliest_ms: float, latest_ms: float
 ) -> float:
-    """Tell when an initial delay ran out and went on, from when the whole join phase ended.
+    """Return when an initial delay expired and was extended, from the end of the join phase.
 
     From each end to the next it is at least `delay_ms`, or what is left of `left_ms` for all of
     them; so the end of all says how late this one may have been, and that it was that late is the

@@ -7,6 +7,7 @@ those of the oracle. `search` forks hypotheses; nothing here decides the order o
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.bodies import as_sent, event_of, response_of
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -36,7 +37,7 @@ from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.comparing import as_sent, differences
+from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
@@ -46,7 +47,6 @@ from reference_coordinator.replay.pending_writes import PendingWrites, outcome_o
 from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
-from reference_coordinator.replay.wire import answer_of, event_of
 
 WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
@@ -203,7 +203,7 @@ class Hypothesis:
         if seen is None or seen.response is None:
             return None
         self.output.answered.append(seen.id)
-        observed, ours = answer_of(seen), as_sent(answer.response, seen.api_version)
+        observed, ours = response_of(seen), as_sent(answer.response, seen.api_version)
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)

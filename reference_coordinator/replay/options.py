@@ -43,7 +43,7 @@ def _at_the_end(
     due.sort(key=_AT_MS)
     cutoff = min(map(LATEST_MS, due), default=until_ms)
     if cutoff >= until_ms:
-        # what may also happen later is tried here only where an answer asks for it
+        # what may also happen later is tried here only to explain an answer
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
         cutoff = until_ms
     return iter([*due, *_overtaken(hypothesis, cutoff)]), cutoff
@@ -74,7 +74,7 @@ def _ranked(
             taken.add(sequence)
         options.append(candidate)
     if all(candidate.cause is None for candidate in left):
-        # at the end of evidence: what may be late, and is not told of, has not come
+        # at the end of evidence: a timer that may be late, and has no line, has not expired
         options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
     if not hypothesis.group.members:
         options.sort(key=lambda c: not _made_itself_leader(c))

@@ -1,6 +1,6 @@
 """What a stretch of evidence yields: rows of the expected timeline, lines said, answers checked.
 
-A course of events that is tried and given up leaves no trace here.
+It forks with its hypothesis, so an order that is given up leaves no trace in the outcome.
 """
 
 from dataclasses import dataclass, field, replace
@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
+from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay.candidates import Candidate
-from reference_coordinator.replay.result import ExpectedLine, Row
+from reference_coordinator.replay.result import ExpectedLine
 
 
 @dataclass(slots=True)
 class Output:
     """What came of events so far; `row` is the rebalance under way, `bound` counts by kind."""
 
-    row: Row | None = None
-    rows: list[Row] = field(default_factory=list)
+    row: ExpectedRebalance | None = None
+    rows: list[ExpectedRebalance] = field(default_factory=list)
     expected_lines: list[ExpectedLine] = field(default_factory=list)
     stored: list[tuple[float, GroupRecord | None]] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -50,7 +51,7 @@ class Output:
         self.transitions.append(transition)
         if transition.after is State.PREPARING_REBALANCE:
             self.close("superseded", now_ms)
-            self.row = Row(
+            self.row = ExpectedRebalance(
                 incarnation=incarnation,
                 old_generation=transition.generation,
                 started_ms=now_ms,
@@ -60,38 +61,12 @@ class Output:
                 member_id=transition.member_id,
             )
         elif self.row is not None:
-            self._end_join_phase(self.row, transition, now_ms)
-
-    def _end_join_phase(self, row: Row, transition: Transition, now_ms: float) -> None:
-        if transition.after is State.COMPLETING_REBALANCE:
-            self.row = replace(
-                row,
-                joined_ms=now_ms,
-                generation=transition.generation,
-                members=transition.members,
-            )
-        elif transition.after is State.EMPTY:
-            self.row = replace(
-                row,
-                joined_ms=now_ms,
-                generation=transition.generation,
-                members=0,
-                ended_as="empty",
-                ended_ms=now_ms,
-            )
+            self.row = self.row.after(transition, now_ms)
 
     def assigned(self, received: AssignmentReceived, now_ms: float) -> None:
         """Write the leader's assignment into the timeline."""
         if self.row is not None:
-            self.row = replace(
-                self.row,
-                leader=received.leader,
-                assigned_ms=now_ms,
-                assigned_members=received.members,
-                static_members=received.static_members,
-                ended_as="assigned",
-                ended_ms=now_ms,
-            )
+            self.row = self.row.assigned(received, now_ms)
 
     def close(self, ended_as: str, now_ms: float) -> None:
         """Put the row under way, if any, on the timeline; `ended_as` if it has not ended yet."""

@@ -1,6 +1,6 @@
 """Requests that wait for their answers, by id.
 
-In a join phase they may be hundreds, so what is asked before every event is not looked up in each.
+In a join phase they may be hundreds, so what is needed before every event is kept up to date.
 """
 
 from kafka_protocol.errors import Error

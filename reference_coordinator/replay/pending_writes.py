@@ -6,12 +6,12 @@ The evidence shows the end of a write only through the responses that wait for i
 from collections.abc import Sequence
 
 from kafka_protocol.errors import NO_ERROR, Error
+from reference_coordinator.classic.bodies import response_of
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import ObservedRequest, Outage
-from reference_coordinator.replay.wire import answer_of
 
 ONLY_TIMEOUTS = frozenset({Error.REQUEST_TIMED_OUT, Error.REBALANCE_IN_PROGRESS})
 """Errors by which a write tells that it timed out, and never that it failed in another way."""
@@ -62,7 +62,7 @@ def outcome_of(seen: ObservedRequest, outages: Sequence[Outage], profile: Profil
     """
     if not seen.response:
         return NO_ERROR
-    code = answer_of(seen).error
+    code = response_of(seen).error
     if code not in profile.failed_writes:
         return NO_ERROR
     error = Error(code)

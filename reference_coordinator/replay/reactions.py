@@ -5,18 +5,17 @@ decides the same, but for the time that deadlines are counted from: that is deci
 remembered. `Step` says what it looks at. A SyncGroup to a Stable group is decided each time.
 """
 
+from reference_coordinator.classic.bodies import EXCHANGES, Exchange, as_sent, event_of, response_of
 from reference_coordinator.classic.effects import Answer, Arm, Disarm
 from reference_coordinator.classic.events import NO_CHOICES, Timer
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import STABLE, Group, Member
 from reference_coordinator.classic.step import Step
-from reference_coordinator.replay.comparing import as_sent
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.wire import EXCHANGES, Exchange, answer_of, event_of
 
 Timers = tuple[tuple[Timer, float | None], ...]
-"""What starts, and after how many ms it runs out; None for what stops."""
+"""The timers that start, and after how many ms they expire; None for those that stop."""
 
 
 class Reactions:
@@ -56,7 +55,7 @@ class Reactions:
         return timers
 
     def _look_at(self, group: Group) -> None:
-        """Take the group as it is now; forget everything if it may answer anybody otherwise."""
+        """Take the group as it is now; forget everything if other responses are possible in it."""
         outlook = (group.group_id, group.service, group.exists, group.state, group.generation)
         if outlook != self._outlook:
             self._known.clear()
@@ -65,7 +64,7 @@ class Reactions:
 
 
 def _is_late_sync(group: Group, seen: ObservedRequest) -> bool:
-    """Tell a SyncGroup that nobody waits for; where the leader is open, it may bind who leads."""
+    """Tell a SyncGroup that no member waits for; with an open leader it may show the leader."""
     return (
         seen.api == "SYNC_GROUP"
         and group.state is STABLE
@@ -96,4 +95,4 @@ def _decide(group: Group, seen: ObservedRequest, step: Step, profile: Profile) -
 def _is_told(answer: Answer, seen: ObservedRequest) -> bool:
     """Tell whether an answer is the one that was observed."""
     given = as_sent(answer.response, seen.api_version)
-    return answer.request == seen.id and given == answer_of(seen)
+    return answer.request == seen.id and given == response_of(seen)

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reference_coordinator.classic.effects import Transition
+from reference_coordinator.classic.timeline import ExpectedRebalance
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One thing the protocol does not explain.
 
-    `until_ms` is where the replay was sure of the group again: what lies between is a consequence.
+    From `until_ms` on the replay knows the group's state again; what lies between is a consequence.
     """
 
     at_ms: float
@@ -22,7 +23,7 @@ class Violation:
     expected: str
     observed: str
     searched: bool
-    """Whether all orders were tried; if not, the search ran out of budget."""
+    """Whether all orders were tried; if not, the budget of the search ended."""
     otherwise: tuple[str, ...] = ()
     """What else would have been expected, had the events before come in another order."""
 
@@ -32,31 +33,6 @@ class Checked(NamedTuple):
 
     request: str
     explained: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One expected rebalance, from PreparingRebalance to what ended it; times in ms, -1: never.
-
-    The columns are those of the observed timeline.
-    """
-
-    incarnation: int
-    old_generation: int
-    started_ms: float
-    earliest_ms: float
-    latest_ms: float
-    reason: str
-    member_id: str
-    joined_ms: float = -1.0
-    generation: int = -1
-    members: int = -1
-    leader: str = ""
-    assigned_ms: float = -1.0
-    assigned_members: int = -1
-    static_members: int = -1
-    ended_as: str = "open"
-    ended_ms: float = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +53,7 @@ class Replay:
     `transitions` are the transitions of the group, in their order; `steps` is what searching took.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ExpectedRebalance, ...]
     checked: tuple[Checked, ...]
     violations: tuple[Violation, ...]
     expected_lines: tuple[ExpectedLine, ...] = ()
@@ -96,9 +72,9 @@ Mark = tuple[int, int, int, int, int, dict[str, int]]
 
 @dataclass(slots=True)
 class Outcome:
-    """A replay's result as it comes together, term by term."""
+    """A replay's result as it comes together, epoch by epoch."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ExpectedRebalance] = field(default_factory=list)
     checked: list[Checked] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     expected_lines: list[ExpectedLine] = field(default_factory=list)

@@ -52,12 +52,12 @@ class Search:
 
 
 WIDENED = 20
-"""So often windows may grow bit by bit; a timer that starts itself anew would go on for ever."""
+"""How often windows may grow step by step; those of a timer that restarts itself always grow."""
 
 
 @dataclass(slots=True)
 class SearchNode:
-    """A place in the search: a world, what is left, what may come next, and by when it must."""
+    """A node of the search: a hypothesis, what is left, what may be next, and by when it must."""
 
     hypothesis: Hypothesis
     left: tuple[Candidate, ...]
@@ -79,7 +79,7 @@ class Frontier:
     widened: Counter[frozenset[int]] = field(default_factory=Counter)
 
     def is_known(self, hypothesis: Hypothesis, left: tuple[Candidate, ...]) -> bool:
-        """Tell whether another order led to the same; if not quite, the world holds both now."""
+        """Tell whether another order led to the same state; widen this one if windows differ."""
         key = frozenset(map(id, left))
         known = self.known.setdefault(key, [])
         for place, other in enumerate(known):
@@ -136,7 +136,7 @@ def explanations(
     hints: Hints,
     excuse: str = "",
 ) -> Iterator[Hypothesis]:
-    """Yield the worlds that orders of a stretch lead to, the likeliest first; see `explain`."""
+    """Yield the hypotheses that orders of a stretch lead to, the likeliest first; see `explain`."""
     frontier = Frontier()
     by_time = tuple(sorted(stretch, key=lambda candidate: candidate.earliest_ms))
     frontier.add(
@@ -180,11 +180,11 @@ def explanations(
 
 
 def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis) -> bool:
-    """Tell whether nothing changed but when sessions end; a timer may have begun anew."""
+    """Tell whether nothing changed but timers of sessions, which may have been restarted."""
     cause = option.cause
     if hypothesis.group is not before.group or not isinstance(cause, ObservedRequest | Timer):
         return False
-    if isinstance(cause, ObservedRequest):  # one that is never told of may be wrong, or come later
+    if isinstance(cause, ObservedRequest):  # without a response it may have been acted on later
         return cause.response is not None and cause.id not in hypothesis.pending_requests
     return cause not in hypothesis.timers.running
 

@@ -64,7 +64,7 @@ def named(
 
 
 def _members(answer: Response) -> list[tuple[Any, ...]]:
-    """List the members that an answer tells of, each with its id first."""
+    """List the members that a response names, each with its id first."""
     if isinstance(answer, JoinResponse):
         return sorted(answer.members, key=lambda member: member[0])
     if isinstance(answer, DescribeResponse):

@@ -71,7 +71,7 @@ class Clocks:
         if not self.parser.numbered:
             return
         parts = self.parser.split(text)
-        self._process[broker] += parts.body.endswith(self.parser.grammar.first_words)
+        self._process[broker] += parts.body.endswith(self.parser.grammar.first_line_end)
         if parts.nanos is not None and parts.logged_ms is not None:
             apart_ms = parts.logged_ms - parts.nanos / 1e6
             self._apart_ms[broker, self._process[broker]].append(apart_ms)
@@ -113,7 +113,7 @@ class Log:
     def read(self, file: str, line: int, text: str) -> None:
         """Read the next line."""
         parts = self.parser.split(text)
-        if parts.body.endswith(self.grammar.first_words):
+        if parts.body.endswith(self.grammar.first_line_end):
             self._end_process()
             self.process = BrokerProcess(self.process.number + 1)
         process = self.process

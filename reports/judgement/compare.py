@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reference_coordinator.classic import CLASSIC
+
 Row = Mapping[str, Any]
 Json = dict[str, Any]
 Pair = tuple[Row | None, Row | None]
@@ -26,7 +28,7 @@ MEMBERSHIP = ("leader", "members", "assigned_members", "static_members")
 PAIR_MS = 1_000.0
 """How far apart in time rows left over may be and still pair, in ms."""
 
-KEY = ("group", "incarnation", "old_generation")
+KEY = ("group", *CLASSIC.row_key)
 BOTH = {
     "old_generation": "INT", "started_ms": "DOUBLE", "reason": "STRING", "member_id": "STRING",
     "joined_ms": "DOUBLE", "generation": "INT", "members": "INT", "assigned_members": "INT",

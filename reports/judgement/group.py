@@ -12,13 +12,13 @@ from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
+from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay import (
     Checked,
     Evidence,
     ObservedRequest,
     Outage,
     Replay,
-    Row,
     Stall,
     replay,
 )
@@ -295,7 +295,7 @@ def _replayed(result: Replay) -> Iterator[Json]:
         yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
 
 
-def _expected(row: Row, reasons_instead: Mapping[str, str]) -> Json:
+def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
     """Return a row of `EXPECTED`, without its group: None stands for what never happened."""
     found = _finite(asdict(row))
     found["reason"] = reasons_instead.get(row.reason, row.reason)

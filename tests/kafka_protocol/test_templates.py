@@ -187,9 +187,9 @@ def test_what_cannot_be_printed(
 @pytest.mark.parametrize("grammar", ALL_GRAMMARS)
 def test_the_last_words_are_the_last_template(grammar: Grammar) -> None:
     message = grammar.template(grammar.last_template).printed({})
-    assert f"{message} (" in grammar.last_words
-    assert grammar.last_words.rpartition("(")[2][:-1] in grammar.template("shut_down").loggers
-    assert grammar.template("starting").printed({}) in grammar.first_words
+    assert f"{message} (" in grammar.last_line_end
+    assert grammar.last_line_end.rpartition("(")[2][:-1] in grammar.template("shut_down").loggers
+    assert grammar.template("starting").printed({}) in grammar.first_line_end
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS.values())

@@ -16,6 +16,7 @@ from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording, body
 from kafka_protocol.request_log import COMPLETED, printed
+from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -42,7 +43,6 @@ from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
-from reference_coordinator.replay.wire import event_of
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
 

@@ -7,12 +7,11 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import diagram
-from reference_coordinator.classic import step as step_module
 from reference_coordinator.classic.events import DescribeReceived, JoinReceived
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_423, NEWEST, PROFILES
 from reference_coordinator.classic.state import Group, State
-from reference_coordinator.classic.step import step
+from reference_coordinator.classic.step import _HANDLERS, step
 from reference_coordinator.classic.transitions import (
     ANY,
     EMPTY,
@@ -237,9 +236,8 @@ def test_a_step_without_a_row_fails(monkeypatch):
     """The check itself can fail: a handler that makes an Empty group Stable is caught."""
     play = Playbook()
     play.commit(generation=-1)
-    handlers = step_module._HANDLERS
     monkeypatch.setitem(
-        handlers, JoinReceived, lambda context, _: context.change(state=State.STABLE)
+        _HANDLERS, JoinReceived, lambda context, _: context.change(state=State.STABLE)
     )
     with checked_steps(), pytest.raises(AssertionError, match="has no row"):
         play.join(instance="L")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from reference_coordinator.classic import step
 from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.step import _HANDLERS
 from reference_coordinator.classic.transitions import Row, row_of, taken
 
 TAKEN: set[Row] = set()
@@ -18,13 +18,13 @@ TAKEN: set[Row] = set()
 @contextmanager
 def checked_steps() -> Iterator[None]:
     """Fail, while this is open, a step that takes a transition without a row."""
-    handlers = dict(step._HANDLERS)
+    handlers = dict(_HANDLERS)
     for event, handler in handlers.items():
-        step._HANDLERS[event] = _checked(handler)
+        _HANDLERS[event] = _checked(handler)
     try:
         yield
     finally:
-        step._HANDLERS.update(handlers)
+        _HANDLERS.update(handlers)
 
 
 def _checked(handler: Callable[[Context, Any], None]) -> Callable[[Context, Any], None]:

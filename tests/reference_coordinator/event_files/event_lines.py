@@ -11,15 +11,14 @@ from tests.reference_coordinator.replay.conftest import START, Scenario
 
 EARLY_MS = 40.0
 """How far an arrival may be earlier than a log tells: its lines are written late (`reports`)."""
-NOT_IN_OFFICE = (14, 15, 16)
+NOT_COORDINATOR_ERRORS = (14, 15, 16)
 """What a broker answers that does not coordinate the group, or does not yet."""
 
 
 def header(**fields: Any) -> str:
     """Begin a sequence."""
-    told = {"format": FORMAT, "kafka": "4.3.0", "coordinator": "java", "config": {}, "group": "g",
-            "sequence": 0}  # fmt: skip
-    return json.dumps(told | fields)
+    release = {"kafka": "4.3.0", "coordinator": "java", "config": {}}
+    return json.dumps({"format": FORMAT, **release, "group": "g", "sequence": 0, **fields})
 
 
 def end(at_ms: float) -> str:
@@ -53,43 +52,45 @@ def one(lines: Iterable[str]) -> EventSequence:
 def coordinator_of(recording: Recording, group: str) -> tuple[str, float]:
     """Return who coordinated a group first, and from when on."""
     loads = [s for s in recording.evidence(group).epoch_events if s.kind == "loaded"]
-    first = min(loads, key=lambda serving: serving.at_ms)
+    first = min(loads, key=lambda event: event.at_ms)
     return first.broker, first.at_ms
 
 
 def from_log(recording: Recording, group: str, lines: Iterable[Line]) -> list[str]:
-    """Turn the lines about a group into an event file, as far as they are of one term of office."""
+    """Turn the lines about a group into an event file, those of one coordinator epoch."""
     broker, loaded_ms = coordinator_of(recording, group)
-    told = [
+    observed = [
         (line.at_ms - line.request["totalTimeMs"] - EARLY_MS, line.at_ms, line.observed)
         for line in lines
         if line.request is not None and line.broker == broker
     ]
-    told = [
+    observed = [
         (sent_ms, answered_ms, seen)
-        for sent_ms, answered_ms, seen in told
+        for sent_ms, answered_ms, seen in observed
         if sent_ms + EARLY_MS > loaded_ms
-        and seen.response_fields.get("errorCode") not in NOT_IN_OFFICE
+        and seen.response_fields.get("errorCode") not in NOT_COORDINATOR_ERRORS
     ]
-    began_ms = min(sent_ms for sent_ms, *_ in told)
+    began_ms = min(sent_ms for sent_ms, *_ in observed)
     environment = recording.environment
     return [
         header(
             kafka=environment["kafka_version"],
             coordinator=environment["coordinator"],
             config=environment["broker_config"],
-            group=told[0][2].request["groupId"],
+            group=observed[0][2].request["groupId"],
         ),
-        *_in_order(told, began_ms),
-        end(max(answered_ms for _, answered_ms, _ in told) - began_ms),
+        *_in_order(observed, began_ms),
+        end(max(answered_ms for _, answered_ms, _ in observed) - began_ms),
     ]
 
 
-def _in_order(told: list[tuple[float, float, ObservedRequest]], began_ms: float) -> Iterator[str]:
+def _in_order(
+    observed: list[tuple[float, float, ObservedRequest]], began_ms: float
+) -> Iterator[str]:
     """Yield the lines as they were sent; on a connection one after the other."""
     last: dict[str, float] = {}
     placed = []
-    for sent_ms, answered_ms, seen in sorted(told, key=lambda item: item[2].serial):
+    for sent_ms, answered_ms, seen in sorted(observed, key=lambda item: item[2].serial):
         at_ms = max(sent_ms, last.get(seen.connection, sent_ms))
         last[seen.connection] = at_ms
         placed.append((at_ms, answered_ms, seen))
@@ -98,7 +99,7 @@ def _in_order(told: list[tuple[float, float, ObservedRequest]], began_ms: float)
 
 
 def of_scenario(scenario: Scenario, end_ms: float = 60_000.0) -> list[str]:
-    """Write a story down as an event file, with the coordinator's work anywhere in between."""
+    """Write a scenario as an event file; each request is acted on anywhere before its answer."""
     config = {"group.initial.rebalance.delay.ms": 500, "group.min.session.timeout.ms": 1_000}
     asked = sorted(scenario.requests, key=lambda seen: seen.at_ms)
     lines = (as_line(seen, seen.at_ms - START, seen.answered_ms - START) for seen in asked)

@@ -1,4 +1,4 @@
-"""A tiny course of events, written down as the request log of one broker would have it.
+"""A short scenario, written down as the request log of one broker would have it.
 
 Two static members, `a` (the leader) and `b`, form generation 1 and send heartbeats; a test changes
 one thing and looks at what the replay makes of it. Times are ms after the start.
@@ -34,7 +34,7 @@ Body = dict[str, Any]
 
 @dataclass
 class Scenario:
-    """What was asked and answered, in the order it is told."""
+    """Requests with their answers, in any order; hints, epoch events, stalls and outages."""
 
     requests: list[ObservedRequest] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Scenario:
         error: int = 0,
         broker: str = "1",
     ) -> str:
-        """A JoinGroup of a static member; `members` are whom the leader is told of."""
+        """A JoinGroup of a static member; `members` are in the leader's list."""
         fine = error == 0
         request = {
             "memberId": known,

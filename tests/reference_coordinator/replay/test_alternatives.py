@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.alternatives import (
@@ -42,7 +43,7 @@ def joined(error: int = 0) -> ObservedRequest:
 
 
 def rejoined(**response: Any) -> ObservedRequest:
-    seen = joined(error=82)
+    seen = joined(error=Error.FENCED_INSTANCE_ID)
     protocols = [{"name": name, "metadata": metadata} for name, metadata in BOTH]
     request = {**seen.request, "protocols": protocols}
     return replace(seen, request=request, response={**seen.response_fields, **response})

@@ -144,9 +144,9 @@ def test_two_clients_may_be_gone_at_once(
     scenario = Scenario()
     lose(scenario, scenario.join("a", 0, 1_001))
     lose(scenario, scenario.join("b", 20, 1_001))
-    told = scenario.join("c", 700, answered)
+    request = scenario.join("c", 700, answered)
     scenario.change(
-        told,
+        request,
         leader=NAMED[leader]["memberId"],
         memberId=NAMED["c"]["memberId"],
         members=[NAMED[name] for name in members],
@@ -164,8 +164,8 @@ def test_joins_that_overlap_come_in_any_order() -> None:
     """b leads, so its join was the first, though it was sent after that of a."""
     scenario = Scenario()
     for who, at, members in (("a", 0, ""), ("b", 20, "ab")):
-        told = scenario.join(who, at, 1_001, members=members)
-        scenario.change(told, leader=IDS["b"])
+        request = scenario.join(who, at, 1_001, members=members)
+        scenario.change(request, leader=IDS["b"])
     assert judged(scenario).violations == ()
     scenario.change("JOIN_GROUP:a:0", leader=IDS["c"])
     assert wrong(judged(scenario))
@@ -176,9 +176,9 @@ def test_a_tied_vote_goes_either_way(protocol: str, *, fine: bool) -> None:
     """a prefers x and b y; z is the last choice of both."""
     scenario = Scenario()
     for who, at, order, members in (("a", 0, "xyz", "ab"), ("b", 20, "yxz", "")):
-        told = scenario.join(who, at, 1_001, members=members)
-        scenario.change(told, protocolName=protocol)
-        place = next(i for i, seen in enumerate(scenario.requests) if seen.id == told)
+        request = scenario.join(who, at, 1_001, members=members)
+        scenario.change(request, protocolName=protocol)
+        place = next(i for i, seen in enumerate(scenario.requests) if seen.id == request)
         seen = scenario.requests[place]
         protocols = [{"name": name, "metadata": "bQ=="} for name in order]
         scenario.requests[place] = altered(seen, request={**seen.request, "protocols": protocols})

@@ -42,29 +42,29 @@ WHERE = {
     "static": ("rebalances_on_static_replacement", "takes_returning_static_for_new",
                "keeps_old_member_id", "expires_early"),
 }  # fmt: skip
-"""The group whose recorded requests show a lie."""
+"""The group whose recorded requests show each mutant."""
 
 INVISIBLE = {
     # answers come late, and a request may have been late to reach the coordinator as well
     "removes_the_first_alone": "removal",
     "waits_for_the_pending_for_ever": "pending",
 }
-"""Lies that clients alone cannot tell from the truth."""
+"""Mutants that the evidence of clients alone does not show."""
 
-NOT_OF_ONE_TERM = {
+NOT_OF_ONE_EPOCH = {
     "forgets_the_group", "forgets_instance_ids", "forgets_assignments", "forgets_dynamic_members",
     "forgets_the_generation", "starts_no_sessions", "rebalances_what_it_loads",
     "does_not_store_new_id", "speaks_without_office",
 }  # fmt: skip
-"""Lies of those who take a group over, or do not have it."""
+"""Mutants of a failover, or of a broker that does not coordinate the group."""
 
-LIES = [(lie, group) for group, lies in WHERE.items() for lie in lies]
+SEEN = [(mutant, group) for group, mutants in WHERE.items() for mutant in mutants]
 
 
-def retold(recording: Recording, group: str, lie: str) -> EventSequence:
-    """Return what the clients of a lying coordinator would have written down."""
-    told = synthesized_run_of(MUTANTS.get(lie, step), recording, group)
-    return one(from_log(recording, group, (line for line in told.lines if line.group == group)))
+def synthesized(recording: Recording, group: str, mutant: str) -> EventSequence:
+    """Return what the clients of a mutant would have written down."""
+    run = synthesized_run_of(MUTANTS.get(mutant, step), recording, group)
+    return one(from_log(recording, group, (line for line in run.lines if line.group == group)))
 
 
 @pytest.mark.parametrize(("name", "group"), GROUPS)
@@ -78,15 +78,20 @@ def test_what_the_clients_of_a_recording_saw_is_explained(name: str, group: str)
 
 
 def test_every_lie_is_looked_at() -> None:
-    lies = {lie for lie, _ in LIES}
-    assert MUTANTS.keys() == lies | {"syncs_do_not_keep_alive"} | INVISIBLE.keys() | NOT_OF_ONE_TERM
+    mutants = {mutant for mutant, _ in SEEN}
+    assert (
+        MUTANTS.keys()
+        == mutants | {"syncs_do_not_keep_alive"} | INVISIBLE.keys() | NOT_OF_ONE_EPOCH
+    )
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-@pytest.mark.parametrize(("lie", "group"), LIES)
-def test_a_coherent_lie_has_no_explanation(lie: str, group: str, name: str) -> None:
+@pytest.mark.parametrize(("mutant", "group"), SEEN)
+def test_a_mutant_has_no_explanation(mutant: str, group: str, name: str) -> None:
     recording = RECORDINGS[name]
-    outcome = replay(retold(recording, group, lie).evidence, recording.profile, first_alone=True)
+    outcome = replay(
+        synthesized(recording, group, mutant).evidence, recording.profile, first_alone=True
+    )
     assert [violation.searched for violation in outcome.violations] == [True]
 
 
@@ -94,13 +99,15 @@ def test_a_coherent_lie_has_no_explanation(lie: str, group: str, name: str) -> N
 def test_a_sync_keeps_alive_as_clients_see_it_in_scala_alone(name: str) -> None:
     """In Java a SyncGroup does so before Stable alone, and it may have come later than it seems."""
     recording = RECORDINGS[name]
-    sequence = retold(recording, "sessions", "syncs_do_not_keep_alive")
+    sequence = synthesized(recording, "sessions", "syncs_do_not_keep_alive")
     outcome = replay(sequence.evidence, recording.profile)
     assert bool(outcome.violations) is recording.profile.sync_in_stable_restarts_session
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-@pytest.mark.parametrize(("lie", "group"), INVISIBLE.items())
-def test_some_lies_are_seen_by_no_client(lie: str, group: str, name: str) -> None:
+@pytest.mark.parametrize(("mutant", "group"), INVISIBLE.items())
+def test_some_mutants_are_seen_by_no_client(mutant: str, group: str, name: str) -> None:
     recording = RECORDINGS[name]
-    assert replay(retold(recording, group, lie).evidence, recording.profile).violations == ()
+    assert (
+        replay(synthesized(recording, group, mutant).evidence, recording.profile).violations == ()
+    )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reference_coordinator.classic.bodies import as_sent
 from reference_coordinator.classic.effects import (
     DescribedMember,
     DescribeResponse,
@@ -11,7 +12,7 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
-from reference_coordinator.replay.comparing import as_sent, differences
+from reference_coordinator.replay.comparing import differences
 
 JOINED = JoinResponse(
     0, "a", 1, "consumer", skip_assignment=True, members=frozenset({("a", "i", "m")})

@@ -203,12 +203,12 @@ def test_who_hears_of_the_load_came_after_it_began(
     By 4400 the group is loaded.
     """
     scenario = transition()
-    told = scenario.join(
+    request = scenario.join(
         "b", taken, answered, error=Error.COORDINATOR_LOAD_IN_PROGRESS, known=IDS["b"], broker="2"
     )
     for when in (3_210, 4_210, 5_210):
         scenario.heartbeat("b", when, broker="2")
-    assert wrong(scenario.replay()) == ([] if explained else [told])
+    assert wrong(scenario.replay()) == ([] if explained else [request])
 
 
 def test_a_broker_begins_to_load_somewhere_between_its_two_lines() -> None:

@@ -81,8 +81,8 @@ def test_an_answer_may_be_neither_too_early_nor_too_late() -> None:
 def test_a_request_without_response_is_acted_on_and_compared_with_nothing() -> None:
     scenario = stable()
     hypothesis = fresh()
-    lost = replace(scenario.requests[0], response=None, answered_ms=NEVER)
-    assert hypothesis.take(candidate(lost), NEVER) is None
+    unanswered = replace(scenario.requests[0], response=None, answered_ms=NEVER)
+    assert hypothesis.take(candidate(unanswered), NEVER) is None
     (made,) = hypothesis.group.members
     assert hypothesis.unnamed.prefixes == {made: "a-"}
     assert IDS["a"] not in hypothesis.group.members

@@ -42,12 +42,12 @@ def test_many_possible_stalls_excuse_no_more_than_their_time() -> None:
     assert gaps.latest(0, 500) == 550
 
 
-def late(told_at: float) -> Scenario:
-    """The session of b ends at 5010; a is told at `told_at`."""
+def late(rebalances_at: float) -> Scenario:
+    """The session of b ends at 5010; a is told at `rebalances_at`."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     for at in range(1_500, 9_100, 100):
-        scenario.heartbeat("a", at, 27 if at >= told_at else 0)
+        scenario.heartbeat("a", at, 27 if at >= rebalances_at else 0)
     return scenario
 
 

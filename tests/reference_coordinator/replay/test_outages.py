@@ -17,12 +17,12 @@ def refused(api: str = "HEARTBEAT", error: int = 15) -> Scenario:
     scenario = stable()
     scenario.heartbeats("a", 1_500, 3_500)
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]
-    told = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
+    topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
     if api == "HEARTBEAT":
         scenario.heartbeat("b", 2_000, error, answered=2_600)
     else:
         body = {"generationIdOrMemberEpoch": 1, "topics": topics}
-        scenario.ask(api, "b", 2_000, body, {"topics": told}, answered=2_600)
+        scenario.ask(api, "b", 2_000, body, {"topics": topics}, answered=2_600)
     scenario.requests = [replace(r, latest_ms=r.answered_ms) for r in scenario.requests]
     scenario.heartbeat("b", 2_800)
     return scenario
@@ -76,10 +76,10 @@ def commit(answered: float, error: int) -> Scenario:
         for at in range(1_500, 9_000, 500):
             scenario.heartbeat(who, at + (who == "b"))
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]
-    told = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
+    topics = [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": error}]}]
     body = {"generationIdOrMemberEpoch": 1, "topics": topics}
     where = {"answered": answered, "broker": "1"}
-    scenario.ask("OFFSET_COMMIT", "b", 2_000, body, {"topics": told}, **where)
+    scenario.ask("OFFSET_COMMIT", "b", 2_000, body, {"topics": topics}, **where)
     last = scenario.requests[-1]
     scenario.requests[-1] = replace(last, connection="commits", latest_ms=last.answered_ms)
     return scenario

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.pending_requests import PendingRequests
 from tests.reference_coordinator.replay.conftest import START, Scenario
@@ -33,7 +34,7 @@ def test_the_first_answer_shows_the_end_of_the_join_phase() -> None:
 
 def test_a_join_that_was_refused_shows_no_end() -> None:
     a, _ = requests()
-    refused = replace(a, response={**a.response_fields, "errorCode": 79})
+    refused = replace(a, response={**a.response_fields, "errorCode": Error.MEMBER_ID_REQUIRED})
     assert pending(refused).joined_first() is None
 
 
@@ -55,8 +56,8 @@ def test_a_connection_takes_no_other_request_before_the_answer() -> None:
 
 def test_a_request_without_response_holds_no_connection() -> None:
     a, _ = requests()
-    lost = replace(a, response=None, answered_ms=float("inf"))
-    waiting = pending(lost)
+    unanswered = replace(a, response=None, answered_ms=float("inf"))
+    waiting = pending(unanswered)
     assert not waiting.busy
     assert waiting.answered_before(1e12, a.connection) == []
 

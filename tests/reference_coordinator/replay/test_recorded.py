@@ -65,8 +65,8 @@ def test_the_recorded_evidence_is_explained(name: str, group: str) -> None:
 
 
 def test_the_recording_holds_every_refusal_the_stories_are_about(recording: Recording) -> None:
-    told = [line.observed for line in recording.lines if line.request is not None]
-    answers = {(seen.api, seen.response.get("errorCode", 0)) for seen in told}
+    observed = [line.observed for line in recording.lines if line.request is not None]
+    answers = {(seen.api, seen.response.get("errorCode", 0)) for seen in observed}
     refusals = {
         "JOIN_GROUP": {16, 25, 79, 81, 82},
         "SYNC_GROUP": {16, 22, 25, 27, 82},
@@ -97,10 +97,10 @@ def test_any_one_altered_error_is_the_one_violation(group: str, recording: Recor
     alone = 0
     for place in places[::7]:
         seen = evidence.requests[place]
-        lie = replace(
+        wrong_answer = replace(
             seen, response={**seen.response, "errorCode": Error.COORDINATOR_NOT_AVAILABLE}
         )
-        altered = (*evidence.requests[:place], lie, *evidence.requests[place + 1 :])
+        altered = (*evidence.requests[:place], wrong_answer, *evidence.requests[place + 1 :])
         outcome = replay(replace(evidence, requests=altered), recording.profile)
         assert len(outcome.violations) == 1
         alone += wrong(outcome) == unexplained(outcome) == [seen.id]

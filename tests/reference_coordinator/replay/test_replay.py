@@ -1,4 +1,4 @@
-"""What a replay makes of a small course of events with one thing wrong in it."""
+"""What a replay makes of a short scenario with one thing wrong in it."""
 
 import pytest
 
@@ -87,11 +87,11 @@ def test_a_few_wrong_answers_are_as_many_lies_without_a_census() -> None:
     scenario = stable()
     scenario.heartbeats("a", 1_500, 4_500)
     scenario.heartbeats("b", 1_510, 4_510)
-    lies = ["HEARTBEAT:a:2000", "HEARTBEAT:b:2510", "HEARTBEAT:a:3500"]
-    for lie in lies:
-        scenario.change(lie, errorCode=Error.UNKNOWN_MEMBER_ID)
+    wrong_answers = ["HEARTBEAT:a:2000", "HEARTBEAT:b:2510", "HEARTBEAT:a:3500"]
+    for wrong_answer in wrong_answers:
+        scenario.change(wrong_answer, errorCode=Error.UNKNOWN_MEMBER_ID)
     outcome = scenario.replay()
-    assert wrong(outcome) == unexplained(outcome) == lies
+    assert wrong(outcome) == unexplained(outcome) == wrong_answers
     assert "census" not in outcome.bound
 
 
@@ -138,9 +138,9 @@ class TestAnotherBroker:
 
     def test_has_no_answer_of_its_own(self) -> None:
         scenario = self.served()
-        lie = scenario.heartbeat("b", 1_600, broker="2")
+        wrong_answer = scenario.heartbeat("b", 1_600, broker="2")
         outcome = scenario.replay()
-        assert wrong(outcome) == unexplained(outcome) == [lie]
+        assert wrong(outcome) == unexplained(outcome) == [wrong_answer]
         assert outcome.violations[0].expected == "error=NOT_COORDINATOR"
 
     def test_keeps_no_session_alive(self) -> None:

@@ -14,12 +14,12 @@ DUE = 5_010.0
 """When b's session ends: 3000 ms after its last heartbeat."""
 
 
-def silence(told_at: float | None) -> Scenario:
-    """b falls silent at 2010; a is told to come again from `told_at` on."""
+def silence(rebalances_at: float | None) -> Scenario:
+    """b falls silent at 2010; a is told to come again from `rebalances_at` on."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     for at in range(1_500, 7_100, 100):
-        scenario.heartbeat("a", at, 27 if told_at is not None and at >= told_at else 0)
+        scenario.heartbeat("a", at, 27 if rebalances_at is not None and at >= rebalances_at else 0)
     return scenario
 
 
@@ -31,10 +31,10 @@ def test_a_session_ends_at_its_time() -> None:
     assert row.started_ms == pytest.approx(START + DUE)
 
 
-@pytest.mark.parametrize("told_at", [4_000, 4_900])
-def test_a_session_that_ends_early_is_found(told_at: int) -> None:
-    outcome = silence(told_at).replay()
-    assert wrong(outcome)[0] == f"HEARTBEAT:a:{told_at}"
+@pytest.mark.parametrize("rebalances_at", [4_000, 4_900])
+def test_a_session_that_ends_early_is_found(rebalances_at: int) -> None:
+    outcome = silence(rebalances_at).replay()
+    assert wrong(outcome)[0] == f"HEARTBEAT:a:{rebalances_at}"
 
 
 def test_a_session_may_end_late_by_the_slack() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from reference_coordinator.classic.bodies import BODIES, EXCHANGES, event_of, response_of
 from reference_coordinator.classic.effects import CommitResponse, JoinResponse
 from reference_coordinator.classic.events import (
     NO_CHOICES,
@@ -13,7 +14,6 @@ from reference_coordinator.classic.events import (
     LeaveReceived,
 )
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest
-from reference_coordinator.replay.wire import APIS, EXCHANGES, answer_of, event_of
 from tests.reference_coordinator.replay.conftest import IDS, REBALANCE_MS, SESSION_MS, Scenario
 
 
@@ -33,7 +33,7 @@ def test_a_join_is_read_with_its_timeouts() -> None:
     assert isinstance(event, JoinReceived)
     assert (event.at_ms, event.group_instance_id) == (7.0, "a")
     assert (event.session_timeout_ms, event.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
-    answer = answer_of(seen)
+    answer = response_of(seen)
     assert isinstance(answer, JoinResponse)
     assert {member_id for member_id, *_ in answer.members} == {IDS["a"], IDS["b"]}
 
@@ -51,7 +51,7 @@ def test_join_v0_has_the_sessions_timeout_for_the_rebalance() -> None:
 def test_a_member_that_stands_twice_in_a_leaders_list_is_told_apart() -> None:
     scenario = Scenario()
     scenario.join("a", 0, 900, members="bb")
-    answer = answer_of(scenario.requests[0])
+    answer = response_of(scenario.requests[0])
     assert isinstance(answer, JoinResponse)
     assert [member_id for member_id, *_ in answer.members] == [f"{IDS['b']} (2 times)"]
 
@@ -78,7 +78,7 @@ def test_a_commit_is_one_error_if_all_partitions_have_it(
     partitions = [{"partitionIndex": n, "errorCode": code} for n, code in enumerate(codes)]
     response = {"topics": [{"name": "t", "partitions": partitions}]}
     seen = made("OFFSET_COMMIT", {"topics": [TOPIC], "generationId": 4}, response, 7)
-    assert answer_of(seen) == CommitResponse(error, alike)
+    assert response_of(seen) == CommitResponse(error, alike)
     event = event_of(seen, 0, NO_CHOICES)
     assert isinstance(event, CommitReceived)
     assert event.generation == 4
@@ -93,7 +93,7 @@ def test_a_commits_generation_has_another_name_from_3_6_on() -> None:
 
 def test_requests_that_only_restart_timers_can_be_summed_up() -> None:
     assert EXCHANGES.keys() == ONLY_RESTART_TIMERS
-    assert APIS.keys() >= ONLY_RESTART_TIMERS
+    assert BODIES.keys() >= ONLY_RESTART_TIMERS
     one, other = (made("HEARTBEAT", {"generationId": n}, {"errorCode": 0}) for n in (1, 2))
     sums = [EXCHANGES["HEARTBEAT"](s.request, s.response_fields, 3) for s in (one, other)]
     assert sums[0] != sums[1]

@@ -1,0 +1,88 @@
+"""What a group protocol brings, as one declared bundle: the seam for a second protocol.
+
+`reference_coordinator.classic.CLASSIC` is the first. KIP-848's protocol would be another package
+with a bundle of the same form: its own group, events and profile fields, ConsumerGroupHeartbeat as
+its body, and a timeline with one row per bump of the group epoch. Two things differ there, and the
+bundle leaves room for both: the target assignment is bound from observation (a field of its
+choices), and a group may be converted to the other protocol, which ends its life under this one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+Group = TypeVar("Group")
+Event = TypeVar("Event")
+Effect = TypeVar("Effect")
+Response = TypeVar("Response")
+Profile = TypeVar("Profile")
+Request_co = TypeVar("Request_co", covariant=True)
+Response_co = TypeVar("Response_co", covariant=True)
+Json = Mapping[str, Any]
+
+
+class Observed(Protocol):
+    """A request of the evidence, as far as its body is read: JSON fields of Kafka's schemas."""
+
+    @property
+    def id(self) -> str:
+        """What names the request in events and effects."""
+
+    @property
+    def api(self) -> str:
+        """The API's name in Kafka's request log."""
+
+    @property
+    def api_version(self) -> int:
+        """The version of request and response."""
+
+    @property
+    def client_id(self) -> str:
+        """The client id of the request header."""
+
+    @property
+    def client_host(self) -> str:
+        """The host that the request came from, as DescribeGroups shows it."""
+
+    @property
+    def request(self) -> Json:
+        """The body of the request."""
+
+    @property
+    def response_fields(self) -> Json:
+        """The body of the response; there must be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body(Generic[Request_co, Response_co]):
+    """How the bodies of an API become events and responses.
+
+    `event` takes a request, its time (ms) and the choices for what Kafka leaves open; `response`
+    takes the bodies of request and response.
+    """
+
+    event: Callable[[Observed, float, Any], Request_co]
+    response: Callable[[Json, Json], Response_co]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupProtocol(Generic[Group, Event, Effect, Response, Profile]):
+    """One group protocol: its state machine, its rules by release, its wire, its timeline."""
+
+    name: str
+    new_group: Callable[[str], Group]
+    """Makes the state of a group that does not exist yet, from its group id."""
+    step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]]
+    """Decides what one event does to a group."""
+    profile_named: Callable[[str], Profile | None]
+    """Finds a profile by its name, such as `4.3` or `3.9.1-scala`."""
+    profile_for: Callable[[str, str], Profile | None]
+    """Finds the profile of a release with one of its coordinators, `scala` or `java`."""
+    bodies: Mapping[str, Body[Event, Response]]
+    """The requests that the protocol knows, by their API's name in Kafka's request log."""
+    as_sent: Callable[[Response, int], Response]
+    """Drops from a response the fields that its version does not have: what is compared."""
+    timeline_row: type
+    """A row of the expected timeline: a frozen dataclass whose fields are columns."""
+    row_key: tuple[str, ...]
+    """The columns by which observed and expected rows of one group are compared first."""
