@@ -38,6 +38,11 @@ NEAR_MS = 5_000.0
 BUSY_SHARE = 0.5
 """The share of a time for which the machine must be busy to make counts of that time unsure."""
 
+SAME_PAUSE_MS = 5.0
+"""How far the ends of one pause may lie apart in two sources: a collection, and its safepoint."""
+MATTERS_MS = 250.0
+"""A standstill that is shorter is not worth telling of: half of the slack of a timer."""
+
 
 def lines_of(requests: Iterable[Row], lines: Iterable[Row]) -> Signs:
     """Return when each broker wrote lines; of rows of the tables `requests` and `transitions`."""
@@ -104,7 +109,12 @@ def proven(standstills: Iterable[Standstill], lines: Signs) -> list[Standstill]:
 
 
 def _is_within(one: Standstill, others: Iterable[Standstill]) -> bool:
-    return any(o.broker == one.broker and o.until_ms >= one.until_ms for o in others)
+    return any(
+        other.broker == one.broker
+        and other.from_ms <= one.from_ms + SAME_PAUSE_MS
+        and other.until_ms >= one.until_ms - SAME_PAUSE_MS
+        for other in others
+    )
 
 
 def unjournalled(standstills: Iterable[Standstill], paused: Iterable[Stall]) -> list[Standstill]:
@@ -117,6 +127,19 @@ def unjournalled(standstills: Iterable[Standstill], paused: Iterable[Stall]) -> 
             broker == one.broker and from_ms <= one.until_ms and until_ms >= one.from_ms
             for broker, from_ms, until_ms in spans
         )
+    ]
+
+
+def that_matter(
+    standstills: Iterable[Standstill], from_ms: float, until_ms: float
+) -> list[Standstill]:
+    """Return those that lie in a time, and last long enough to change anything."""
+    return [
+        one
+        for one in standstills
+        if one.from_ms < until_ms
+        and one.until_ms > from_ms
+        and one.until_ms - one.from_ms >= MATTERS_MS
     ]
 
 
@@ -172,8 +195,7 @@ def held_up(
 
     Each standstill counts, and so does a machine that was busy for BUSY_SHARE of the time.
     """
-    within = [one for one in standstills if one.from_ms < until_ms and one.until_ms > from_ms]
-    if within:
+    if within := that_matter(standstills, from_ms, until_ms):
         worst = max(within, key=lambda one: one.until_ms - one.from_ms)
         lasted_ms = worst.until_ms - worst.from_ms
         more = f", and {len(within) - 1} more times" if len(within) > 1 else ""

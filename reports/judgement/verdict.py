@@ -89,7 +89,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     )
     left = _unowned(run, data)
     short = unmet(run.experiment, counts, left)
-    held_up = _held_up(run, data) if short else None
+    held_up = broker_activity.held_up(data.standstills, run.busy, *_span(run)) if short else None
     doubts = _doubts(run, data, kip_848, profile)
     if held_up is not None:
         doubts.append(f"what was expected is not met, but {held_up}")
@@ -146,7 +146,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "counterexample": None,
         "departures": [_departure(row) for row in data.departures[:SHOWN]],
         "coverage": _coverage(data),
-        **_standstills(data.standstills),
+        **_standstills(run, data.standstills),
         "repeat_command": environment["repeat_command"],
     }
 
@@ -225,16 +225,13 @@ def _doubts(
     return doubts
 
 
-def _held_up(run: RunFolder, data: Results) -> str | None:
-    """Say what held brokers or the load up before teardown; None if nothing is known to have."""
+def _span(run: RunFolder) -> tuple[float, float]:
+    """Return from when until when a run tells of its groups: from formation to the teardown."""
     began = dict(run.phases)
-    if not began:
-        return None
-    until_ms = began.get("teardown", max(began.values()))
-    return broker_activity.held_up(data.standstills, run.busy, min(began.values()), until_ms)
+    return min(began.values(), default=inf), began.get("teardown", inf)
 
 
-def _standstills(standstills: Sequence[Standstill]) -> Json:
+def _standstills(run: RunFolder, standstills: Sequence[Standstill]) -> Json:
     """List when brokers stood still, if they did."""
     listed = [
         {
@@ -243,7 +240,7 @@ def _standstills(standstills: Sequence[Standstill]) -> Json:
             "until_ms": round(one.until_ms),
             "because": one.because,
         }
-        for one in standstills[:SHOWN]
+        for one in broker_activity.that_matter(standstills, *_span(run))[:SHOWN]
     ]
     return {"brokers_stood_still": listed} if listed else {}
 

@@ -4,14 +4,20 @@ Recorded with `play`, packed by `groupquake.selftest.mutants.evidence.keep`:
 
 timed-out-writes   a broker stopped for 5.2 to 7 s, so that commits (and a group record, 4.3.0)
                    were not confirmed in time; runs of before the machine was sampled
+late-timers        `session-expiry --stop-at 16.8 2.9`: all brokers stopped when a session was due
+                   to end, which it did 1.7 s late
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from groupquake.selftest.mutants.evidence import Runs, runs_in
+from reports.judgement.broker_activity import lines_of, possible, proven, signs_of
+from reports.judgement.recording import Recording
+from reports.judgement.run_folder import MACHINE
 from tests.groupquake.starved.judging import Outcome, outcomes
 
 HERE = Path(__file__).parent / "recorded"
@@ -21,6 +27,43 @@ HERE = Path(__file__).parent / "recorded"
 def timed_out_writes() -> Iterator[Runs]:
     with runs_in(HERE / "timed-out-writes") as runs:
         yield runs
+
+
+@pytest.fixture
+def late_timer() -> Iterator[Path]:
+    with runs_in(HERE / "late-timers") as runs:
+        (run,) = runs["session-expiry"]
+        yield run.folder
+
+
+def test_a_session_that_ends_late_on_a_stopped_broker_is_in_order(late_timer: Path) -> None:
+    assert outcomes(late_timer) == {"static": Outcome.EXPLAINED}
+    stopped = [one for one in Recording(late_timer).standstills if "stopped" in one.because]
+    assert [one.broker for one in stopped] == ["1", "2", "3"]
+    assert all(2_900 < one.until_ms - one.from_ms < 3_100 for one in stopped)
+
+
+def test_it_is_a_doubt_where_nothing_shows_that_the_broker_was_stopped(late_timer: Path) -> None:
+    (late_timer / MACHINE).unlink()
+    assert outcomes(late_timer) == {"static": Outcome.LATE_ALONE}
+
+
+def test_it_is_wrong_where_the_broker_worked_meanwhile(late_timer: Path) -> None:
+    """Whatever the sampler says: other groups of the same broker had their requests answered."""
+    recording = Recording(late_timer)
+    stopped = [one for one in recording.standstills if "stopped" in one.because]
+    requests, lines = recording.activity
+    worked = [
+        {"broker": one.broker, "at_ms": at_ms}
+        for one in stopped
+        for at_ms in range(round(one.from_ms), round(one.until_ms), 50)
+    ]
+    assert proven(stopped, lines_of(requests, [*lines, *worked])) == []
+    (late_timer / MACHINE).unlink()
+    judge = Recording(late_timer).judge
+    stalls = possible(signs_of(requests, [*lines, *worked]))
+    judge = replace(judge, stalls=(*judge.stalls, *stalls))
+    assert not judge.explains("static", recording.rows_by_group["static"])
 
 
 def test_timed_out_writes_are_explained_without_a_fault(timed_out_writes: Runs) -> None:
