@@ -198,7 +198,7 @@ LIES: dict[str, tuple[str, dict[str, str]]] = {
 
 @dataclass(frozen=True)
 class Judged:
-    """A recording that was told anew with all lies, and the verdict on it."""
+    """A recording with the synthesized logs of the oracle and all mutants, and its verdict."""
 
     recording: Recording
     folder: Path
@@ -207,7 +207,7 @@ class Judged:
     lies: dict[str, list[SynthesizedLine]]
 
     def roots(self, group: str) -> list[dict[str, Any]]:
-        """Return what was found of a group that follows from nothing else, in order."""
+        """Return the root findings of a group, in order."""
         found = [f for f in self.verdict["findings"] if f["group"] == group and f["root"]]
         return sorted(found, key=lambda finding: finding["at_ms"])
 
@@ -236,12 +236,12 @@ def test_every_mutant_is_judged() -> None:
     assert LIES.keys() == MUTANTS.keys()
 
 
-def test_the_truth_told_anew_has_no_finding(judged: Judged) -> None:
+def test_the_synthesized_log_of_the_oracle_has_no_finding(judged: Judged) -> None:
     assert [f for f in judged.verdict["findings"] if f["group"] in judged.truth] == []
     for group in judged.truth:
-        told = judged.verdict["groups"][group]
-        asked = len(judged.recording.evidence(group).requests)
-        assert told["responses_explained"] == told["responses_checked"] == asked
+        about = judged.verdict["groups"][group]
+        requests = len(judged.recording.evidence(group).requests)
+        assert about["responses_explained"] == about["responses_checked"] == requests
     assert judged.verdict["unknown_because"] == []
 
 
@@ -254,6 +254,6 @@ def test_a_coherent_lie_fails_at_its_place(lie: str, judged: Judged) -> None:
     first, *_ = judged.roots(lie)
     assert first["proven"]
     assert first["kind"] in places
-    said = first["expected"] if first["kind"].startswith("missing") else judged.line(first)
-    assert places[first["kind"]] in said
+    text = first["expected"] if first["kind"].startswith("missing") else judged.line(first)
+    assert places[first["kind"]] in text
     assert f" {lie} " in judged.line(first) or f'"groupId":"{lie}"' in judged.line(first)
