@@ -41,7 +41,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spark": 3.0}
+COSTS_S = {"long": 300.0, "docker": 40.0, "browser": 40.0, "cluster": 10.0, "spark": 0.3}
 """About what a test takes, by its markers; every other takes milliseconds."""
 SHARING = {
     "tests/chaos/clusters/test_process.py": "three brokers",

@@ -12,7 +12,7 @@ from tests.groupquake.conftest import Command, Done, running
 RECORDED = Path(__file__).parents[1] / "recorded" / "kafka-4.3.0"
 
 
-def complaint(done: Done, code: int) -> str:
+def error_line(done: Done, code: int) -> str:
     """Return the one line of a refusal."""
     assert done.code == code, done.err
     assert "Traceback" not in done.err
@@ -21,18 +21,18 @@ def complaint(done: Done, code: int) -> str:
 
 
 def test_an_unknown_command(groupquake: Command, process: Command) -> None:
-    assert "No such command 'rum'" in complaint(groupquake("rum"), 64)
-    assert "No such command 'rum'" in complaint(process("rum"), 64)
+    assert "No such command 'rum'" in error_line(groupquake("rum"), 64)
+    assert "No such command 'rum'" in error_line(process("rum"), 64)
 
 
 def test_an_unknown_experiment(groupquake: Command) -> None:
-    line = complaint(groupquake("run", "rolling-bonce"), 64)
+    line = error_line(groupquake("run", "rolling-bonce"), 64)
     assert "rolling-bounce" in line
 
 
 def test_a_broken_file(groupquake: Command, small: Path) -> None:
     small.write_text(small.read_text().replace("count: 2, instance", "cuont: 2, instance"))
-    line = complaint(groupquake("run", small), 64)
+    line = error_line(groupquake("run", small), 64)
     assert f"{small}:16:" in line
     assert "did you mean 'count'?" in line
 
@@ -42,28 +42,28 @@ def test_an_empty_target(groupquake: Command, small: Path) -> None:
         "target: all, group: dynamic", "target: static, group: dynamic"
     )
     small.write_text(text)
-    line = complaint(groupquake("run", small), 64)
+    line = error_line(groupquake("run", small), 64)
     assert "group 'dynamic' has no static members" in line
 
 
 def test_a_bad_setting(groupquake: Command, small: Path) -> None:
-    line = complaint(groupquake("run", small, "--set", "cluster.brokers=nine"), 64)
+    line = error_line(groupquake("run", small, "--set", "cluster.brokers=nine"), 64)
     assert "cluster.brokers" in line
 
 
 @pytest.mark.parametrize("ports", ["nine", "0", "9092,99999"])
 def test_bad_ports(ports: str, groupquake: Command, small: Path) -> None:
-    assert "not a list of ports" in complaint(groupquake("run", small, "--ports", ports), 64)
+    assert "not a list of ports" in error_line(groupquake("run", small, "--ports", ports), 64)
 
 
 def test_no_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
     done = groupquake("run", small, env={"JAVA_HOME": str(tmp_path / "nowhere")})
-    assert "Java" in complaint(done, 3)
+    assert "Java" in error_line(done, 3)
 
 
 def test_no_java_for_a_report(groupquake: Command, tmp_path: Path) -> None:
     done = groupquake("report", tmp_path, env={"JAVA_HOME": str(tmp_path / "nowhere")})
-    assert "Java" in complaint(done, 3)
+    assert "Java" in error_line(done, 3)
 
 
 def test_an_old_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_an_old_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
     java.parent.mkdir(parents=True)
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     java.chmod(0o755)
-    line = complaint(groupquake("run", small, env={"JAVA_HOME": str(tmp_path / "jdk")}), 3)
+    line = error_line(groupquake("run", small, env={"JAVA_HOME": str(tmp_path / "jdk")}), 3)
     assert "Java 11" in line
     assert "17" in line
 
@@ -79,12 +79,12 @@ def test_an_old_java(groupquake: Command, small: Path, tmp_path: Path) -> None:
 def test_a_port_in_use(groupquake: Command, small: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        line = complaint(groupquake("run", small, "--ports", port), 3)
+        line = error_line(groupquake("run", small, "--ports", port), 3)
     assert f"port {port} on 127.0.0.1 is in use" in line
 
 
 def test_a_release_that_does_not_exist(groupquake: Command, small: Path) -> None:
-    line = complaint(groupquake("run", small, "--kafka", "4.99.0"), 3)
+    line = error_line(groupquake("run", small, "--kafka", "4.99.0"), 3)
     assert "4.99.0" in line
 
 
@@ -100,7 +100,7 @@ def test_a_release_that_cannot_be_run(
     small.write_text(small.read_text().replace("brokers: 1", "version: 9.9.9"))
     file = {"validate": small, "nightly": suite}
     rest = [file[words[0]]] if words[0] in file else ["--kafka", "9.9.9"]
-    line = complaint(groupquake(*words, *rest), 64)
+    line = error_line(groupquake(*words, *rest), 64)
     assert line.endswith(
         "Kafka 9.9.9 is not supported; use 2.4-2.7, 2.8-3.2, 3.3-3.7, 3.8, 3.9 or 4.x"
     )
@@ -116,17 +116,17 @@ def test_a_release_that_cannot_be_run(
 def test_a_release_that_is_not_supported_at_all(
     words: tuple[str, ...], why: str, groupquake: Command
 ) -> None:
-    assert why in complaint(groupquake("dev", *words, "--kafka", "9.9.9"), 64)
+    assert why in error_line(groupquake("dev", *words, "--kafka", "9.9.9"), 64)
 
 
 @pytest.mark.parametrize("words", [("image", "build"), ("fuzz",)])
 def test_a_release_is_written_in_full(words: tuple[str, ...], groupquake: Command) -> None:
-    line = complaint(groupquake("dev", *words, "--kafka", "4.3"), 64)
+    line = error_line(groupquake("dev", *words, "--kafka", "4.3"), 64)
     assert "'4.3' is not allowed; write a whole release, such as 4.3.0" in line
 
 
 def test_a_property_of_the_cluster_s_own(groupquake: Command, small: Path) -> None:
-    line = complaint(groupquake("run", small, "--set", "cluster.config.log.dirs=/x"), 64)
+    line = error_line(groupquake("run", small, "--set", "cluster.config.log.dirs=/x"), 64)
     assert "log.dirs: is set by the cluster itself" in line
 
 
@@ -134,7 +134,7 @@ def test_a_property_of_the_cluster_s_own(groupquake: Command, small: Path) -> No
 def test_ports_that_are_not_one_for_each_broker(
     ports: str, groupquake: Command, small: Path
 ) -> None:
-    line = complaint(groupquake("run", small, "--ports", ports), 64)
+    line = error_line(groupquake("run", small, "--ports", ports), 64)
     assert "1 different ports" in line
 
 
@@ -145,7 +145,7 @@ def test_no_room_for_run_folders(groupquake: Command, small: Path) -> None:
 @pytest.mark.cluster
 def test_a_broker_that_does_not_start(groupquake: Command, small: Path, tmp_path: Path) -> None:
     done = groupquake("run", small, "--set", "cluster.config.num.io.threads=nonsense")
-    assert "nonsense" in complaint(done, 3)
+    assert "nonsense" in error_line(done, 3)
     assert running(str(tmp_path)) == []
 
 
@@ -153,44 +153,44 @@ def test_a_broker_that_does_not_start(groupquake: Command, small: Path, tmp_path
 def test_a_steady_state_that_never_comes(groupquake: Command, small: Path, tmp_path: Path) -> None:
     text = small.read_text().replace("within: 30s", "within: 1s")
     small.write_text(text.replace("tolerance: Stable", "tolerance: CompletingRebalance"))
-    line = complaint(groupquake("run", small), 3)
+    line = error_line(groupquake("run", small), 3)
     assert "steady state not met" in line
     assert "not CompletingRebalance" in line
     assert running(str(tmp_path)) == []
 
 
 def test_no_run_folder(groupquake: Command, tmp_path: Path) -> None:
-    line = complaint(groupquake("report", tmp_path / "nowhere"), 64)
+    line = error_line(groupquake("report", tmp_path / "nowhere"), 64)
     assert "no such run folder" in line
 
 
 def test_a_folder_that_is_no_run(groupquake: Command, tmp_path: Path) -> None:
-    assert "not the folder of a run" in complaint(groupquake("report", tmp_path), 64)
+    assert "not the folder of a run" in error_line(groupquake("report", tmp_path), 64)
 
 
 def test_a_run_folder_that_cannot_be_read(groupquake: Command, tmp_path: Path, small: Path) -> None:
     (tmp_path / "environment.json").write_text("{")
-    assert "environment.json: no JSON" in complaint(groupquake("report", tmp_path), 64)
+    assert "environment.json: no JSON" in error_line(groupquake("report", tmp_path), 64)
     (tmp_path / "environment.json").write_text(json.dumps({"kafka_version": "4.3.0"}))
-    assert "environment.json" in complaint(groupquake("report", tmp_path), 64)
+    assert "environment.json" in error_line(groupquake("report", tmp_path), 64)
 
 
 @pytest.mark.parametrize("file", ["plan.json", "journal.jsonl", "experiment.yaml"])
 def test_a_run_folder_with_a_piece_altered(file: str, groupquake: Command, tmp_path: Path) -> None:
     shutil.copytree(RECORDED, tmp_path / "run")
     (tmp_path / "run" / file).write_text('{"event": "intent", "at_ms": 1}\n')
-    assert file in complaint(groupquake("report", tmp_path / "run"), 64)
+    assert file in error_line(groupquake("report", tmp_path / "run"), 64)
 
 
 def test_nothing_but_the_folder_of_a_run_is_healed(groupquake: Command, tmp_path: Path) -> None:
-    line = complaint(groupquake("heal", tmp_path), 64)
+    line = error_line(groupquake("heal", tmp_path), 64)
     assert f"{tmp_path}/journal.jsonl: cannot be read (No such file or directory)" in line
     assert line.endswith("; name the folder of a run")
 
 
 def test_a_journal_that_cannot_be_healed_from(groupquake: Command, tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").write_text('{"event": "phase"}\n{"event": "healed"}\n')
-    line = complaint(groupquake("heal", tmp_path), 64)
+    line = error_line(groupquake("heal", tmp_path), 64)
     assert f"{tmp_path}/journal.jsonl:2: no journal entry: 'fault_id' is missing" in line
 
 
@@ -200,15 +200,15 @@ def test_validate(groupquake: Command, small: Path) -> None:
     assert f"{small}: valid (4 members, 3 faults)" in done.out
     schema = groupquake("validate", "--schema")
     assert json.loads(schema.out)["properties"]["workload"]
-    assert complaint(groupquake("validate"), 64)
+    assert error_line(groupquake("validate"), 64)
 
 
 def test_list_has_its_descriptions_in_one_column(groupquake: Command) -> None:
-    told = json.loads(groupquake("list", "--json").out)
+    descriptions = json.loads(groupquake("list", "--json").out)
     lines = groupquake("list").out.splitlines()
-    starts = {line.index(" ".join(told[line.split()[0]].split())) for line in lines}
-    assert len(lines) == len(told)
-    assert starts == {max(map(len, told)) + 1}
+    starts = {line.index(" ".join(descriptions[line.split()[0]].split())) for line in lines}
+    assert len(lines) == len(descriptions)
+    assert starts == {max(map(len, descriptions)) + 1}
 
 
 def test_the_same_seed_gives_the_same_plan(groupquake: Command) -> None:

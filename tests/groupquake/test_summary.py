@@ -22,20 +22,20 @@ VERDICT: dict[str, Any] = {
 
 def test_a_counterexample_is_named() -> None:
     files = ["counterexample.txt", "counterexample.jsonl", "test_counterexample.py"]
-    told = {"group": "g", "requests": 7, "left_out": 93, "files": files}
+    counterexample = {"group": "g", "requests": 7, "left_out": 93, "files": files}
     assert (
         "  counterexample: runs/x/counterexample.txt (7 of 100 requests of g),"
         " and as a test: test_counterexample.py"
-    ) in summary(VERDICT | {"counterexample": told}, Path("runs/x")).splitlines()
+    ) in summary(VERDICT | {"counterexample": counterexample}, Path("runs/x")).splitlines()
     assert "counterexample" not in summary(VERDICT, Path("runs/x"))
 
 
 def test_an_expected_verdict_is_reported_as_such() -> None:
     assert "verdict: fail" in summary(VERDICT, Path("x")).splitlines()
-    told = {"verdict": "fail", "because": "p", "group": "g", "came_true": True}
-    foretold = summary(VERDICT | {"foretold": told}, Path("x")).splitlines()
-    assert "verdict: fail, as the experiment expects for Kafka 4.3.0" in foretold
-    other = summary(VERDICT | {"foretold": told | {"came_true": False}}, Path("x")).splitlines()
+    expected = {"verdict": "fail", "because": "p", "group": "g", "came_true": True}
+    as_expected = summary(VERDICT | {"foretold": expected}, Path("x")).splitlines()
+    assert "verdict: fail, as the experiment expects for Kafka 4.3.0" in as_expected
+    other = summary(VERDICT | {"foretold": expected | {"came_true": False}}, Path("x")).splitlines()
     assert (
         "verdict: fail, though the experiment expects fail because of p in g for Kafka 4.3.0"
         in other

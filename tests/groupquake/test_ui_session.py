@@ -40,8 +40,8 @@ def start(url: str) -> None:
     """Press Start."""
     form = urllib.parse.urlencode({"user_count": 1, "spawn_rate": 1}).encode()
     with urllib.request.urlopen(f"{url}/swarm", form) as reply:
-        told = json.load(reply)
-    assert told["success"], told
+        content = json.load(reply)
+    assert content["success"], content
 
 
 @pytest.fixture
@@ -86,17 +86,17 @@ def test_nothing_outlives_the_page(
     process.send_signal(number)
     code = process.wait(timeout=120)
     until(lambda: not running(str(tmp_path)), within_s=60)
-    told = [json.loads(line) for line in journal.read_text().splitlines()]
-    events = {entry["event"] for entry in told}
+    content = [json.loads(line) for line in journal.read_text().splitlines()]
+    events = {entry["event"] for entry in content}
     if number == signal.SIGKILL:  # the end of the session or that of its members is seen first
         assert events & {"aborted", "failed"}
     else:
         assert "aborted" in events
-    assert told[-1]["event"] == "phase"
+    assert content[-1]["event"] == "phase"
     if number == signal.SIGINT:  # the members live until all is healed
         assert code == 4, (tmp_path / "output.txt").read_text()
-        healed = {entry["fault_id"] for entry in told if entry.get("healed")}
-        assert healed == {entry["fault_id"] for entry in told if entry["event"] == "intent"}
+        healed = {entry["fault_id"] for entry in content if entry.get("healed")}
+        assert healed == {entry["fault_id"] for entry in content if entry["event"] == "intent"}
 
 
 def await_state(port: int, *states: str) -> None:

@@ -133,7 +133,7 @@ def test_nothing_outlives_a_killed_runner(groupquake: Command, small: Path, tmp_
 
 
 def await_event(folder: Path, event: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the journal of the only run tells of an event."""
+    """Wait until the journal of the only run has an event."""
     journal = folder / "runs" / "latest" / "journal.jsonl"
     deadline = time.monotonic() + 90
     while not journal.exists() or f'"event": "{event}"' not in journal.read_text():

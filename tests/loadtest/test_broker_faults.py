@@ -30,9 +30,9 @@ def cluster(tmp_path_factory):
 
 
 def coordinator_of(cluster, group):
-    """The broker that has told of the group; nothing has moved yet."""
-    told = f"group {group} "
-    return next(each.id for each in cluster.brokers if told in each.group_log.read_text())
+    """The broker whose log mentions the group; it has not moved yet."""
+    mention = f"group {group} "
+    return next(each.id for each in cluster.brokers if mention in each.group_log.read_text())
 
 
 @pytest.mark.parametrize(

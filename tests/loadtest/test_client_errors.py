@@ -5,7 +5,7 @@ from loadtest.client_errors import QUIET_MS, ClientErrors
 LOST, DOWN = KafkaError(KafkaError._TRANSPORT), KafkaError(KafkaError._ALL_BROKERS_DOWN)
 
 
-def told(*errors):
+def written(*errors):
     """Return what is written of errors, which are pairs of an error and its time."""
     lines = []
     client_errors = ClientErrors(lambda event, **fields: lines.append((event, fields)))
@@ -16,7 +16,7 @@ def told(*errors):
 
 
 def test_the_first_error_of_each_kind_is_written_at_once():
-    assert told((LOST, 1_000.0), (DOWN, 1_000.1)) == [
+    assert written((LOST, 1_000.0), (DOWN, 1_000.1)) == [
         {"at_ms": 1_000.0, "error": LOST.str()},
         {"at_ms": 1_000.1, "error": DOWN.str()},
     ]
@@ -25,7 +25,7 @@ def test_the_first_error_of_each_kind_is_written_at_once():
 def test_the_like_is_counted_until_a_second_has_passed():
     flood = [(LOST, 1_000.0 + n) for n in range(100)]
     later = 1_000.0 + QUIET_MS
-    assert told(*flood, (LOST, later), (LOST, later + QUIET_MS)) == [
+    assert written(*flood, (LOST, later), (LOST, later + QUIET_MS)) == [
         {"at_ms": 1_000.0, "error": LOST.str()},
         {"at_ms": later, "error": LOST.str(), "left_out": 99},
         {"at_ms": later + QUIET_MS, "error": LOST.str()},

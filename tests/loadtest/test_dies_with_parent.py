@@ -1,4 +1,4 @@
-"""A child ends with whoever started it, however that one ends."""
+"""A child ends with its parent, however the parent ends."""
 
 import signal
 import subprocess

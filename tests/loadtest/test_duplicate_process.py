@@ -63,31 +63,31 @@ def run(tmp_path):
         )
         assert ran.returncode == 0, ran.stderr
         lines = [json.loads(line) for line in history.read_text().splitlines()]
-        told = [line for line in lines if not NOBODY_LISTENS.search(line.get("error", ""))]
-        assert {(line["member"], line["group"], line["kind"]) for line in told} == {
+        history = [line for line in lines if not NOBODY_LISTENS.search(line.get("error", ""))]
+        assert {(line["member"], line["group"], line["kind"]) for line in history} == {
             ("m.duplicate", "g", "static")
         }
-        return ran.stdout.splitlines(), [(line["event"], line.get("error")) for line in told]
+        return ran.stdout.splitlines(), [(line["event"], line.get("error")) for line in history]
 
     return run
 
 
 def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
-    printed, told = run(REFUSED)
+    printed, history = run(REFUSED)
     error_line, client_id = printed
     assert error_line.startswith(
         "'m.duplicate' did not come up; see the history and the load's own log"
     )
     assert client_id == "m.duplicate"
-    assert [event for event, _ in told] == ["created", "error", "killed", "created", "killed"]
+    assert [event for event, _ in history] == ["created", "error", "killed", "created", "killed"]
 
 
 def test_a_process_that_had_ended_by_itself_is_told_of(run):
-    _, told = run(ENDED_BY_ITSELF)
+    _, history = run(ENDED_BY_ITSELF)
     error_line = "its process had already ended, exit code -15"
-    assert told == [("created", None), ("error", error_line), ("killed", None)]
+    assert history == [("created", None), ("error", error_line), ("killed", None)]
 
 
 def test_an_end_that_was_interrupted_is_made_up_for_once(run):
-    _, told = run(INTERRUPTED)
-    assert [event for event, _ in told] == ["created", "killed"]
+    _, history = run(INTERRUPTED)
+    assert [event for event, _ in history] == ["created", "killed"]

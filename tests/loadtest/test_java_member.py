@@ -1,6 +1,6 @@
 """A member that is a process, watched with gevent in a child; a program stands in for Java's.
 
-It prints what the VerifiableConsumer does (Kafka 4.3.0), and then what it was told.
+It prints the lines of the VerifiableConsumer (Kafka 4.3.0), and then its arguments.
 """
 
 import json
@@ -23,7 +23,7 @@ signal.signal(signal.SIGTERM, close)
 properties = Path(sys.argv[-1]).read_text()
 both = [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
 print("what the JVM itself has to say", flush=True)
-say(name="startup_complete", told=sys.argv[1:], properties=properties)
+say(name="startup_complete", arguments=sys.argv[1:], properties=properties)
 try:
     say(name="partitions_assigned", partitions=both)
     if "ends" in properties:
@@ -116,20 +116,20 @@ def run(tmp_path: Path):
         )
         assert done.returncode == 0, done.stderr
         lines = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
-        told = [(line["event"], line.get("partitions"), line["kind"]) for line in lines]
-        return done.stdout.splitlines(), told
+        events_seen = [(line["event"], line.get("partitions"), line["kind"]) for line in lines]
+        return done.stdout.splitlines(), events_seen
 
     return run
 
 
 def test_it_is_told_who_it_is_and_closes_cleanly(run, tmp_path):
-    (up, down), told = run(CLOSES)
+    (up, down), events_seen = run(CLOSES)
     row = {"name": "m", "group": "g", "kind": "static", "instance_id": "app-1", "member_id": None}
     assert json.loads(up) == {
         **row, "state": "joined", "partitions": ["t-0", "t-1"], "joins": 1
     }  # fmt: skip
     assert json.loads(down) == {**row, "state": "stopped", "partitions": [], "joins": 1}
-    assert told == [
+    assert events_seen == [
         ("created", None, "static"),
         ("assigned", ["t-0", "t-1"], "static"),
         ("closing", None, "static"),
@@ -140,7 +140,7 @@ def test_it_is_told_who_it_is_and_closes_cleanly(run, tmp_path):
     assert log[0] == "what the JVM itself has to say"
     startup, *_, last = map(json.loads, log[1:])
     assert last["name"] == "shutdown_complete"
-    assert startup["told"] == [
+    assert startup["arguments"] == [
         "--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--group-id", "g",
         "--session-timeout", "6000",
         "--assignment-strategy", "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -153,19 +153,19 @@ def test_it_is_told_who_it_is_and_closes_cleanly(run, tmp_path):
 
 
 def test_it_is_killed_and_comes_back_as_another(run, tmp_path):
-    (is_up, is_down), told = run(KILLED)
+    (is_up, is_down), events_seen = run(KILLED)
     assert is_up == "'m' is up as app-1; stop or kill it before you start it with another identity"
     assert is_down == "'m' is killed and has no process to kill; start it first"
     events = [
         ("created", None), ("assigned", ["t-0", "t-1"]), ("killed", ["t-0", "t-1"])
     ]  # fmt: skip
-    assert told == [(*event, kind) for kind in ("static", "dynamic") for event in events]
+    assert events_seen == [(*event, kind) for kind in ("static", "dynamic") for event in events]
     assert "group.instance.id" not in (tmp_path / "members" / "m.properties").read_text()
 
 
 def test_one_that_ends_by_itself_is_told_and_can_be_opened_again(run, tmp_path):
-    _, told = run(ENDS_BY_ITSELF)
-    assert [event for event, *_ in told][:5] == [
+    _, events_seen = run(ENDS_BY_ITSELF)
+    assert [event for event, *_ in events_seen][:5] == [
         "created", "assigned", "error", "killed", "created"
     ]  # fmt: skip
     error = (tmp_path / "history.jsonl").read_text().splitlines()[2]

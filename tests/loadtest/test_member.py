@@ -1,4 +1,4 @@
-"""Members without Locust, against a real broker: what becomes of a consumer, and what is told."""
+"""Members without Locust, against a real broker: the life cycle of a consumer, and its history."""
 
 import itertools
 import json
@@ -132,7 +132,7 @@ def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind
         group.turns_until_shared(member)
     elif moment == "joining":  # the first JoinGroup waits for group.initial.rebalance.delay.ms
         group.turns_until(lambda: group.broker_has(member))
-    else:  # without a turn, so that nobody has taken the assignment yet
+    else:  # without a poll, so that the assignment is not processed yet
         wait_for(lambda: group.requests(member, "SYNC_GROUP"))
     assert threads_and_connections(port) > before
     held = member.describe()["partitions"]
@@ -158,7 +158,7 @@ def test_a_consumer_that_lives_on_is_not_called_killed(group):
     member = group.member()
     member.open()
     user = member._consumer
-    with pytest.raises(LoadtestError, match="is not gone, as something still uses its consumer"):
+    with pytest.raises(LoadtestError, match="still runs, since a reference"):
         member.kill()
     user.close()
 
@@ -169,7 +169,7 @@ def test_a_member_comes_back_as_what_it_is_told_to_be(group):
     member.open()
     group.turns_until_shared(member)
     member.change_identity(member.config.instance_id)  # it is that already
-    with pytest.raises(LoadtestError, match="stop or kill it before it comes back"):
+    with pytest.raises(LoadtestError, match="stop or kill it before you start it"):
         member.change_identity(None)
     kinds = []
     for instance_id in (None, "another"):
@@ -199,7 +199,7 @@ def test_the_history_tells_who_owned_what(group, assignor):
     group.turns_until_shared(first)
     first.close()
 
-    told = [step for step in group.steps(first) if step[1] != []]
+    steps = [step for step in group.steps(first) if step[1] != []]
     if assignor == "cooperative-sticky":
         changes = [("revoked", moved), ("assigned", moved)]
     else:
@@ -207,7 +207,7 @@ def test_the_history_tells_who_owned_what(group, assignor):
             *(("revoked", EIGHT), ("assigned", kept)),
             *(("revoked", kept), ("assigned", EIGHT)),
         ]
-    assert told == [
+    assert steps == [
         *(("created", None), ("assigned", EIGHT), *changes),
         *(("closing", None), ("revoked", EIGHT)),
     ]

@@ -125,8 +125,8 @@ def test_a_duplicate_ends_with_the_load(load, static, how):
     else:
         load.end(how)
     process.wait(timeout=10)
-    told = [event for event, _ in steps_of(load, duplicate)]
-    assert told == ["created", "assigned", *(["killed"] if how != signal.SIGKILL else [])]
+    events = [event for event, _ in steps_of(load, duplicate)]
+    assert events == ["created", "assigned", *(["killed"] if how != signal.SIGKILL else [])]
 
 
 def test_a_member_may_come_back_static_or_dynamic(load, static):

@@ -87,7 +87,7 @@ def test_a_steady_state_follows_the_number_of_members(experiment_file):
     ],
 )
 def test_what_cannot_be_is_said_in_the_words_of_the_form(values, error_line):
-    with pytest.raises(LoadtestError) as told:
+    with pytest.raises(LoadtestError) as raised:
         chosen(**values)
-    assert str(told.value).startswith(error_line) or error_line in str(told.value)
-    assert "--set" not in str(told.value)
+    assert str(raised.value).startswith(error_line) or error_line in str(raised.value)
+    assert "--set" not in str(raised.value)

@@ -153,7 +153,7 @@ def test_without_an_experiment_the_table_shows_what_clients_saw(locust, web, kaf
     child.wait_for(web.answers)
     assert web.start(static_members="1", dynamic_members="2", session_timeout="6s")["success"]
     assert len(child.wait_joined()) == 3
-    tables = child.wait_for(lambda: (told := web.tables())["rebalances"] and told)
+    tables = child.wait_for(lambda: (tables_now := web.tables())["rebalances"] and tables_now)
     assert [row["state"] for row in tables["members"]] == ["joined"] * 3
     assert tables["faults"] == []
     row = tables["rebalances"][0]

@@ -265,7 +265,7 @@ def test_a_cluster_that_does_not_answer(process: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "error_line"),
     [
         ([], "give either --instances A,B,… or --all"),
         (["--all", "--instances", "a"], "give either --instances A,B,… or --all"),
@@ -277,10 +277,10 @@ def test_a_cluster_that_does_not_answer(process: Command) -> None:
         (["--all", "--timeout", "30"], "30 has no unit; write 30s"),
     ],
 )
-def test_bad_usage(words: Sequence[str], complaint: str, groupquake: Command) -> None:
+def test_bad_usage(words: Sequence[str], error_line: str, groupquake: Command) -> None:
     done = groupquake("group", "remove-members", "any", "--bootstrap", NOWHERE, *words)
     assert done.code == 64
-    assert complaint in done.err
+    assert error_line in done.err
     assert done.out == ""
 
 

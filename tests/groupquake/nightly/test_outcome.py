@@ -32,7 +32,7 @@ def test_a_run_passes_with_the_verdict_that_its_experiment_expects(
     why: str | None,
     tmp_path: Path,
 ) -> None:
-    told = {
+    verdict_file = {
         "verdict": verdict,
         "foretold": foretold and foretold | {"came_true": came_true},
         "findings": [],
@@ -40,6 +40,6 @@ def test_a_run_passes_with_the_verdict_that_its_experiment_expects(
         "unknown_because": [],
         "groups": {},
     }
-    (tmp_path / "verdict.json").write_text(json.dumps(told))
+    (tmp_path / "verdict.json").write_text(json.dumps(verdict_file))
     run = judged(code, 1.0, tmp_path, tmp_path / "output.txt")
     assert (run.verdict, run.why) == (outcome, why)

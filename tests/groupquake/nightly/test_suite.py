@@ -8,7 +8,7 @@ from tests.groupquake.conftest import Command
 from tests.groupquake.nightly.conftest import Write
 
 
-def complaints(file: Path) -> list[str]:
+def error_lines(file: Path) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
         load_suite(file)
     return str(caught.value).splitlines()
@@ -58,7 +58,7 @@ def test_without_seeds_all_runs_of_a_night_share_the_one_that_was_drawn(
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "error_line"),
     [
         ("sed: 1", "5: sed: unknown key; did you mean 'seeds'?"),
         ("max_duration: 2", "5: max_duration: 2 has no unit; write 2s for seconds or 2ms"),
@@ -83,15 +83,15 @@ def test_without_seeds_all_runs_of_a_night_share_the_one_that_was_drawn(
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_the_way_out(
-    line: str, complaint: str, tmp_path: Path
+    line: str, error_line: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(f"name: x\nexperiments: [demo]\non:\n  - {{kafka: 4.3.0}}\n{line}\n")
-    assert complaints(file) == [f"{file}:{complaint}"]
+    assert error_lines(file) == [f"{file}:{error_line}"]
 
 
 @pytest.mark.parametrize(
-    ("experiments", "on", "complaint"),
+    ("experiments", "on", "error_line"),
     [
         (
             "[demo, dem]",
@@ -138,22 +138,22 @@ def test_a_mistake_is_named_with_its_line_and_the_way_out(
     ],
 )
 def test_a_mistake_in_what_runs_where(
-    experiments: str, on: str, complaint: str, tmp_path: Path
+    experiments: str, on: str, error_line: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(f"name: x\nexperiments: {experiments}\non:\n  - {on}\n")
-    assert complaints(file) == [f"{file}:{complaint}"]
+    assert error_lines(file) == [f"{file}:{error_line}"]
 
 
 def test_the_same_platform_twice(suite: Write, experiment: Write) -> None:
     experiment()
     file = suite("tiny", on="{kafka: 4.3.0}, {kafka: 4.3.0, coordinator: java}")
-    assert complaints(file) == [f"{file}:3: on.1: 4.3.0 java is listed twice; remove one"]
+    assert error_lines(file) == [f"{file}:3: on.1: 4.3.0 java is listed twice; remove one"]
 
 
 def test_an_experiment_file_is_looked_for_beside_the_suite(suite: Write, tmp_path: Path) -> None:
     file = suite("missing")
-    assert complaints(file) == [
+    assert error_lines(file) == [
         f"{file}:2: experiments.0: {tmp_path}/missing.yaml: no such file; check the path"
     ]
 

@@ -21,14 +21,14 @@ def logged(folder):
             _, found, rest = line.partition(COMPLETED)
             if not found:
                 continue
-            told, _ = json.JSONDecoder().raw_decode(rest)
-            header = told["requestHeader"]
+            logged, _ = json.JSONDecoder().raw_decode(rest)
+            header = logged["requestHeader"]
             api, version = header["requestApiKeyName"], header["requestApiVersion"]
             for which in ("request", "response"):
-                text = json.dumps(told[which])
+                text = json.dumps(logged[which])
                 if (api, version, which, text) not in seen:
                     seen.add((api, version, which, text))
-                    yield api, version, which, told[which]
+                    yield api, version, which, logged[which]
 
 
 @pytest.mark.parametrize("folder", ["kafka-4.3.0", "kafka-3.9.1-java", "kafka-3.9.1-scala"])

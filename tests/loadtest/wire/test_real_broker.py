@@ -56,13 +56,13 @@ def ready(scout):
 
 @pytest.fixture
 def group(cluster, request):
-    stage = Stage(cluster.brokers[0].port, request.node.name)
-    yield stage
-    for connection in stage.connections:
+    on_broker = GroupOnBroker(cluster.brokers[0].port, request.node.name)
+    yield on_broker
+    for connection in on_broker.connections:
         connection.close()
 
 
-class Stage:
+class GroupOnBroker:
     """Members of one group."""
 
     def __init__(self, port, name):
@@ -93,10 +93,10 @@ class Stage:
 
     @property
     def state(self):
-        told = self.scout.ask(
+        found = self.scout.ask(
             "DESCRIBE_GROUPS", 5, {"groups": [self.name], "includeAuthorizedOperations": False}
         )
-        return told["groups"][0]["groupState"]
+        return found["groups"][0]["groupState"]
 
     def until(self, state):
         while self.state != state:
@@ -151,15 +151,15 @@ def test_an_event_file_says_what_the_broker_logged(cluster, group, versions, ins
 def logged(cluster, client_id, count):
     """Wait for what the broker logs of a client: the line of a request follows its answer."""
     while True:
-        told = []
+        found = []
         for line in cluster.brokers[0].group_log.read_text().splitlines():
             if COMPLETED in line and f'"{client_id}"' in line:
                 entry, _ = json.JSONDecoder().raw_decode(line.partition(COMPLETED)[2])
                 header = entry["requestHeader"]
                 api, version = header["requestApiKeyName"], header["requestApiVersion"]
-                told.append((api, version, client_id, entry["request"], entry["response"]))
-        if len(told) >= count:
-            return told
+                found.append((api, version, client_id, entry["request"], entry["response"]))
+        if len(found) >= count:
+            return found
         threading.Event().wait(0.05)
 
 
@@ -176,12 +176,12 @@ def test_members_live_through_rebalances_and_end_fenced(group):
     for thread in threads:
         thread.join()
     assert Counter(member.leads for member in members) == {True: 1, False: 2}
-    twin = group.member("twin", instance="i0")
-    twin.rejoin_group()
-    assert twin.member_id != members[0].member_id
+    duplicate = group.member("twin", instance="i0")
+    duplicate.rejoin_group()
+    assert duplicate.member_id != members[0].member_id
     with pytest.raises(FencedError, match="i0 is used by another process"):
         members[0].live(lambda: False)
-    assert twin.commit({("orders", 0): 1}) == 100, "no topic has that id"
+    assert duplicate.commit({("orders", 0): 1}) == 100, "no topic has that id"
 
 
 def live(member, stop):
@@ -230,7 +230,7 @@ def test_a_follower_cannot_withhold_the_assignment(group):
     living = threading.Thread(target=leader.live, args=(stop.is_set,))
     living.start()
     holder.member.rejoin_group()
-    with pytest.raises(WireError, match="does not lead"):
+    with pytest.raises(WireError, match="is not its leader"):
         holder.hold_assignment()
     stop.set()
     living.join()

@@ -1,4 +1,4 @@
-"""Scenes on a stage where nobody answers: each is the same again, and says what can be sent."""
+"""Actions without a broker: each repeats for its seed, and its requests can be encoded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from loadtest.wire.bodies import to_entity
 from loadtest.wire.schemas import known, request_schema
 
 JOINED = 1
-"""The step whose answer, the only one, all processes hold for theirs."""
+"""The step with the only response, which all processes refer to."""
 ANSWER = {
     "memberId": "i1-x",
     "generationId": 1,
@@ -28,7 +28,7 @@ ANSWER = {
 
 @dataclass
 class Silent(BrokerConnections):
-    """Takes steps down, and answers none; time is what is waited for."""
+    """Records steps and responds to none; time is the time waited."""
 
     clock_ms: float = 0.0
 
@@ -44,7 +44,7 @@ class Silent(BrokerConnections):
 
 
 def played(action: Callable[[SequenceDriver], bool], phase: Phase, seed: int) -> list[Step]:
-    """Play one action of a seed, with a group of which everybody is as far as the phase says."""
+    """Play one action of a seed, with all processes of the group in a phase."""
     connections = Silent("nowhere", 0, "group")
     connections.answers[JOINED] = ANSWER
     versions = {api: known(api) for api in COORDINATOR_APIS}

@@ -82,18 +82,18 @@ def test_steps_played_again_speak_of_the_new_answers(target: Target, played: Pla
     first = next(
         candidate
         for number in range(20)
-        if ids_told(candidate := played.get((1, number)) or play(target, 1, number))
+        if ids_in_responses(candidate := played.get((1, number)) or play(target, 1, number))
         and not lost(candidate)
     )
     again = play_again(target, first.steps, "again", 0, bulky=first.bulky)
     assert [step.number for step in again.steps] == [step.number for step in first.steps]
-    assert ids_told(again)
-    assert not ids_told(again) & ids_told(first)
-    assert asked_with_ids(again) <= ids_told(again) | {"", "nobody"}
+    assert ids_in_responses(again)
+    assert not ids_in_responses(again) & ids_in_responses(first)
+    assert requests_with_ids(again) <= ids_in_responses(again) | {"", "nobody"}
     assert judge(event_file(target, again), NEWEST).verdict is Verdict.EXPLAINED
 
 
-def ids_told(played: Played) -> set[str]:
+def ids_in_responses(played: Played) -> set[str]:
     return {
         said.response["memberId"]
         for said in played.log.exchanges
@@ -101,7 +101,7 @@ def ids_told(played: Played) -> set[str]:
     } - {"nobody"}
 
 
-def asked_with_ids(played: Played) -> set[str]:
+def requests_with_ids(played: Played) -> set[str]:
     return {said.request.get("memberId") or "" for said in played.log.exchanges}
 
 
@@ -131,7 +131,7 @@ def test_a_lie_in_any_answer_is_unexplained(target: Target, played: PlayedBySeed
 
 
 def test_bad_options_are_told_in_one_line(tmp_path: Path) -> None:
-    for options, complaint in (
+    for options, error_line in (
         (["--at=nowhere"], "'nowhere' is not an address; write 127.0.0.1:9092"),
         (["--kafka=1.0.0"], "the oracle has no rules for Kafka 1.0.0"),
         (
@@ -141,7 +141,7 @@ def test_bad_options_are_told_in_one_line(tmp_path: Path) -> None:
     ):
         done = fuzz(f"--out={tmp_path}", *options)
         assert done.returncode == 64
-        assert complaint in done.stderr
+        assert error_line in done.stderr
 
 
 def test_a_broker_that_is_not_there_is_unavailable(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Steps name what answers told; played again they speak of the new answers."""
+"""Steps refer to values in responses; played again, they use the new responses."""
 
 from groupquake.selftest.fuzz.script import GROUP, Assignments, Ref, Step, resolve
 
@@ -31,8 +31,8 @@ def test_a_leader_hands_out_what_it_was_told_of() -> None:
 
 
 def test_an_answer_that_never_came_leaves_ids_that_nobody_has() -> None:
-    told = resolve([Ref(9, "memberId"), Ref(9, "generationId", 1), Assignments(9)], ANSWERS)
-    assert told == ["nobody", 0, []]
+    resolved = resolve([Ref(9, "memberId"), Ref(9, "generationId", 1), Assignments(9)], ANSWERS)
+    assert resolved == ["nobody", 0, []]
 
 
 def test_a_step_knows_whose_answers_it_speaks_of() -> None:

@@ -13,7 +13,7 @@ SCRIPT = tuple(Step(n, 10.0 * n, f"c{n % 4}", f"c{n % 4}.1", "HEARTBEAT") for n 
 
 
 class Broker:
-    """A broker of which only what matters here is told: which scripts are unexplained."""
+    """A broker that is known by the scripts that are unexplained on it."""
 
     def __init__(self, unexplained: Callable[[set[int]], bool]) -> None:
         self.unexplained = unexplained

@@ -1,4 +1,4 @@
-"""The pulse, on a broker that stands still when it is told to."""
+"""The stall detector, on a broker that stalls on demand."""
 
 import socket
 import struct
@@ -71,7 +71,7 @@ def test_a_stall_is_known_while_it_lasts_and_afterwards() -> None:
         assert begun_s + STILL_S < ended_s <= moved_s
 
 
-def test_a_stall_is_told_as_far_as_it_lies_between_two_times() -> None:
+def test_stalls_are_cut_to_the_given_times() -> None:
     stall_detector = StallDetector("127.0.0.1", 0, _stalls=[(10.0, 20.0)])
     assert stall_detector.stalls(15.0, 17.0) == [(15.0, 17.0)]
     assert stall_detector.stalls(0.0, 12.0) == [(10.0, 12.0)]

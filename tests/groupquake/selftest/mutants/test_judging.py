@@ -1,4 +1,4 @@
-"""Without Spark the same is found as with it: see `tests/reports/test_lies.py`."""
+"""Judging without Spark gives the same findings as with it: see `tests/reports/test_lies.py`."""
 
 import pytest
 
@@ -12,8 +12,10 @@ from tests.reports.test_lies import LIES
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_has_the_root_that_the_pipeline_finds(lie: str) -> None:
     group, places = LIES[lie]
-    told = judging.synthesized_run_of(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)
-    first, *_ = sorted(judging.proven(judging.found(told, group)), key=lambda root: root.at_ms)
+    synthesized = judging.synthesized_run_of(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)
+    first, *_ = sorted(
+        judging.proven(judging.found(synthesized, group)), key=lambda root: root.at_ms
+    )
     assert first.kind in places
 
 

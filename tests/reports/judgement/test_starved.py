@@ -1,0 +1,97 @@
+"""What a run is worth whose brokers, or whose machine, could not work at their pace."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from reports.judgement import verdict
+from reports.judgement.machine_log import Standstill
+from reports.judgement.run_folder import MACHINE, RunFolder
+from tests.reports.page_run import made_up
+
+WHY = "group dynamic: what is wrong is explained if its brokers acted late"
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A run as it has to be."""
+    return made_up(tmp_path / "run")
+
+
+def judged(made, *standstills, samples=(), **found):
+    """Judge a run whose broker stood still, on a machine of which there are samples."""
+    _, _, data, *_ = made.finish()
+    folder = made.folder
+    (folder / MACHINE).write_text("".join(json.dumps(sample) + "\n" for sample in samples))
+    data = replace(data, standstills=standstills, **found)
+    return verdict.judge(RunFolder(folder), data, [], "4.3")
+
+
+def stopped(made, length_ms=1_000):
+    from_ms = made.recovery_ms - 5_000
+    return Standstill("2", from_ms, from_ms + length_ms, "its process was stopped")
+
+
+def test_nothing_is_said_of_a_run_in_which_nothing_stood_still(made):
+    told = judged(made)
+    assert told["verdict"] == "pass"
+    assert "brokers_stood_still" not in told
+
+
+def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
+    told = judged(made, stopped(made))
+    assert told["verdict"] == "pass"
+    (listed,) = told["brokers_stood_still"]
+    assert listed["broker"] == "2"
+    assert listed["until_ms"] - listed["from_ms"] == 1_000
+    assert listed["because"] == "its process was stopped"
+
+
+def test_a_short_standstill_is_not_worth_telling_of(made):
+    assert "brokers_stood_still" not in judged(made, stopped(made, 200))
+
+
+def test_a_count_proves_nothing_where_a_broker_stood_still(made):
+    del made.comparison[6:]
+    assert judged(made)["verdict"] == "fail"
+    assert judged(made, stopped(made, 200))["verdict"] == "fail"
+    told = judged(made, stopped(made))
+    assert told["verdict"] == "unknown"
+    (why,) = told["unknown_because"]
+    assert why.startswith("what was expected is not met, but broker 2 stood still for 1,000 ms")
+
+
+def sampled(made, waiting):
+    last_ms = round(made.recovery_ms) + 5_000
+    sample = {"event": "sample", "interval_ms": 1_000, "cpu_waiting": waiting}
+    return [sample | {"at_ms": at_ms} for at_ms in range(last_ms - 120_000, last_ms, 1_000)]
+
+
+def test_a_count_proves_nothing_on_a_machine_that_was_busy_all_the_time(made):
+    del made.comparison[6:]
+    assert judged(made, samples=sampled(made, 0.5))["verdict"] == "fail"
+    told = judged(made, samples=sampled(made, 0.95))
+    assert told["verdict"] == "unknown"
+    assert "the machine was busy" in told["unknown_because"][0]
+
+
+def test_a_busy_machine_in_itself_is_no_doubt(made):
+    assert judged(made, samples=sampled(made, 0.95))["verdict"] == "pass"
+
+
+def test_what_lateness_alone_explains_is_a_doubt(made):
+    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
+    told = judged(made)
+    assert told["verdict"] == "fail"
+    assert verdict.proven_wrong(told) == {"dynamic": [made.recovery_ms - 1_000]}
+    told = judged(made, late_alone={"dynamic": WHY})
+    assert told["verdict"] == "unknown"
+    assert WHY in told["unknown_because"]
+    assert [finding["proven"] for finding in told["findings"]] == [False]
+    assert verdict.proven_wrong(told) == {}
+
+
+def test_lateness_of_one_group_excuses_no_other(made):
+    made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
+    assert judged(made, late_alone={"static": WHY})["verdict"] == "fail"
