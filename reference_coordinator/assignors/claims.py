@@ -12,7 +12,7 @@ from reference_coordinator.assignors.sticky_data import NO_GENERATION, Claim
 class Settled:
     """Who has what. `owned` is in the order of the members; `former` has outdated owners.
 
-    `disputed` are partitions that two members claim of one generation: nobody keeps them.
+    `disputed` are partitions that two members claim of one generation: no member keeps them.
     """
 
     owned: dict[str, list[TopicPartition]] = field(default_factory=dict)
@@ -27,7 +27,7 @@ def settle(
 
     A member that came first is judged by its subscription's generation alone, even where its claim
     stands in the user data: so does Kafka (`AbstractStickyAssignor.allSubscriptionsEqual`). Kafka
-    keeps claims to partitions that a topic had before it was deleted and made anew with fewer.
+    keeps claims to partitions that a topic had before it was deleted and created again with fewer.
     """
     settled = Settled(former=_former(members, claims))
     holders: dict[TopicPartition, Member] = {}
@@ -60,8 +60,8 @@ def _existing(
 
 def _former(members: Sequence[Member], claims: Mapping[str, Claim]) -> dict[TopicPartition, str]:
     """Find the latest owners among the members whose generation is not the newest."""
-    said = [claim.generation for claim in claims.values() if claim.generation is not None]
-    newest = max([NO_GENERATION, *said])
+    generations = [claim.generation for claim in claims.values() if claim.generation is not None]
+    newest = max([NO_GENERATION, *generations])
     latest: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
         claim = claims[member.member_id]

@@ -1,23 +1,23 @@
-"""Sticky: as even as can be, and everybody keeps what they had as far as that allows.
+"""Sticky: balanced first, then each member keeps as much as possible of what it had (KIP-54).
 
-The cooperative one computes the same, then takes out of it what another member has yet to give
-up: that is handed over in the rebalance which the giving up brings about (KIP-429).
+The cooperative assignor computes the same, then takes out the partitions that another member has to
+revoke first: they are assigned in the rebalance that follows the revocation (KIP-429).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
 from reference_coordinator.assignors.claims import settle
 from reference_coordinator.assignors.consumer_protocol import Subscription, TopicPartition
-from reference_coordinator.assignors.like import assign_alike
 from reference_coordinator.assignors.members import Member, in_hash_order_of_ids
+from reference_coordinator.assignors.sticky_constrained import assign_constrained
 from reference_coordinator.assignors.sticky_data import Claim, cooperative_claim, sticky_claim
-from reference_coordinator.assignors.unlike import assign_unlike
+from reference_coordinator.assignors.sticky_general import assign_general
 
 Shares = dict[str, list[TopicPartition]]
 
 
 def assign(members: Sequence[Member], partitions: Mapping[str, int]) -> Shares:
-    """Assign by what members say in their user data that they had."""
+    """Assign by the partitions that members claim in their user data."""
     return _assign(members, partitions, sticky_claim)[0]
 
 
@@ -43,8 +43,8 @@ def _assign(
     claims = {member.member_id: claim_of(member.subscription) for member in walked}
     settled = settle(walked, claims, existing)
     if _want_the_same(walked):
-        return assign_alike(settled, existing)
-    return assign_unlike(walked, settled, existing), None
+        return assign_constrained(settled, existing)
+    return assign_general(walked, settled, existing), None
 
 
 def _want_the_same(members: Sequence[Member]) -> bool:

@@ -21,7 +21,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a member says that it has, and since which generation; None if it does not say that."""
+    """The partitions that a member claims, and their generation; None if it gives none."""
 
     partitions: tuple[TopicPartition, ...] = ()
     generation: int | None = None
@@ -48,7 +48,7 @@ def sticky_claim(subscription: Subscription) -> Claim:
 
 
 def cooperative_claim(subscription: Subscription) -> Claim:
-    """Read what a member of the cooperative one claims: what its subscription says it owns.
+    """Read the claim of a cooperative member: the owned partitions of its subscription.
 
     Before version 2 of that its generation stands in the user data.
     """

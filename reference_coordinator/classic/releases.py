@@ -1,7 +1,7 @@
 """Which release has which rules: the table behind the profiles, and how they are found by name.
 
-Known from Kafka's source history, tag by tag. Rules that nobody can see on the wire are left out,
-among them checks whether the coordinator runs at all: no socket is open while it does not.
+Source: Kafka's source history, tag by tag. Rules that do not show on the wire are left
+out, such as checks whether the coordinator runs: no socket is open while it does not.
 """
 
 import re
@@ -135,7 +135,7 @@ PROMISES = {
     "every_return_is_stored": True,
     "sessions_wait_for_clients": True,
     "changed_subscription_rebalances": True,
-    # what some do not: the table above says which, and why
+    # what some releases do not keep: see the tables above
     "joins_update_timeouts": True,
     "refused_instance_is_forgotten": False,
     "return_is_stored": True,
@@ -188,7 +188,7 @@ def profile_for(version: str, coordinator: str) -> Profile | None:
 
 
 def default_coordinator(version: str) -> str:
-    """Return the coordinator that a release runs unless told otherwise."""
+    """Return the coordinator that a release runs by default."""
     return "scala" if number(version) < FIRST_JAVA_BY_DEFAULT else "java"
 
 

@@ -36,7 +36,7 @@ from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay, Violation
+from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay
 from reference_coordinator.replay.search import (
     Search,
     candidates_of,
@@ -233,7 +233,7 @@ class Replayer:
             failed.mismatch = _unexplained(parts[index][0], self.epoch.requests)
         failed.exhausted = self.certain = failed.exhausted and self.certain
         if self.first_alone:
-            self._violate(failed, float("inf"))
+            self.outcome.violations.append(failed.violation(float("inf")))
             return len(parts), failed.furthest or hypothesis
         census = next_census(self.epoch.requests, failed.mismatch.at_ms)
         if failed.exhausted:
@@ -243,7 +243,7 @@ class Replayer:
             self.outcome.back_to(before)
             del self.records.stored[kept:]
         until = census.answered_ms if census else float("inf")
-        self._violate(failed, until)
+        self.outcome.violations.append(failed.violation(until))
         if failed.furthest is not None:  # the timeline is that of the order that came furthest
             reached = failed.furthest.output
             hypothesis.output = replace(
@@ -274,7 +274,7 @@ class Replayer:
             found.hypothesis.output.answered.remove(excused.request)
             hypothesis = self._commit(found.hypothesis)
             self.outcome.checked.append(Checked(excused.request, False))
-            self._violate(search, excused.at_ms, excused)
+            self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
             while index < len(parts) and parts[index][0].earliest_ms <= until:
                 search = explain_part(
@@ -341,24 +341,6 @@ class Replayer:
         # The caller walks `parts`; hand it the rest in place of what it had.
         parts[index:] = stretches([c for c in rest if c.at_ms >= until])
         return index, fresh
-
-    def _violate(self, search: Search, until_ms: float, wrong: Mismatch | None = None) -> None:
-        """Note a violation: the answer that is `wrong`, or the furthest contradiction."""
-        mismatch = wrong or search.mismatch
-        assert mismatch is not None
-        others = search.expected if mismatch == search.mismatch else set()
-        self.outcome.violations.append(
-            Violation(
-                at_ms=mismatch.at_ms,
-                until_ms=until_ms,
-                request=mismatch.request,
-                rule=mismatch.rule,
-                expected=mismatch.expected,
-                observed=mismatch.observed,
-                searched=search.exhausted,
-                otherwise=tuple(sorted(others - {mismatch.expected})),
-            )
-        )
 
 
 def _unexplained(first: Candidate, requests: Sequence[ObservedRequest]) -> Mismatch:

@@ -19,6 +19,7 @@ from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reference_coordinator.replay.options import blocked, options_of
+from reference_coordinator.replay.result import Violation
 from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 SETTLING_MS = 100.0
@@ -49,6 +50,25 @@ class Search:
             self.expected = set()
         if (mismatch.request, mismatch.rule) == (self.mismatch.request, self.mismatch.rule):
             self.expected.add(mismatch.expected)
+
+    def violation(self, until_ms: float, wrong: Mismatch | None = None) -> Violation:
+        """Return the violation of a stretch without explanation, known up to `until_ms`.
+
+        It is about the answer that is `wrong`, else about the furthest contradiction.
+        """
+        mismatch = wrong or self.mismatch
+        assert mismatch is not None
+        others = self.expected if mismatch == self.mismatch else set()
+        return Violation(
+            at_ms=mismatch.at_ms,
+            until_ms=until_ms,
+            request=mismatch.request,
+            rule=mismatch.rule,
+            expected=mismatch.expected,
+            observed=mismatch.observed,
+            searched=self.exhausted,
+            otherwise=tuple(sorted(others - {mismatch.expected})),
+        )
 
 
 WIDENED = 20

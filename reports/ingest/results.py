@@ -84,7 +84,7 @@ def late_alone(
     return {
         group: doubt(group, longest_near(stalls, min(times)), busy)
         for group, times in wrong.items()
-        if tables.explained_by(group, stalls)
+        if tables.explained_by(group, stalls, busy)
     }
 
 

@@ -19,7 +19,7 @@ from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjou
 from reports.judgement.broker_log import Clocks
 from reports.judgement.errors import EvidenceError
 from reports.judgement.group import Judge
-from reports.judgement.machine_log import Standstill
+from reports.judgement.machine_log import Busy, Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
 
@@ -63,9 +63,13 @@ class Tables:
         """Return a group's evidence, as the oracle was given it."""
         return self.judge.evidence(name, self._rows_of_group(name))
 
-    def explained_by(self, name: str, stalls: Iterable[Stall]) -> bool:
-        """Tell whether a group is explained if brokers stood still at other times, too."""
-        judge = replace(self.judge, stalls=(*self.judge.stalls, *stalls))
+    def explained_by(self, name: str, stalls: Iterable[Stall], busy: Iterable[Busy]) -> bool:
+        """Tell whether a group is explained if brokers stood still at other times, too.
+
+        And if they wrote lines late while the machine was `busy`.
+        """
+        stalls = (*self.judge.stalls, *stalls)
+        judge = replace(self.judge, stalls=stalls, busy=tuple(busy))
         return judge.explains(name, self._rows_of_group(name))
 
     def _rows_of_group(self, name: str) -> list[Json]:

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from reference_coordinator.replay import Stall
-from reports.judgement.machine_log import SHORTEST_MS, Busy, Standstill
+from reports.judgement.machine_log import SHORTEST_MS, Busy, Standstill, is_busy
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 
 Row = Mapping[str, Any]
@@ -63,7 +63,7 @@ def signs_of(requests: Iterable[Row], lines: Iterable[Row], busy: Sequence[Busy]
     written = (
         (row["broker"], row["at_ms"])
         for row in lines
-        if row["at_ms"] is not None and not _is_busy(busy, row["broker"], row["at_ms"])
+        if row["at_ms"] is not None and not is_busy(busy, row["broker"], row["at_ms"])
     )
     return _in_order([*at_once, *written])
 
@@ -73,10 +73,6 @@ def _in_order(signs: Iterable[tuple[str, float]]) -> Signs:
     for broker, at_ms in signs:
         by_broker[broker].append(at_ms)
     return {broker: sorted(times) for broker, times in by_broker.items()}
-
-
-def _is_busy(busy: Sequence[Busy], broker: str, at_ms: float) -> bool:
-    return any(one.broker in ("", broker) and one.from_ms <= at_ms <= one.until_ms for one in busy)
 
 
 def _handled_at_once(row: Row) -> bool:

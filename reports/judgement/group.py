@@ -22,10 +22,11 @@ from reference_coordinator.replay import (
     Stall,
     replay,
 )
-from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement import assignments, compare, member_lines, members, timeline
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.machine_log import LOGGED_LATE_MS, Busy, is_busy
 from reports.judgement.members import LoggedRow, Request
 from reports.judgement.timeline import OBSERVED
 
@@ -92,6 +93,9 @@ class Judge:
     outages: tuple[Outage, ...] = ()
     first_alone: bool = False
     rules: Profile | None = None
+    busy: tuple[Busy, ...] = ()
+    """When brokers may have written the lines of requests later than `parsing` takes for possible:
+    only given where it is asked what lateness explains."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -156,7 +160,7 @@ class Judge:
 
     def _as_observed(self, requests: Iterable[Request]) -> Iterator[ObservedRequest]:
         """Yield requests as the oracle sees them, their windows as wide as stalls make them."""
-        if not self.stalls:
+        if not (self.stalls or self.busy):
             yield from (one.observed for one in requests)
             return
         brokers = {stall.broker for stall in self.stalls}
@@ -165,8 +169,11 @@ class Judge:
             for broker in brokers
         }
         for one in requests:
-            held_up = lateness.get(one.row["broker"])
-            yield one.observed if held_up is None else one.held_up(held_up)
+            broker, at_ms = one.row["broker"], one.observed.answered_ms
+            held_up = one.held_up(lateness.get(broker, NEVER_LATE))
+            if is_busy(self.busy, broker, at_ms):
+                held_up = replace(held_up, earliest_ms=held_up.earliest_ms - LOGGED_LATE_MS)
+            yield held_up
 
 
 @dataclass(frozen=True, slots=True)

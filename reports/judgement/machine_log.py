@@ -19,6 +19,9 @@ BUSY_STOLEN = 0.25
 """The share of the CPU time that the hypervisor gave to others, from which on the same goes."""
 BUSY_THROTTLED = 0.25
 """The share of an interval for which a control group was throttled."""
+LOGGED_LATE_MS = 250.0
+"""How late a broker may write the line of a request while the machine is busy: several times what
+was measured on a loaded machine (20 to 35 ms)."""
 
 _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
@@ -104,6 +107,11 @@ def of_jvm(broker: str, log: Iterable[str]) -> list[Standstill]:
         if lasted_ms >= SHORTEST_MS:
             found.append(Standstill(broker, until_ms - lasted_ms, until_ms, because))
     return found
+
+
+def is_busy(busy: Iterable[Busy], broker: str, at_ms: float) -> bool:
+    """Tell whether a broker may have got no CPU at a time."""
+    return any(one.broker in ("", broker) and one.from_ms <= at_ms <= one.until_ms for one in busy)
 
 
 def _entries(samples: str) -> Iterator[dict[str, Any]]:

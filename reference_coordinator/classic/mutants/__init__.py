@@ -1,9 +1,8 @@
-"""Coordinators with one rule switched off: what the oracle must be able to tell from Kafka.
+"""Mutants: coordinators with one rule switched off, which the oracle must tell from Kafka.
 
-In goes what goes into `step`, out comes what would come out if that rule were not there: a mutant
-lies coherently, so whatever is built on it agrees with itself, and only knowledge of the protocol
-finds it out.
-It knows the oracle alone, as the oracle does.
+In goes what goes into `step`; out comes what `step` would return without that rule. The log that is
+synthesized from a mutant is consistent in itself, so only the protocol's rules can refute it.
+It knows the oracle alone.
 """
 
 from reference_coordinator.classic.mutants import failover, leaving, rebalancing, sessions, static

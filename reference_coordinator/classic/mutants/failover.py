@@ -1,4 +1,4 @@
-"""Rules of the failover switched off: what a new coordinator knows, and who speaks for a group."""
+"""Rules of the failover switched off: what a new coordinator loads, and which broker answers."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,7 +26,7 @@ def forgets_instance_ids(group: Group, event: Event, profile: Profile) -> Outcom
 
 
 def forgets_assignments(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Load members without their shares."""
+    """Load members without their assignments."""
     return step(group, _loading(event, assignment=""), profile)
 
 
@@ -46,7 +46,7 @@ def forgets_dynamic_members(group: Group, event: Event, profile: Profile) -> Out
 
 
 def forgets_the_generation(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Begin to count generations anew."""
+    """Load the group with generation 0."""
     if isinstance(event, Loaded) and event.record is not None:
         event = replace(event, record=replace(event.record, generation=0))
     return step(group, event, profile)
@@ -59,7 +59,7 @@ def starts_no_sessions(group: Group, event: Event, profile: Profile) -> Outcome:
 
 
 def rebalances_what_it_loads(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Let everybody join again after a failover."""
+    """Rebalance every group that is loaded."""
     after, effects = step(group, event, profile)
     if isinstance(event, Loaded) and after.state is State.STABLE:
         context = Context(after, profile, event.at_ms)

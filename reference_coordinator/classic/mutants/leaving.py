@@ -1,4 +1,4 @@
-"""Rules of LeaveGroup switched off: who is removed, what is answered, what follows."""
+"""Rules of LeaveGroup switched off: which members are removed, the response, the rebalance."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from reference_coordinator.classic.step import step
 
 
 def removes_the_first_alone(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Remove but the first of a batch, and say that all were removed that could be."""
+    """Remove only the first member of a batch, and answer as if all had been removed."""
     if isinstance(event, LeaveReceived):
         answer = _answers(step(group, event, profile)[1], event)
         after, effects = step(group, replace(event, members=event.members[:1]), profile)
@@ -29,7 +29,7 @@ def _answers(effects: Iterable[Effect], event: LeaveReceived) -> tuple[Effect, .
 
 
 def calls_ghosts_removed(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Say of unknown instances that they were removed."""
+    """Answer NONE for unknown instance ids."""
     after, effects = step(group, event, profile)
     return after, answering(effects, _all_removed)
 
@@ -37,8 +37,8 @@ def calls_ghosts_removed(group: Group, event: Event, profile: Profile) -> Outcom
 def _all_removed(response: Response) -> Response:
     if isinstance(response, LeaveResponse):
         unknown, fine = Error.UNKNOWN_MEMBER_ID, Error.NONE
-        told = ((m, i, fine if e == unknown else e) for m, i, e in response.members)
-        return replace(response, members=tuple(told))
+        results = ((m, i, fine if e == unknown else e) for m, i, e in response.members)
+        return replace(response, members=tuple(results))
     return response
 
 
@@ -52,18 +52,18 @@ def knows_no_instances(group: Group, event: Event, profile: Profile) -> Outcome:
     def refusing(response: Response) -> Response:
         if not isinstance(response, LeaveResponse) or len(response.members) != len(named):
             return response
-        told = iter(response.members)
+        results = iter(response.members)
         unknown = Error.UNKNOWN_MEMBER_ID
-        everyone = tuple(
-            next(told) if m or i is None else (m, i, unknown) for m, i in event.members
+        merged = tuple(
+            next(results) if m or i is None else (m, i, unknown) for m, i in event.members
         )
-        return replace(response, members=everyone)
+        return replace(response, members=merged)
 
     return after, answering(effects, refusing)
 
 
 def rebalances_though_nobody_left(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Rebalance for every LeaveGroup, even if there was nobody to remove."""
+    """Rebalance for every LeaveGroup, even if no member was removed."""
     after, effects = step(group, event, profile)
     if isinstance(event, LeaveReceived) and after.state is State.STABLE:
         context = Context(after, profile, event.at_ms)
@@ -81,7 +81,7 @@ def does_not_rebalance_on_leave(group: Group, event: Event, profile: Profile) ->
 
 
 def removes_no_sooner_than_sessions_end(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Say that members were removed, and wait until their sessions end."""
+    """Answer as if members had been removed, and wait until their sessions expire."""
     if isinstance(event, LeaveReceived):
         return group, _answers(step(group, event, profile)[1], event)
     return step(group, event, profile)

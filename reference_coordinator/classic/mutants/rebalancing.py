@@ -1,4 +1,4 @@
-"""Rules of the rebalance switched off: who is waited for and how long, who is told what."""
+"""Rules of the rebalance switched off: which members are awaited, how long, and the responses."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -43,7 +43,7 @@ SHARE = 0.4
 
 
 def has_no_initial_delay(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Start the first generation with whoever comes first."""
+    """Start the first generation with the first member alone."""
     at_once = replace(profile.settings, initial_rebalance_delay_ms=0)
     return step(group, event, profile.with_settings(at_once))
 
@@ -197,7 +197,7 @@ def picks_another_leader(group: Group, event: Event, profile: Profile) -> Outcom
 
 
 def tells_leader_of_itself_alone(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Leave everybody else out of what a leader is told of the members."""
+    """List only the leader itself in its JoinGroup response."""
 
     def alone(response: Response) -> Response:
         if not isinstance(response, JoinResponse):
@@ -224,7 +224,7 @@ def takes_commits_of_old_generations(group: Group, event: Event, profile: Profil
 
 
 def takes_commits_while_completing(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Take commits while nobody knows what belongs to whom."""
+    """Accept commits in CompletingRebalance."""
     if isinstance(event, CommitReceived) and group.state is State.COMPLETING_REBALANCE:
         _, effects = step(replace(group, state=State.STABLE), event, profile)
         return group, effects
@@ -269,7 +269,7 @@ def never_evicts_the_unsynced(group: Group, event: Event, profile: Profile) -> O
 
 
 def evicts_the_unsynced_early(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Remove members that have not asked for their share long before the rebalance timeout."""
+    """Remove members without a SyncGroup long before the rebalance timeout."""
     after, effects = step(group, event, profile)
     return after, sooner(effects, TimerKind.SYNC, event.at_ms, SHARE)
 

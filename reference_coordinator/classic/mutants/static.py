@@ -56,22 +56,22 @@ def _renamed(effect: Effect, new: str, old: str) -> Effect:
 
 
 def does_not_fence_heartbeats(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Take whoever sends a heartbeat for the owner of the instance it names."""
+    """Handle Heartbeat as if the owner of its instance id had sent it."""
     return step(group, _as_owner(group, event, HeartbeatReceived), profile)
 
 
 def does_not_fence_syncs(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Take whoever syncs for the owner of the instance it names."""
+    """Handle SyncGroup as if the owner of its instance id had sent it."""
     return step(group, _as_owner(group, event, SyncReceived), profile)
 
 
 def does_not_fence_commits(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Take whoever commits for the owner of the instance it names."""
+    """Handle OffsetCommit as if the owner of its instance id had sent it."""
     return step(group, _as_owner(group, event, CommitReceived), profile)
 
 
 def does_not_fence_joins(group: Group, event: Event, profile: Profile) -> Outcome:
-    """Take whoever joins with an id for the owner of the instance it names."""
+    """Handle JoinGroup with a member id as if the owner of its instance id had sent it."""
     return step(group, _as_owner(group, event, JoinReceived), profile)
 
 

@@ -21,7 +21,7 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     recording = Recording(folder)
     judge = recording.judge
     stalls = possible(signs_of(*recording.activity, recording.run.busy))
-    lenient = replace(judge, stalls=(*judge.stalls, *stalls))
+    lenient = replace(judge, stalls=(*judge.stalls, *stalls), busy=recording.run.busy)
     found = {}
     for group in recording.groups:
         rows = recording.rows_by_group[group]

@@ -18,6 +18,7 @@ from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.replay import Stall
 from reports.judgement.broker_activity import possible, signs_of
+from reports.judgement.machine_log import Busy
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 
@@ -82,3 +83,17 @@ def test_a_timer_that_never_expires_is_wrong_on_a_quiet_broker_too(recorded: str
     run = synthesized_run_of(late(TimerKind.SYNC, 60_000), RECORDINGS[recorded], "silent")
     quiet = possible(signs_of(*activity_of(run.rows_by_group["silent"])))
     assert not explains(run, "silent", quiet)
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+def test_a_line_that_is_written_late_makes_a_timer_seem_early(recorded: str) -> None:
+    """It is a doubt on a busy machine alone, and only as far as lines may be late."""
+    run = synthesized_run_of(late(TimerKind.SESSION, -150), RECORDINGS[recorded], "absent")
+    earlier = synthesized_run_of(late(TimerKind.SESSION, -400), RECORDINGS[recorded], "absent")
+    busy = (Busy("", 0, float("inf"), "load"),)
+    rows = run.rows_by_group["absent"]
+    stalls = possible(signs_of(*activity_of(rows), busy))
+    assert not explains(run, "absent", stalls)
+    judge = replace(run.judge, stalls=stalls, busy=busy)
+    assert judge.explains("absent", rows)
+    assert not judge.explains("absent", earlier.rows_by_group["absent"])

@@ -1,7 +1,7 @@
-"""Sticky among members that want the same topics: everybody gets one of two sizes (KAFKA-9987).
+"""Sticky where all subscriptions are equal: Kafka's `ConstrainedAssignmentBuilder` (KAFKA-9987).
 
-The smaller size is what each can have if all have as many; as many members as partitions are left
-then get one more, the larger size.
+Each member gets the minimum quota, the number of partitions divided by that of members; as many
+members as partitions remain get one more, the maximum quota.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ Shares = dict[str, list[TopicPartition]]
 
 @dataclass(slots=True)
 class _Keeping:
-    """What members keep. `more` is how many may yet get the larger size."""
+    """What members keep. `more` is how many may still get the maximum quota."""
 
     small: int
     more: int
@@ -43,7 +43,7 @@ class _Keeping:
         self.given_up |= dict.fromkeys(had[size:], member_id)
 
 
-def assign_alike(
+def assign_constrained(
     settled: Settled, partitions: Mapping[str, int]
 ) -> tuple[Shares, dict[TopicPartition, str]]:
     """Return the shares, and those partitions with their takers that change hands."""

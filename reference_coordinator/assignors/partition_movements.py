@@ -1,7 +1,7 @@
-"""Which partitions a rebalance has moved so far: what goes back should be what came (KIP-54).
+"""Partitions that a rebalance has moved so far: Kafka's `PartitionMovements` (KIP-54).
 
-Were a partition of a topic to go from A to B while another of it goes from B to A, both would
-have lost one without need.
+If one partition of a topic moves from A to B and another from B to A, both members lose one without
+need; so a move back takes the partition that came.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from reference_coordinator.assignors.jvm_order import bucket, partition_hash
 
 @dataclass(slots=True)
 class _Moved:
-    """Partitions that went one way; `most` is how many at most, as Java's tables never shrink."""
+    """Partitions moved in one direction; `most` is the highest count (Java tables never shrink)."""
 
     partitions: dict[TopicPartition, None] = field(default_factory=dict)
     most: int = 0
@@ -22,26 +22,26 @@ class _Moved:
         self.most = max(self.most, len(self.partitions))
 
     def first(self) -> TopicPartition:
-        """Return the one that a `HashSet` is walked from."""
+        """Return the first one in the order of a `HashSet`."""
         return min(self.partitions, key=lambda moved: bucket(partition_hash(moved), self.most))
 
 
 @dataclass(slots=True)
 class Movements:
-    """What was moved, from whom at first to whom in the end."""
+    """The moves so far: from the first owner to the last."""
 
     _ways: dict[TopicPartition, tuple[str, str]] = field(default_factory=dict)
     _moved: dict[tuple[str, str, str], _Moved] = field(default_factory=dict)
-    """By topic, from whom and to whom."""
+    """By topic, source and destination."""
 
     def best(self, partition: TopicPartition, holder: str, taker: str) -> TopicPartition:
-        """Choose what to move instead of a partition: one of its topic that came the other way."""
+        """Return what to move instead of a partition: one of its topic that came the other way."""
         source = self._ways[partition][0] if partition in self._ways else holder
         came = self._moved.get((partition.topic, taker, source))
         return partition if came is None else came.first()
 
     def note(self, partition: TopicPartition, holder: str, taker: str) -> None:
-        """Note that a partition was moved; back where it came from, it was not moved at all."""
+        """Note a move; a partition that is back at its first owner counts as not moved."""
         source = holder
         if partition in self._ways:
             source, stop = self._ways.pop(partition)

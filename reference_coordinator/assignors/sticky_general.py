@@ -1,7 +1,7 @@
-"""Sticky among members that want different topics: from what they had to what is even.
+"""Sticky where subscriptions differ: Kafka's `GeneralAssignmentBuilder` (KIP-54).
 
-Everybody keeps what they had and still want, what is free is handed out, and then one partition
-after the other moves until no member could take one from another that has two more.
+Members keep what they had and still subscribe to, free partitions are assigned, and then partitions
+move one by one until no member could take one from another that has two more.
 """
 
 from bisect import bisect_left, insort
@@ -12,7 +12,7 @@ from reference_coordinator.assignors.claims import Settled
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
 from reference_coordinator.assignors.jvm_order import units
 from reference_coordinator.assignors.members import Member, partitions_of
-from reference_coordinator.assignors.movements import Movements
+from reference_coordinator.assignors.partition_movements import Movements
 
 Shares = dict[str, list[TopicPartition]]
 
@@ -21,14 +21,14 @@ class AssignorError(Exception):
     """There is no assignment; `str()` says why."""
 
 
-def assign_unlike(
+def assign_general(
     members: Sequence[Member], settled: Settled, partitions: Mapping[str, int]
 ) -> Shares:
-    """Assign what exists of the topics that each member wants."""
-    return _Evening(members, settled, partitions).result()
+    """Assign the existing partitions of the topics that each member subscribes to."""
+    return _Balancing(members, settled, partitions).result()
 
 
-class _Evening:
+class _Balancing:
     """An assignment under way."""
 
     def __init__(
@@ -61,7 +61,7 @@ class _Evening:
         self.movements = Movements()
 
     def _place(self, member_id: str) -> tuple[int, bytes, str]:
-        """Where a member stands in line: who has least comes first."""
+        """Return the sort key of a member: the one with the fewest partitions comes first."""
         return len(self.shares[member_id]), units(member_id), member_id
 
     def result(self) -> Shares:
@@ -165,7 +165,7 @@ class _Evening:
         self._join_line(taker)
 
     def _is_even(self) -> bool:
-        """Whether nobody wants a partition of somebody that has two more."""
+        """Whether no member could take a partition from one that has two more."""
         if self.line[0][0] >= self.line[-1][0] - 1:
             return True
         most: dict[str, int] = {}
