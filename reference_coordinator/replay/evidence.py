@@ -74,7 +74,7 @@ class Hint:
 class EpochEvent:
     """A broker came up, or began to load, loaded, or gave up the partition that holds the group.
 
-    Or it opened: whoever started it saw it take requests. Or it ended: that is the last that is
+    Or it opened: its starter saw it take requests. Or it ended: that is the last that is
     known of it, whatever it was about.
     """
 
