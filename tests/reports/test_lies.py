@@ -1,8 +1,8 @@
-"""Coherent lies: logs that agree with themselves, of coordinators that break one rule.
+"""Coherent lies: logs whose lines and responses agree, written by coordinators that break one rule.
 
-A checker that only compares a log with itself passes every one of them. All lies about a recording
-are told in one run folder, each as a group of its own that goes by the lie's name, beside all the
-recorded groups told truly: so they cost one judgement, and none may throw suspicion on another.
+A checker that only compares a log with itself passes every one of them. All mutants of a recording
+are written to one run folder, each as a group with the mutant's name, beside the recorded groups as
+the unaltered oracle writes them. They take one judgement, and none may affect another group.
 """
 
 from dataclasses import dataclass

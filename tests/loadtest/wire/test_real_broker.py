@@ -244,7 +244,7 @@ def test_what_is_missing_in_a_request_is_named(group):
 def test_no_answer_in_time_is_an_error(group):
     group.member("m").rejoin_group()
     second = group.member("second", JOIN_GROUP=3)
-    with pytest.raises(WireError, match=r"no answer to JOIN_GROUP within 0\.2 s"):
+    with pytest.raises(WireError, match=r"no response to JOIN_GROUP within 0\.2 s"):
         second.connection.wait(second.send_join(), 0.2)
     assert second.connection.is_open
 
