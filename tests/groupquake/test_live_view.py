@@ -114,12 +114,12 @@ def test_the_board_grows_with_its_folder(tmp_path: Path) -> None:
     with log.open("a") as more:
         more.write(f"{JAVA_LINES[1][50:]}\n")
     with journal.open("a") as more:
-        for event, told in (
+        for event, fields in (
             ("injected", {}),
             ("healed", {"healed": True}),
             ("verified", {"verified": False, "witness": "nobody saw it"}),
         ):
-            more.write(json.dumps({"at_ms": 1795263079500, "event": event, **told,
+            more.write(json.dumps({"at_ms": 1795263079500, "event": event, **fields,
                                    "fault_id": "f1.1"}) + "\n")  # fmt: skip
     later = live_view.tables()
     assert later["rebalances"] == [ROW]

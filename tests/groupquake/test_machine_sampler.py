@@ -77,12 +77,12 @@ def test_samples_tell_load_and_pressure(tmp_path, monkeypatch):
 
 
 def test_a_system_that_tells_nothing_is_sampled_all_the_same(tmp_path, monkeypatch):
-    def untold(*_):
+    def unreadable(*_):
         raise FileNotFoundError
 
     monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
-    monkeypatch.setattr(machine_sampler.Path, "read_text", untold)
-    monkeypatch.setattr(machine_sampler.Path, "read_bytes", untold)
+    monkeypatch.setattr(machine_sampler.Path, "read_text", unreadable)
+    monkeypatch.setattr(machine_sampler.Path, "read_bytes", unreadable)
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, lambda: 1 / 0):
         time.sleep(0.4)

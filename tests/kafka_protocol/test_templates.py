@@ -103,8 +103,8 @@ def test_the_parts_of_a_text_have_names_of_their_own(grammar: Grammar, template:
 
 
 def messages(folder: Path) -> Iterator[tuple[Grammar, str, str, str]]:
-    told = json.loads((folder / "environment.json").read_text())
-    grammar = grammar_of(told["kafka_version"], told["coordinator"])
+    environment = json.loads((folder / "environment.json").read_text())
+    grammar = grammar_of(environment["kafka_version"], environment["coordinator"])
     for log in sorted(folder.glob("brokers/*/group.log.xz")):
         for line in lzma.decompress(log.read_bytes()).decode().splitlines():
             event = re.search(EVENT, line)

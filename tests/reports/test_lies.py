@@ -25,7 +25,7 @@ PREPARING = "Preparing to rebalance"
 REPLACED = "(reason: Group's selectedProtocol will change because static member static-0"
 
 LIES: dict[str, tuple[str, dict[str, str]]] = {
-    # The recorded group it is told of; what the first root is, and what the line says at its place
+    # The recorded group it is about; what the first root is, and what the line says at its place
     # (if something is missing: what is expected). One lie may show in two ways: an event leaves a
     # line and an answer, both wrong, and milliseconds decide which of them comes first.
     "rebalances_on_static_replacement": ("static", {"unexpected_rebalance": REPLACED}),

@@ -56,10 +56,10 @@ def test_metadata_lives_in_a_zookeeper_before_3_3(version: str, zookeeper: bool)
 
 @pytest.mark.parametrize("version", ["2.4.1", "3.2.3", "3.8.1"])
 def test_containers_are_refused_for_releases_that_were_never_tried_in_them(version: str) -> None:
-    told = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
-    with pytest.raises(ClusterError, match=told):
+    message = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
+    with pytest.raises(ClusterError, match=message):
         make(Place("docker"), "none", Path(), version=version, coordinator="scala")
-    with pytest.raises(ClusterError, match=told):
+    with pytest.raises(ClusterError, match=message):
         image.build(version, print)
 
 

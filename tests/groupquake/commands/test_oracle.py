@@ -21,7 +21,7 @@ Write = Callable[..., Path]
 
 
 def long_lie() -> Scenario:
-    """Many heartbeats and two more generations; then b leaves, and a is told it is fenced."""
+    """Two more generations; b leaves, and the response to a is FENCED_INSTANCE_ID."""
     scenario = stable()
     for generation, at in ((2, 1_300), (3, 1_600)):
         rejoin(scenario, at, generation)
@@ -53,7 +53,7 @@ SCENARIOS = {"explained": stable, "violation": long_lie, "unknown": tangled}
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write stories to a file, each as a sequence."""
+    """Write scenarios to a file, each as a sequence."""
 
     def written(*verdicts: str, name: str = "events.jsonl", **header: Any) -> Path:
         lines = []

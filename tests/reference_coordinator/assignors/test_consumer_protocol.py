@@ -118,7 +118,7 @@ def test_what_is_written_is_read(subscription, assignment):
 def test_what_clients_wrote_is_read_and_written_again():
     blobs = 0
     for led in sampled():
-        for _, _, text in led.told:
+        for _, _, text in led.received:
             blob = b64decode(text)
             assert Subscription.decode(blob).encode(blob[1]) == blob
             blobs += 1

@@ -14,7 +14,7 @@ def parts(text: str) -> tuple[TopicPartition, ...]:
 
 
 def member(member_id: str, topics: str, had: str = "", since: int = -1) -> Member:
-    """`C1` is dynamic, `I=C1` has the instance id I. What it had is told to every assignor."""
+    """`C1` is dynamic, `I=C1` has the instance id I. Every assignor receives what it owned."""
     instance, _, own_id = member_id.rpartition("=")
     data = encode(parts(had), since) if had else None
     subscription = Subscription(tuple(topics.split()), data, parts(had), since)

@@ -60,7 +60,7 @@ def test_heartbeat_of_a_newcomer_that_waits(remaining_ms):
     statics(play, "L")
     newcomer = play.join_dynamic("c")
     member_id = (play.member_ids - {"L-1"}).pop()
-    assert newcomer.parked
+    assert newcomer.pending
     assert play.armed(TimerKind.SESSION, member_id) == NEW_MEMBER_JOIN_TIMEOUT_MS
     assert play.heartbeat(member_id) is Error.REBALANCE_IN_PROGRESS
     assert play.armed(TimerKind.SESSION, member_id) == remaining_ms

@@ -1,4 +1,4 @@
-"""Which rules a release gets: every change between Kafka 2.4.0 and 4.3, told by both its sides."""
+"""Which rules a release gets: every change between Kafka 2.4.0 and 4.3, from both sides."""
 
 from dataclasses import fields, replace
 

@@ -68,7 +68,7 @@ def test_known_follower_with_two_protocols_rebalances_after_a_load():
     _, follower = statics(play, "L", "F")
     assert play.join(follower, instance="F").error is Error.NONE
     play.crash()
-    assert play.join(follower, instance="F").parked
+    assert play.join(follower, instance="F").pending
     assert play.rebalances[-1] is Reason.MEMBER_METADATA
 
 

@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent / "golden" / "counterexample.txt"
 
 
 def fenced_without_reason() -> Scenario:
-    """b leaves; then a is told that it is fenced, and not that it has to come again."""
+    """b leaves; then a's response is FENCED_INSTANCE_ID, not REBALANCE_IN_PROGRESS."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 2_500)
     scenario.heartbeats("b", 1_510, 2_510)
@@ -80,7 +80,7 @@ def test_what_came_after_the_wrong_answer_is_not_needed() -> None:
 
 
 def test_signs_of_life_are_not_left_out_if_a_session_would_end_instead() -> None:
-    """a is told to come again, though b is alive; without its heartbeats that would be right."""
+    """a receives REBALANCE_IN_PROGRESS, though b's heartbeats show that b is alive."""
     scenario = stable()
     for at in (1_500, 3_500, 5_500):
         scenario.heartbeat("a", at)
@@ -121,14 +121,14 @@ def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines
 
 
 def test_what_other_orders_would_have_asked_for_is_told() -> None:
-    """b leaves while a asks: a is to be told so or is not, but never of another generation."""
+    """b leaves during a's request: NONE and REBALANCE_IN_PROGRESS are right, nothing else."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 2_500)
     scenario.leave("b", 2_700, answered=2_900)
     scenario.heartbeat("a", 2_750, 22, answered=2_850)
     sequence, found = reduced(scenario)
-    told = {found.violation.expected, *found.violation.otherwise}
-    assert told == {"error=NONE", "error=REBALANCE_IN_PROGRESS"}
+    expected = {found.violation.expected, *found.violation.otherwise}
+    assert expected == {"error=NONE", "error=REBALANCE_IN_PROGRESS"}
     assert "  or error=" in account(found, sequence).shown()
 
 

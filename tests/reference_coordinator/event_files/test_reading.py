@@ -1,4 +1,4 @@
-"""Event files: what they say, and that a line which is not of the form is told with its number."""
+"""Reading of event files; a malformed line is an error with its number."""
 
 import json
 from collections.abc import Callable
@@ -187,8 +187,8 @@ def test_what_is_no_json_is_told(text: str, words: str, lines: list[str]) -> Non
 
 
 def logged(**changes: Any) -> dict[str, Any]:
-    told = {"broker": "1", "earliest_ms": 0, "latest_ms": 9, "serial": 1}
-    return {key: value for key, value in (told | changes).items() if value is not None}
+    complete = {"broker": "1", "earliest_ms": 0, "latest_ms": 9, "serial": 1}
+    return {key: value for key, value in (complete | changes).items() if value is not None}
 
 
 HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": ""}

@@ -37,7 +37,7 @@ def judged(scenario: Scenario) -> Replay:
 
 
 def left(told_from: float | None, until: float = float("inf")) -> Scenario:
-    """b says at 2000 that it leaves, and is gone; a is told to come again for some time."""
+    """b sends LeaveGroup at 2000 and is gone; a receives REBALANCE_IN_PROGRESS for some time."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 1_510)
     lose(scenario, scenario.leave("b", 2_000))
@@ -95,7 +95,7 @@ def test_a_lost_heartbeat_ends_no_session_early() -> None:
 
 
 def joined_and_gone(member_id: str) -> Scenario:
-    """c joins and waits, and its process is gone before it is told who it is."""
+    """c joins, and its process dies before the response with its member id arrives."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 1_900)
     lose(scenario, scenario.join("c", 2_000, 9_000))
@@ -140,7 +140,7 @@ NAMED = {name: {"memberId": f"{name}-4711", "groupInstanceId": name, "metadata":
 def test_two_clients_may_be_gone_at_once(
     leader: str, members: str, answered: float, *, fine: bool
 ) -> None:
-    """a and b join and are lost; whoever came first leads, and c is told so."""
+    """a's and b's JoinGroups are unanswered; the first leads, and c's response names it."""
     scenario = Scenario()
     lose(scenario, scenario.join("a", 0, 1_001))
     lose(scenario, scenario.join("b", 20, 1_001))

@@ -125,7 +125,7 @@ def test_a_group_lost_from_sight_is_found_again_under_the_next_coordinator() -> 
         *epoch_event(-300, "1", "started", "loading", "loaded"),
         *epoch_event(4_000, "2", "started", "loading", "loaded"),
     ]
-    # told to come again, without end and without a reason; then the coordinator dies
+    # REBALANCE_IN_PROGRESS again and again without a reason; then the coordinator dies
     scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
     scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     unanswered = scenario.heartbeat("a", 4_200, broker="2")

@@ -13,7 +13,7 @@ DOWN = Outage(START + 1_900, START + 4_000)
 
 
 def refused(api: str = "HEARTBEAT", error: int = 15) -> Scenario:
-    """A request of b that waited from 2000 to 2600 and was told of a failed write."""
+    """A request of b, pending from 2000 to 2600, whose response reports a failed write."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 3_500)
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]

@@ -68,7 +68,7 @@ def test_every_field_of_an_answer_counts(request_id: str, change: dict[str, obje
 
 def test_more_wrong_answers_than_separate_lies_are_one_derailment_until_the_census() -> None:
     scenario = stable()
-    # b is told to come again though nobody came or went, and the broker stays with it
+    # b receives REBALANCE_IN_PROGRESS without any change of members, and the broker repeats it
     scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
     scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     rejoin(scenario, 4_000, 2)

@@ -9,7 +9,7 @@ from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, st
 
 
 def overlap(leaves_from: float, *, who: str = "a", error: int = 27) -> Scenario:
-    """A heartbeat that was told of b's leave, though it was likely there before it."""
+    """A heartbeat whose response reflects b's leave, though it likely arrived before it."""
     scenario = stable()
     scenario.heartbeat(who, 3_000, error, answered=3_040, before=20)
     scenario.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
@@ -33,7 +33,7 @@ def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
 
 
 def test_one_connection_keeps_its_order() -> None:
-    # "unknown member": what b would be told on any other connection, after its leave
+    # "unknown member": what b would receive on any other connection, after its leave
     assert wrong(overlap(2_990, who="b", error=25).replay()) == ["HEARTBEAT:b:3000"]
 
 

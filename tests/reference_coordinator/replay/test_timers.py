@@ -15,7 +15,7 @@ DUE = 5_010.0
 
 
 def silence(rebalances_at: float | None) -> Scenario:
-    """b falls silent at 2010; a is told to come again from `rebalances_at` on."""
+    """b falls silent at 2010; a receives REBALANCE_IN_PROGRESS from `rebalances_at` on."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     for at in range(1_500, 7_100, 100):

@@ -242,7 +242,7 @@ def test_what_happened_at_the_same_time_stands_in_its_natural_order(intervals, s
 
 
 def test_lines_of_other_things_and_those_cut_off_are_passed_over(membership):
-    assert membership.count() == sum(len(story) for story in HISTORIES.values())
+    assert membership.count() == sum(len(history) for history in HISTORIES.values())
 
 
 def test_a_run_without_history_has_empty_tables(spark, tmp_path):

@@ -13,7 +13,7 @@ from tests.reports.stored import JUDGE
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
-Told = tuple[int, str]
+LogLine = tuple[int, str]
 Row = dict[str, Any]
 
 
@@ -39,7 +39,7 @@ def empty(group: str, partition: int = 3) -> str:
     )
 
 
-def read(**brokers: list[Told]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
+def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
     """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
     rows: list[Row] = []
     processes: list[Row] = []

@@ -43,7 +43,7 @@ def test_none_where_the_release_does_not_explain_it_either() -> None:
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in DEFECTS.glob("*.jsonl")))
 def test_what_real_brokers_broke_is_named(name: str) -> None:
-    """Runs of the library's experiments: each broke the promise that its file foretells."""
+    """Runs of the library's experiments: each broke the promise that its file names."""
     (sequence,) = read((DEFECTS / f"{name}.jsonl").read_text().splitlines(), name)
     profile = profile_for(sequence.kafka, sequence.coordinator)
     assert profile is not None

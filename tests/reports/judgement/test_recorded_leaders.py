@@ -35,7 +35,7 @@ def tables(name: str, group: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def last_return(name: str, group: str) -> Request:
-    """Return the JoinGroup of whoever led the group and was back, which knew no id of its own."""
+    """Return the last JoinGroup without a member id: the leader's static rejoin."""
     rows = [row for row in recording(name).rows_by_group[group] if row["template"] is None]
     joins = [Request(row) for row in rows if row["api"] == "JOIN_GROUP" and row["readable"]]
     return [one for one in joins if not one.request["memberId"]][-1]

@@ -51,14 +51,19 @@ def test_a_count_proves_nothing_where_a_story_went_astray(made: MadeUpRun) -> No
     del made.comparison[6:]
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "fail"
-    failed = {"at_ms": made.recovery_ms, "event": "failed", "fault_id": None, "error": "a story"}
+    failed = {
+        "at_ms": made.recovery_ms,
+        "event": "failed",
+        "fault_id": None,
+        "error": "a wire script",
+    }
     made.journal.insert(-1, failed)
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "unknown"
 
 
 def test_starts_are_counted_in_runs_that_came_to_their_end(made: MadeUpRun) -> None:
-    """One that died has its journal's last entries from whoever put it right."""
+    """If a run died, `groupquake heal` wrote the last entries of its journal."""
     start_again(made, "2")
     made.journal.pop()
     assert doubts(made) == ["the journal ends before the run did"]

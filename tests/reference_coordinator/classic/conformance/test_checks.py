@@ -222,7 +222,7 @@ def test_heartbeat_unknown_group():
 
 @case("testHeartbeatDeadGroup")
 def test_heartbeat_dead_group():
-    """A Dead group, whoever asks."""
+    """A Dead group, with any member id."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.force(State.DEAD)
@@ -274,7 +274,7 @@ def test_heartbeat_illegal_generation(generation):
 
 @case("testHeartbeatDuringRebalanceCausesRebalanceInProgress")
 def test_heartbeat_during_rebalance_causes_rebalance_in_progress():
-    """In PreparingRebalance members are told to join again, unless their generation is wrong."""
+    """In PreparingRebalance the error is REBALANCE_IN_PROGRESS, unless the generation is wrong."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.join_dynamic("c")
