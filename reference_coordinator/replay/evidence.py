@@ -74,13 +74,8 @@ class Hint:
 class EpochEvent:
     """A broker started, began to load, loaded, or gave up the partition that holds the group.
 
-<<<<<<< HEAD
     `opened`: the process that started the broker saw it accept requests. `ended`: the last time
     that any line of the broker process shows.
-=======
-    Or it opened: its starter saw it take requests. Or it ended: that is the last that is
-    known of it, whatever it was about.
->>>>>>> main
     """
 
     at_ms: float
