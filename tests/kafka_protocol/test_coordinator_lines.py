@@ -341,7 +341,7 @@ def test_a_leader_that_rejoins_has_no_reason_of_its_own_until_2_6_1() -> None:
     assert instead["2.6.1"] == {}
 
 
-def test_what_is_left_of_leaving_before_client_reasons() -> None:
+def test_leave_lines_before_client_reasons() -> None:
     """KIP-800, 3.2."""
     member = f"MemberMetadata(memberId={NEW}, groupInstanceId=None, clientId=c)"
     left = f"Member {member} has left group g through explicit `LeaveGroup`"

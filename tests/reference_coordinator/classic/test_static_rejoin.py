@@ -121,7 +121,7 @@ def test_store_answers_latest_return(answered_id, alive, version):
     assert play.heartbeat(answered_id, instance="F") is expected
 
 
-def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
+def test_store_of_a_static_rejoin_does_not_answer_a_new_member_of_its_instance():
     """Who left and came again is another member, even in Scala."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
@@ -181,7 +181,7 @@ def test_failed_return_after_a_rebalance_began_waits_no_longer():
     assert {m for m, _, _ in rejoin.answer.members} == {leader, follower}
 
 
-def test_failed_return_of_one_that_may_lead_next():
+def test_failed_return_of_a_candidate_leader():
     """Who was picked to lead keeps the lead under its old id."""
     play = Playbook()
     leader, follower, other = statics(play, "L", "F", "G")
