@@ -67,7 +67,7 @@ def test_round_robin_goes_on_from_topic_to_topic():
 
 
 def test_round_robin_skips_members_without_the_topic():
-    """Who is passed over is not asked later for it: the example of Kafka's documentation."""
+    """A member that is skipped is not reconsidered: the example of Kafka's documentation."""
     three = member("C0", "a"), member("C1", "a b"), member("C2", "a b c")
     assert assigned("roundrobin", {"a": 1, "b": 2, "c": 3}, *three) == {
         "C0": "a0", "C1": "b0", "C2": "b1 c0 c1 c2",

@@ -143,7 +143,7 @@ def test_return_is_stored(answer):
 
 @UNDER_ALL
 def test_static_rejoin_of_the_leader_is_answered_with_the_old_leader_id():
-    """Below v9 everywhere, and so it was when nothing was stored (KAFKA-13435)."""
+    """Below v9 everywhere, also in releases that store nothing (KAFKA-13435)."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     back = play.join(instance="L", version=6)

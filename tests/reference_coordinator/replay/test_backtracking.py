@@ -36,25 +36,25 @@ def judged(scenario: Scenario) -> Replay:
     return replay(one(of_scenario(scenario)).evidence, PROFILE)
 
 
-def left(told_from: float | None, until: float = float("inf")) -> Scenario:
+def left(error_from: float | None, until: float = float("inf")) -> Scenario:
     """b sends LeaveGroup at 2000 and is gone; a receives REBALANCE_IN_PROGRESS for some time."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 1_510)
     lose(scenario, scenario.leave("b", 2_000))
     for at in range(1_500, 4_000, 100):
-        again = told_from is not None and told_from <= at < until
+        again = error_from is not None and error_from <= at < until
         scenario.heartbeat("a", at, AGAIN if again else 0)
     return scenario
 
 
-@pytest.mark.parametrize("told_from", [2_100, 2_900, None], ids=["at once", "late", "never"])
+@pytest.mark.parametrize("error_from", [2_100, 2_900, None], ids=["at once", "late", "never"])
 def test_an_unanswered_request_may_take_effect_at_any_time_or_never(
-    told_from: float | None,
+    error_from: float | None,
 ) -> None:
-    outcome = judged(left(told_from))
+    outcome = judged(left(error_from))
     assert outcome.violations == ()
     assert unexplained(outcome) == []
-    assert [row.reason for row in outcome.rows[1:]] == (["leave"] if told_from else [])
+    assert [row.reason for row in outcome.rows[1:]] == (["leave"] if error_from else [])
 
 
 def test_an_unanswered_request_takes_no_effect_before_it_is_sent() -> None:
@@ -74,22 +74,22 @@ def test_an_unrelated_wrong_response_stays_a_violation() -> None:
     assert outcome.violations[0].searched
 
 
-def silent(told_from: float) -> Scenario:
+def silent(error_from: float) -> Scenario:
     """b is heard last at 2010, and sends something at 3000 that nobody answers."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     lose(scenario, scenario.heartbeat("b", 3_000))
     for at in range(1_500, 7_500, 100):
-        scenario.heartbeat("a", at, AGAIN if at >= told_from else 0)
+        scenario.heartbeat("a", at, AGAIN if at >= error_from else 0)
     return scenario
 
 
-@pytest.mark.parametrize("told_from", [5_100, 6_100, 7_400])
-def test_an_unanswered_heartbeat_may_keep_a_session_alive(told_from: float) -> None:
-    scenario = silent(told_from)
+@pytest.mark.parametrize("error_from", [5_100, 6_100, 7_400])
+def test_an_unanswered_heartbeat_may_keep_a_session_alive(error_from: float) -> None:
+    scenario = silent(error_from)
     assert judged(scenario).violations == ()
     scenario.requests = [seen for seen in scenario.requests if seen.response is not None]
-    assert bool(judged(scenario).violations) is (told_from > 5_600)
+    assert bool(judged(scenario).violations) is (error_from > 5_600)
 
 
 def test_an_unanswered_heartbeat_ends_no_session_early() -> None:

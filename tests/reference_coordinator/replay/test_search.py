@@ -34,7 +34,9 @@ def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
 
 def test_one_connection_keeps_its_order() -> None:
     # "unknown member": what b would receive on any other connection, after its leave
-    assert wrong(overlap(2_990, who="b", error=25).replay()) == ["HEARTBEAT:b:3000"]
+    assert wrong(overlap(2_990, who="b", error=Error.UNKNOWN_MEMBER_ID).replay()) == [
+        "HEARTBEAT:b:3000"
+    ]
 
 
 def test_a_hint_gives_the_order_without_a_search() -> None:

@@ -1,4 +1,4 @@
-"""Whose the partitions are: the assignments that leaders hand in, and what they leave."""
+"""Owners of partitions: the assignments that leaders send, and partitions without owner."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Who coordinates a group, and since when: what the brokers' own lines say of it."""
+"""Coordinator epochs of a group, from the brokers' own lines."""
 
 from dataclasses import replace
 from typing import Any
