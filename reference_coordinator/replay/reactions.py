@@ -85,14 +85,14 @@ def _decide(group: Group, seen: ObservedRequest, step: Step, profile: Profile) -
             timers.append((effect.timer, effect.deadline_ms))
         elif isinstance(effect, Disarm):
             timers.append((effect.timer, None))
-        elif isinstance(effect, Answer) and _is_told(effect, seen):
+        elif isinstance(effect, Answer) and _was_observed(effect, seen):
             answered = True
         else:
             return None
     return tuple(timers) if answered else None
 
 
-def _is_told(answer: Answer, seen: ObservedRequest) -> bool:
+def _was_observed(answer: Answer, seen: ObservedRequest) -> bool:
     """Tell whether an answer is the one that was observed."""
     given = as_sent(answer.response, seen.api_version)
     return answer.request == seen.id and given == response_of(seen)

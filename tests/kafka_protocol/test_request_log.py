@@ -65,7 +65,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("api", "version", "as_text"), FORMS)
-def test_what_is_printed_is_parsed(api: str, version: int, as_text: bool) -> None:
+def test_printed_lines_are_parsed(api: str, version: int, as_text: bool) -> None:
     expected = content(api, version)
     body = printed(expected, as_text=as_text)
     assert body.startswith(f"{COMPLETED}{'RequestHeader(' if as_text else '{'}")

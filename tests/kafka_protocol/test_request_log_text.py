@@ -240,7 +240,7 @@ NOT_CLEAR = {
 
 
 @pytest.mark.parametrize("text", NOT_CLEAR.values(), ids=NOT_CLEAR)
-def test_what_can_be_read_in_two_ways_or_in_none_is_not_read(text: str) -> None:
+def test_ambiguous_or_malformed_text_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         content(text)
     assert not parse_request(COMPLETED + text).readable

@@ -63,7 +63,7 @@ def parser_of(grammar: Grammar) -> LineParser:
 @pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_what_is_printed_is_parsed(
+def test_printed_lines_are_parsed(
     grammar: Grammar, template: Template, data: st.DataObject
 ) -> None:
     parts, _ = parts_of(template.text)
@@ -177,7 +177,7 @@ def test_printing(text: str, values: dict[str, object], line: str) -> None:
         ("{*end:broke: …|ended}", {}, KeyError),
     ],
 )
-def test_what_cannot_be_printed(
+def test_values_that_cannot_be_printed(
     text: str, values: dict[str, object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):

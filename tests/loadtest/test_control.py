@@ -94,7 +94,7 @@ def test_a_refusal_leaves_the_connection_open(client):
     assert client.ask("release")["ok"] is True
 
 
-def test_the_server_survives_who_leaves_without_waiting(port, client):
+def test_the_server_survives_a_client_that_disconnects_early(port, client):
     hasty = Client(port)
     hasty.send({"id": 1, "do": "hold"})
     hasty.close()

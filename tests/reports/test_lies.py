@@ -246,7 +246,7 @@ def test_the_synthesized_log_of_the_oracle_has_no_finding(judged: Judged) -> Non
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_coherent_lie_fails_at_its_place(lie: str, judged: Judged) -> None:
+def test_a_synthesized_log_of_a_mutant_fails_at_its_violation(lie: str, judged: Judged) -> None:
     group, places = LIES[lie]
     true = LogSynthesis(judged.recording, group, lie, step).run()
     assert judged.lies[lie] != true, "the evidence does not exercise it"

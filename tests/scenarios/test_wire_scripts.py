@@ -53,7 +53,7 @@ def telling(small: str, scripts: str, config: str = FITS, brokers: int = 3) -> s
         ),
     ],
 )
-def test_what_is_missing_is_one_line_each(
+def test_each_missing_requirement_is_one_line(
     problems: Problems, small: str, scripts: str, config: str, brokers: int, lacks: list[str]
 ) -> None:
     place = f"workload.wire_scripts.{scripts.count(',')}"

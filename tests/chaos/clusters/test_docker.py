@@ -315,7 +315,7 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
     abandoned.stop()  # nor does this, after somebody else has healed
 
 
-def test_what_was_said_at_the_start_names_the_image(
+def test_progress_lines_name_the_image(
     engine: docker.DockerClient, docker_image: str, tmp_path: Path, run_id: str
 ) -> None:
     lines: list[str] = []

@@ -147,7 +147,7 @@ def test_a_bad_property_fails_the_start(
         ProcessCluster(run_id, tmp_path, brokers=1).start()
 
 
-def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
+def test_files_left_by_a_cluster_even_if_a_broker_was_paused(
     tmp_path: Path, run_id: str, marked: Callable[[str], list[Path]]
 ) -> None:
     lines: list[str] = []

@@ -9,7 +9,7 @@ from chaos.clusters.releases import jvm_log_option, release_of
 from scenarios.releases import LINES
 
 
-def test_whatever_can_be_run_is_known_here() -> None:
+def test_every_release_that_can_be_run_is_listed() -> None:
     """Every row of the table of releases has its row here, with the same coordinators."""
     for line in LINES:
         release = release_of(".".join(map(str, (*line.first, 0))))

@@ -55,7 +55,9 @@ def test_a_removal_of_others_is_not_this_one(removal, stop, trace):
         ),
     ],
 )
-def test_what_no_broker_logged_as_done_did_not_happen(removal, stop, monkeypatch, trace, responses):
+def test_a_removal_that_no_broker_logged_is_not_verified(
+    removal, stop, monkeypatch, trace, responses
+):
     monkeypatch.setattr("chaos.faults.remove_members._LOGGED_WITHIN_MS", 50)
     fault = removal(**trace)
     fault.inject()

@@ -58,7 +58,7 @@ class History:
     alike: bool
     confused: bool = False
     most: int = 8
-    """So many members it begins with at most."""
+    """The largest number of members at the beginning."""
     generation: int = 0
     partitions: dict[str, int] = field(default_factory=dict)
     processes: list[Process] = field(default_factory=list)

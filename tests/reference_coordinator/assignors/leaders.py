@@ -21,7 +21,7 @@ from reference_coordinator.assignors import Assignment, Member, Subscription
 
 SAMPLE = Path(__file__).parent / "leaders.json.xz"
 EACH = 40
-"""So many of each kind go into the sample."""
+"""Sampled leaders of each kind."""
 BIGGEST = 12
 """Bigger groups are left out."""
 

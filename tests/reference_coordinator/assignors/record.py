@@ -19,7 +19,7 @@ from tests.reference_coordinator.assignors.histories import History, JoinedGroup
 HERE = Path(__file__).parent
 RECORD = HERE / "java.json.xz"
 EACH = 30
-"""So many groups of each kind: assignor, the same topics or not, sane or confused."""
+"""Groups of each kind: assignor, the same topics or not, sane or confused."""
 SEED = 341
 """Chosen because Kafka's assignor fails in some of its groups, which is worth keeping."""
 RARE = (10, 112, 211, 419, 1911, 2025)

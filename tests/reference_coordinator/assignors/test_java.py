@@ -53,7 +53,7 @@ def test_every_byte_is_the_same(assignor):
     assert len(mine) >= 4 * EACH
 
 
-def test_the_record_holds_what_the_rules_are_about():
+def test_the_record_covers_the_rules():
     """Both ways of the sticky ones, outdated and disputed claims, static members, growth."""
     groups = [(group, members(group)) for group in recorded()]
     topics = [{frozenset(member.subscription.topics) for member in all_} for _, all_ in groups]

@@ -63,7 +63,7 @@ def wanted(group: JoinedGroup) -> set[TopicPartition]:
 
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky"])
-def test_all_that_is_wanted_has_one_owner_who_wants_it(assignor, alike):
+def test_every_subscribed_partition_has_one_subscribed_owner(assignor, alike):
     @in_any_group
     @given(randoms)
     def check(rng):
@@ -82,7 +82,7 @@ def test_all_that_is_wanted_has_one_owner_who_wants_it(assignor, alike):
 @pytest.mark.parametrize(
     ("assignor", "alike"), [("roundrobin", True), ("sticky", True), ("sticky", False)]
 )
-def test_nobody_could_take_from_one_that_has_two_more(assignor, alike):
+def test_no_member_has_two_more_than_another_that_could_take_one(assignor, alike):
     @in_any_group
     @given(randoms)
     def check(rng):
@@ -98,7 +98,7 @@ def test_nobody_could_take_from_one_that_has_two_more(assignor, alike):
 
 @in_any_group
 @given(randoms)
-def test_where_all_want_the_same_nobody_loses_without_need(rng):
+def test_equal_subscriptions_lose_no_partition_without_need(rng):
     """All keep up to the smaller size, and one more as many as may have the larger size."""
     for group in rebalances_of(rng, "sticky", alike=True):
         first = after(group, shares_of(group))
@@ -118,7 +118,7 @@ def test_where_all_want_the_same_nobody_loses_without_need(rng):
 
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
-def test_if_nothing_happens_nothing_moves(assignor, alike):
+def test_an_unchanged_group_moves_no_partition(assignor, alike):
     @in_any_group
     @given(randoms)
     def check(rng):
@@ -133,7 +133,7 @@ def test_if_nothing_happens_nothing_moves(assignor, alike):
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_cooperatively_nothing_changes_hands_at_once(alike):
+def test_cooperative_partitions_are_revoked_before_they_are_assigned(alike):
     """What a member gets, nobody else has; what one gives up, the next rebalance hands over."""
 
     @in_any_group

@@ -66,7 +66,7 @@ def test_leader_that_returns_while_its_group_completes(state):
         False: (Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR, State.COMPLETING_REBALANCE),
     },
 )
-def test_nobody_gets_work_while_a_member_lacks_the_protocol(error, error_again, state):
+def test_assignment_fails_while_a_member_lacks_the_protocol(error, error_again, state):
     """On 2.4 a return leaves the group with a protocol that it does not offer, and storing fails.
 
     The leader receives the error, but its SyncGroup stays pending; a JoinGroup does not help.
@@ -93,7 +93,7 @@ def test_nobody_gets_work_while_a_member_lacks_the_protocol(error, error_again, 
     {False: False},
     among=lambda profile: not profile.return_makes_completing_group_rebalance,
 )
-def test_failed_sync_goes_on_waiting(answered):
+def test_failed_sync_stays_pending(answered):
     """On 2.4 the newest version of SyncGroup has no answer for that, and the others get two."""
     play = Playbook()
     play.join(instance="L")
@@ -142,8 +142,8 @@ def test_return_is_stored(answer):
 
 
 @UNDER_ALL
-def test_leader_that_returns_is_told_who_led_before():
-    """Below v9 everywhere, and so it was when nothing was stored (KAFKA-13435)."""
+def test_static_rejoin_of_the_leader_is_answered_with_the_old_leader_id():
+    """Below v9 everywhere, also in releases that store nothing (KAFKA-13435)."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     back = play.join(instance="L", version=6)

@@ -52,7 +52,7 @@ def test_sync_group_checks():
 
 
 def test_sync_fills_holes_in_the_assignment():
-    """Whom the leader leaves out gets an empty assignment."""
+    """A member that the leader leaves out gets an empty assignment."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")

@@ -216,7 +216,7 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
     "meanwhile",
     {True: Error.COORDINATOR_NOT_AVAILABLE, False: Error.UNKNOWN_MEMBER_ID},
 )
-def test_what_comes_while_a_group_is_deleted(meanwhile):
+def test_requests_while_a_group_is_deleted(meanwhile):
     """In Scala it is Dead until its tombstone is written; in Java it is gone at once."""
     play = Playbook()
     (member,) = statics(play, "I1")

@@ -98,7 +98,7 @@ def test_newcomers_of_a_later_rebalance_do_not_extend_the_next_delay():
     assert alone.answer.generation == 4
 
 
-def test_a_newcomer_nobody_waited_for_extends_the_next_delay():
+def test_a_newcomer_after_the_delay_extends_the_next_delay():
     """The mark "somebody new came" is cleared only where the delay is extended.
 
     Left over when the rebalance timeout ended the delay, it outlives the generation and lets the

@@ -217,7 +217,7 @@ def test_an_unchanged_subscription_does_not_rebalance(kept):
 
 
 @kept
-def test_what_the_proposal_leaves_to_sessions(kept):
+def test_session_expiry_is_unchanged_by_the_proposal(kept):
     """A member that is away for longer than its session is removed as before."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")

@@ -126,7 +126,7 @@ def test_a_leader_with_other_protocols_is_not_just_restarting(heard):
 
 @heard
 @pytest.mark.parametrize("reason", REASONS)
-def test_dynamic_members_are_not_heard(heard, reason):
+def test_reasons_of_dynamic_members_are_ignored(heard, reason):
     """ "Dynamic member's behavior will not be affected"."""
     play = Playbook()
     leading = play.join_dynamic("c")
@@ -142,7 +142,7 @@ def test_dynamic_members_are_not_heard(heard, reason):
 
 @heard
 @pytest.mark.parametrize("reason", REASONS)
-def test_only_a_stable_group_listens(heard, reason):
+def test_reasons_count_in_stable_groups_only(heard, reason):
     """While it rebalances, joins mean what they always did."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")

@@ -76,7 +76,7 @@ def test_leave_names_the_member_that_made_the_group_rebalance(member_id):
     assert play.transitions[-1].member_id == member_id
 
 
-def test_leave_answers_the_member_s_parked_join():
+def test_leave_answers_the_member_s_pending_join():
     """A member that goes while it waits is answered UNKNOWN_MEMBER_ID, without an id."""
     play = Playbook()
     waiting = play.join(instance="I1")
@@ -86,7 +86,7 @@ def test_leave_answers_the_member_s_parked_join():
     assert play.member_ids == {"I2-1"}
 
 
-def test_leave_during_completing_rebalance_sends_the_waiting_back():
+def test_leave_during_completing_rebalance_fails_pending_syncs():
     """Pending SyncGroups are answered REBALANCE_IN_PROGRESS, without an assignment."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
@@ -99,7 +99,7 @@ def test_leave_during_completing_rebalance_sends_the_waiting_back():
 
 
 @pytest.mark.parametrize("picked", ["F-1", "G-1"])
-def test_leader_that_leaves_is_followed_by_any_other_member(picked):
+def test_any_other_member_may_succeed_a_leader_that_leaves(picked):
     """Kafka takes the next of a hash map; the member it picks must have joined."""
     play = Playbook()
     leader, *followers = statics(play, "L", "F", "G")
@@ -109,7 +109,7 @@ def test_leader_that_leaves_is_followed_by_any_other_member(picked):
     assert {call.answer.leader for call in calls} == {picked}
 
 
-def test_newcomer_does_not_follow_a_leader_that_left_before_it_came():
+def test_newcomer_does_not_succeed_a_leader_that_left_before_it_joined():
     """The successor is picked when the leader goes, among those who are members then."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")

@@ -288,7 +288,7 @@ class Coordinator(RuleBasedStateMachine):
 
 
 @UNDER_ALL
-def test_whatever_happens(profile):
+def test_random_event_sequences_keep_the_invariants(profile):
     """Let the machine above play, under all rules there are."""
     run_state_machine_as_test(
         Coordinator,

@@ -49,7 +49,7 @@ def test_unload_fails_a_member_s_return_that_is_being_stored():
 
 
 def test_unload_fails_an_assignment_that_is_being_stored():
-    """As above: the broker logs one more rebalance before it lets the group go."""
+    """The broker logs one more rebalance before it unloads the group."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")

@@ -121,8 +121,8 @@ def test_store_answers_latest_return(answered_id, alive, version):
     assert play.heartbeat(answered_id, instance="F") is expected
 
 
-def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
-    """Who left and came again is another member, even in Scala."""
+def test_store_of_a_static_rejoin_does_not_answer_a_new_member_of_its_instance():
+    """A member that left and joined again is another member, even in Scala."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
     play.hold_writes = True
@@ -181,8 +181,8 @@ def test_failed_return_after_a_rebalance_began_waits_no_longer():
     assert {m for m, _, _ in rejoin.answer.members} == {leader, follower}
 
 
-def test_failed_return_of_one_that_may_lead_next():
-    """Who was picked to lead keeps the lead under its old id."""
+def test_failed_return_of_a_candidate_leader():
+    """The member selected as leader stays the leader under its old id."""
     play = Playbook()
     leader, follower, other = statics(play, "L", "F", "G")
     play.hold_writes = True
@@ -221,7 +221,7 @@ def test_rebalance_before_a_follower_s_return_is_stored():
 
 
 def test_rebalance_before_a_leader_s_return_is_stored():
-    """As above, but v9 would list the members, and Kafka refuses to in PreparingRebalance.
+    """From v9 on the response would list the members; Kafka refuses in PreparingRebalance.
 
     `ClassicGroup.currentClassicGroupMembers` (Scala: `GroupMetadata.currentMemberMetadata`) throws
     there, inside the write's callback, so the join stays pending and counts for the rebalance under

@@ -37,7 +37,7 @@ def test_a_write_may_fail_while_a_broker_is_down() -> None:
     assert outcome.bound["failed_write"] == 1
 
 
-def test_whatever_waits_for_the_write_is_told_of_it() -> None:
+def test_every_request_pending_on_a_failed_write_gets_its_error() -> None:
     scenario = refused()
     assert wrong(scenario.replay()) == ["HEARTBEAT:b:2000"]
     scenario.outages = [DOWN]

@@ -117,7 +117,7 @@ def test_the_same_is_decided_once_whatever_happens_to_others() -> None:
         group(A, B, static_ids={"a": "a-2"}),
     ],
 )
-def test_what_was_right_is_wrong_once_the_group_would_answer_otherwise(after: Group) -> None:
+def test_a_cached_reaction_is_wrong_once_the_group_answers_otherwise(after: Group) -> None:
     (before, wrong), _ = reactions([group(A, B), after])
     assert before is not None
     assert wrong is None
@@ -130,7 +130,7 @@ def test_a_member_that_changed_is_looked_at_anew() -> None:
     assert asked == 2
 
 
-def test_a_wrong_answer_is_never_taken_for_a_right_one() -> None:
+def test_a_wrong_response_is_never_cached_as_right() -> None:
     known, coordinator = Reactions(), Counted()
     codes = [0, 27, 0]
     found = [
@@ -144,7 +144,7 @@ OWNER = replace(A, assignment="work")
 
 
 @pytest.mark.parametrize("api_version", [3, 5])
-def test_a_sync_group_that_changes_nothing_is_told_by_its_answer(api_version: int) -> None:
+def test_a_sync_group_that_changes_nothing_is_recognized_by_its_response(api_version: int) -> None:
     known, rules = Reactions(), replace(NEWEST, sync_in_stable_restarts_session=True)
     right, wrong = (
         known.to(group(OWNER, B), sync(share, api_version), step, rules)

@@ -75,7 +75,7 @@ def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
     ]
 
 
-def test_what_cannot_be_read_is_left_out() -> None:
+def test_unreadable_lines_are_left_out() -> None:
     broken = '{"event": "stopped", "broker": 1, "from_ms": 1, "until_ms": 900}\n[1]\n{"event": "la'
     odd = text(
         {"event": "stopped", "broker": "1", "from_ms": "x", "until_ms": 900},

@@ -33,7 +33,7 @@ def stopped(made, length_ms=1_000):
     return Standstill("2", from_ms, from_ms + length_ms, "its process was stopped")
 
 
-def test_nothing_is_said_of_a_run_in_which_nothing_stood_still(made):
+def test_a_run_without_standstills_lists_none(made):
     result = judged(made)
     assert result["verdict"] == "pass"
     assert "brokers_stood_still" not in result
@@ -48,7 +48,7 @@ def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
     assert listed["because"] == "its process was stopped"
 
 
-def test_a_short_standstill_is_not_worth_telling_of(made):
+def test_a_short_standstill_is_not_listed(made):
     assert "brokers_stood_still" not in judged(made, stopped(made, 200))
 
 
@@ -80,7 +80,7 @@ def test_a_busy_machine_in_itself_is_no_doubt(made):
     assert judged(made, samples=sampled(made, 0.95))["verdict"] == "pass"
 
 
-def test_what_lateness_alone_explains_is_a_doubt(made):
+def test_a_violation_that_lateness_explains_is_a_doubt(made):
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
     result = judged(made)
     assert result["verdict"] == "fail"

@@ -193,7 +193,7 @@ def test_rebalance_times_out_when_sync_request_is_not_received_from_leaders(spar
 @pytest.mark.parametrize("static", [False, True])
 @case("testRebalanceDoesNotTimeOutWhenAllSyncAreReceived")
 def test_rebalance_does_not_time_out_when_all_sync_are_received(static):
-    """Who fetched its assignment has nothing but its session to fear."""
+    """After its SyncGroup a member is removed only by its session timeout."""
     play = Playbook()
     everyone = joined(play, static=static)
     play.sync_everyone()

@@ -106,7 +106,7 @@ def test_init_next_generation():
     },
 )
 def test_update_member(timeouts):
-    """Who joins again is known by what it says now; its timeouts were not heard before 3.3.2."""
+    """A rejoin updates the member; before 3.3.2 it did not update the timeouts."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
     play.join(
@@ -212,7 +212,7 @@ def test_removal_from_pending_after_member_is_stable():
 @pytest.mark.parametrize("leaves", [False, True])
 @case("testRemovalFromPendingWhenMemberIsRemoved")
 def test_removal_from_pending_when_member_is_removed(leaves):
-    """Nor is one whose member leaves before it ever joined, or does not come in time."""
+    """A pending id is removed if its member leaves before it joins, or does not join in time."""
     play = Playbook()
     pending = play.join(client="c").answer.member_id
     assert play.group.pending_joins == {pending}
@@ -246,7 +246,7 @@ def test_can_add_and_remove_pending_sync_member():
 
 @case("testRemovalFromPendingSyncWhenMemberIsRemoved")
 def test_removal_from_pending_sync_when_member_is_removed():
-    """Who leaves is waited for no longer, so its absence makes no trouble later."""
+    """A member that leaves is no longer pending sync, so it causes no rebalance later."""
     play = completing("L", "F")
     play.leave(("F-1", "F"))
     assert "F-1" not in play.group.pending_syncs

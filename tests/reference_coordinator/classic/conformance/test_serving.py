@@ -19,7 +19,7 @@ from tests.reference_coordinator.classic.playbook import (
     sync_error={"2.4": Error.REBALANCE_IN_PROGRESS, "java": Error.COORDINATOR_LOAD_IN_PROGRESS},
 )
 def test_request_handling_while_loading_in_progress(sync_error):
-    """A heartbeat is waved through, everything else has to come again."""
+    """A heartbeat is answered NONE; every other request is refused while the group loads."""
     play = Playbook()
     play.start_loading()
     loading = Error.COORDINATOR_LOAD_IN_PROGRESS

@@ -35,7 +35,7 @@ def test_new_member_timeout_completion():
 @pytest.mark.parametrize("static", [False, True])
 @case("testNewMemberJoinExpiration")
 def test_new_member_join_expiration(static):
-    """Who waits for five minutes fails with UNKNOWN_MEMBER_ID; an old member is not affected."""
+    """A new member that waits 5 min fails with UNKNOWN_MEMBER_ID; an old one is not affected."""
     play = Playbook()
     (old,) = statics(play, "I1", rebalance_ms=TEN_MINUTES_MS)
     newcomer = play.join(instance="I2") if static else play.join(client="c", version=3)
@@ -143,7 +143,7 @@ def test_should_delay_initial_rebalance_by_group_initial_rebalance_delay_on_empt
 
 @case("shouldResetRebalanceDelayWhenNewMemberJoinsGroupInInitialRebalance")
 def test_should_reset_rebalance_delay_when_new_member_joins_group_in_initial_rebalance():
-    """Who comes within a delay starts another one at its end."""
+    """A member that joins within a delay starts another one at its end."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     first = play.join(instance="I1")
     play.after(DELAY_MS - 1)
@@ -203,7 +203,7 @@ def test_heartbeat_maintains_session():
 
 @case("testCommitMaintainsSession")
 def test_commit_maintains_session():
-    """So does each commit."""
+    """Each commit restarts the session."""
     play = Playbook()
     (member,) = statics(play, "I1")
     for _ in range(5):

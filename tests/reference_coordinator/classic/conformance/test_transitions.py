@@ -139,7 +139,7 @@ def test_can_rebalance_when_stable():
     "testCanRebalanceWhenCompletingRebalance", "testAwaitingRebalanceToPreparingRebalanceTransition"
 )
 def test_can_rebalance_when_completing_rebalance():
-    """So it is here."""
+    """A CompletingRebalance group can begin a rebalance."""
     play = in_state(State.COMPLETING_REBALANCE)
     assert play.join(instance="N").pending
     assert play.state is State.PREPARING_REBALANCE
