@@ -68,6 +68,7 @@ def as_logged(seen: ObservedRequest, logged: Any) -> ObservedRequest:
         earliest_ms=earliest_ms,
         latest_ms=latest_ms,
         serial=_number(logged, "serial"),
+        taken_ms=_time(logged, "taken_ms") if "taken_ms" in logged else float("-inf"),
     )
 
 
@@ -89,6 +90,8 @@ def _logged_stall(stall: Stall) -> dict[str, Any]:
 def logged_of_request(seen: ObservedRequest) -> dict[str, Any]:
     """Write down what stands with a request."""
     logged = {key: getattr(seen, key) for key in ("broker", "earliest_ms", "latest_ms", "serial")}
+    if seen.taken_ms > seen.earliest_ms:
+        logged["taken_ms"] = seen.taken_ms
     return _finite(logged)
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.replay.evidence import Outage, Tolerance
+from reference_coordinator.replay.confirmations import NO_CONFIRMATIONS, Confirmations
+from reference_coordinator.replay.evidence import ObservedRequest, Outage, Tolerance
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 
 
@@ -24,7 +25,13 @@ class Conditions:
     lateness: Lateness = NEVER_LATE
     """What holds up this broker, and so its timers."""
     answer_lateness: Lateness = NEVER_LATE
-    """What holds up any broker, and so answers: they wait for writes, and these for replicas."""
+    """What holds up answers: they wait for writes, and these for replicas. These are all stalls of
+    this broker, and the proven ones of the others: a broker without requests shows no sign."""
+    anywhere: Lateness = NEVER_LATE
+    """All stalls of all brokers: what may hold up a write that the evidence does not show."""
+    confirmations: Confirmations = NO_CONFIRMATIONS
+    slow_commits: tuple[ObservedRequest, ...] = ()
+    """The group's commits that took long, each of which is a write under way in that time."""
     outages: tuple[Outage, ...] = ()
     loads_closed: bool = False
     step: Step = step
@@ -32,6 +39,14 @@ class Conditions:
     def latest_expiry(self, due_ms: float) -> float:
         """Return until when a timer that is due at `due_ms` may expire."""
         return self.lateness.latest(due_ms, self.tolerance.timer)
+
+    def latest_time_out(self, handled_ms: float) -> float:
+        """Return until when a request whose write times out may be answered.
+
+        The timer is this broker's, whichever broker did not confirm the write.
+        """
+        slack_ms = self.profile.settings.commit_timeout_ms + self.tolerance.reply
+        return self.lateness.latest(handled_ms, slack_ms)
 
     def latest_answer(self, due_ms: float) -> float:
         """Return until when an answer that is due at `due_ms` may be sent."""

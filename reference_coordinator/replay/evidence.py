@@ -36,6 +36,19 @@ class ObservedRequest:
     serial: int = 0
     """Its place on its connection (the correlation id): a broker serves them one by one."""
     client_host: str = ""
+    taken_ms: float = float("-inf")
+    """When the broker took it up, by the times in its line. It stands only where `earliest_ms` is
+    earlier than that because the broker may have written the line late."""
+
+    @property
+    def started_ms(self) -> float:
+        """The earliest start of the time that it took, which the broker itself measured."""
+        return max(self.earliest_ms, self.taken_ms)
+
+    @property
+    def handled_ms(self) -> float:
+        """When the broker had handled it: `at_ms` is in the middle of the handling."""
+        return 2 * self.at_ms - self.started_ms
 
     @property
     def response_fields(self) -> Mapping[str, Any]:

@@ -43,7 +43,11 @@ from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.pending_requests import PendingRequests
-from reference_coordinator.replay.pending_writes import PendingWrites, outcome_of
+from reference_coordinator.replay.pending_writes import (
+    PendingWrites,
+    awaited_outcome,
+    outcome_of,
+)
 from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
@@ -208,7 +212,7 @@ class Hypothesis:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
         mismatch, tolerance = None, self.conditions.tolerance
-        if unequal and not self._write_failed(seen):
+        if unequal and not self._write_failed(seen, cause.cause):
             mismatch = Mismatch(
                 seen.id,
                 seen.answered_ms,
@@ -264,7 +268,9 @@ class Hypothesis:
 
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
-        outcome = outcome_of(seen, self.conditions.outages, self.conditions.profile)
+        return self._bound(outcome_of(seen, self.conditions))
+
+    def _bound(self, outcome: Error) -> Error:
         if outcome is not Error.NONE:
             self.output.bind("failed_write")
         return outcome
@@ -278,14 +284,18 @@ class Hypothesis:
         ):
             return
         waits = self.conditions.profile.answers_wait_for_writes and cause.id not in self.writes
-        if waits and self._write_failed(cause):
+        if waits and self._write_failed(cause, cause):
             self.pending_requests.remove(cause.id)
             self.output.answered.append(cause.id)
 
-    def _write_failed(self, seen: ObservedRequest) -> bool:
+    def _write_failed(self, seen: ObservedRequest, cause: object) -> bool:
         """Tell whether an answer is the failure of a write that it had to wait for."""
-        waits = seen.api == "OFFSET_COMMIT" or self.conditions.profile.answers_wait_for_writes
-        return waits and self._written(seen) is not Error.NONE
+        if seen.api == "OFFSET_COMMIT" or cause == seen.id:  # its own
+            return self._written(seen) is not Error.NONE
+        if not self.conditions.profile.answers_wait_for_writes:
+            return False
+        outcome = awaited_outcome(seen, self.writes, self.conditions)
+        return self._bound(outcome) is not Error.NONE
 
 
 def _wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:

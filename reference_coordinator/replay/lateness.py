@@ -1,4 +1,4 @@
-"""Lateness: the latest time of an event that is due, given the stalls of brokers."""
+"""Lateness: until when something that is due may happen, given when brokers stood still."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -11,40 +11,48 @@ from reference_coordinator.replay.evidence import Stall
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """The stalls that may hold something up: `proven` ones, and those that are only `possible`.
+    """The stalls that may hold something up, proven or possible, and the time that they take.
 
-    Both are in order of time. What is due in or before a proven stall may come within its slack
-    after that stall. Possible stalls count for as long as they last, and no longer: they do not
-    begin the slack anew, so that many of them excuse no more than the time that they take.
+    `spans` are the times in which any of them lasts, in order and apart from each other, and
+    `ends_ms` their ends. A stall excuses lateness of its own length and no more: it does not begin
+    the slack anew, and time in two stalls counts once.
     """
 
     proven: tuple[Stall, ...] = ()
-    possible: tuple[Stall, ...] = ()
-    possible_ends_ms: tuple[float, ...] = ()
+    spans: tuple[tuple[float, float], ...] = ()
+    ends_ms: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, stalls: Iterable[Stall]) -> Self:
-        """Sort stalls."""
+        """Sort stalls, and merge those that overlap."""
         in_order = sorted(stalls, key=attrgetter("from_ms", "until_ms"))
-        possible = tuple(stall for stall in in_order if not stall.proven)
+        spans: list[tuple[float, float]] = []
+        for stall in in_order:
+            if spans and stall.from_ms <= spans[-1][1]:
+                spans[-1] = spans[-1][0], max(spans[-1][1], stall.until_ms)
+            else:
+                spans.append((stall.from_ms, stall.until_ms))
         return cls(
             tuple(stall for stall in in_order if stall.proven),
-            possible,
-            tuple(stall.until_ms for stall in possible),
+            tuple(spans),
+            tuple(until_ms for _, until_ms in spans),
         )
 
     def latest(self, due_ms: float, slack_ms: float) -> float:
         """Return until when something due at `due_ms` may happen."""
         limit_ms = due_ms + slack_ms
-        for stall in self.proven:
-            if stall.from_ms <= limit_ms and stall.until_ms >= due_ms:
-                limit_ms = max(limit_ms, stall.until_ms + slack_ms)
-        # those of one broker do not overlap, so that their ends are in order, too
-        for stall in self.possible[bisect_right(self.possible_ends_ms, due_ms) :]:
-            if stall.from_ms >= limit_ms:
+        for from_ms, until_ms in self.spans[bisect_right(self.ends_ms, due_ms) :]:
+            if from_ms >= limit_ms:
                 break
-            limit_ms += stall.until_ms - max(stall.from_ms, due_ms)
+            limit_ms += until_ms - max(from_ms, due_ms)
         return limit_ms
+
+    def stalled_ms(self, from_ms: float, until_ms: float) -> float:
+        """Return for how long stalls lasted within a time."""
+        return sum(
+            max(min(ended_ms, until_ms) - max(begun_ms, from_ms), 0.0)
+            for begun_ms, ended_ms in self.spans
+        )
 
 
 NEVER_LATE = Lateness()

@@ -25,17 +25,19 @@ from reference_coordinator.replay.backtracking import (
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch, next_if_any_ms
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
+from reference_coordinator.replay.confirmations import Confirmations
 from reference_coordinator.replay.coordinator_epochs import (
     CoordinatorEpoch,
     StoredRecords,
     coordinator_epochs,
 )
-from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Stall, Tolerance
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.pending_writes import slow_commits
 from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay
 from reference_coordinator.replay.search import (
     Search,
@@ -184,6 +186,9 @@ class Replayer:
         self.outcome.back_to(checkpoint.mark)
         del self.records.stored[checkpoint.kept :]
 
+    def _stalls_of_answers(self) -> list[Stall]:
+        return [*self.epoch.stalls, *(s for s in self.everything.stalls if s.proven)]
+
     def _conditions(self) -> Conditions:
         return Conditions(
             self.profile,
@@ -191,7 +196,10 @@ class Replayer:
             self.stored_record,
             self.epoch.incarnation,
             Lateness.of(self.epoch.stalls),
+            Lateness.of(self._stalls_of_answers()),
             Lateness.of(self.everything.stalls),
+            Confirmations.of(self.epoch.requests, self.profile),
+            slow_commits(self.epoch.requests, self.profile),
             self.everything.outages,
             self.epoch.loads_closed,
             self.step,

@@ -172,7 +172,9 @@ class Judge:
             broker, at_ms = one.row["broker"], one.observed.answered_ms
             held_up = one.held_up(lateness.get(broker, NEVER_LATE))
             if is_busy(self.busy, broker, at_ms):
-                held_up = replace(held_up, earliest_ms=held_up.earliest_ms - LOGGED_LATE_MS)
+                earliest_ms = held_up.earliest_ms - LOGGED_LATE_MS
+                taken_ms = held_up.started_ms
+                held_up = replace(held_up, earliest_ms=earliest_ms, taken_ms=taken_ms)
             yield held_up
 
 

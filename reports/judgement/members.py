@@ -71,7 +71,8 @@ class Request:
                 earliest_ms = min(earliest_ms, seen.earliest_ms - stall.until_ms + stall.from_ms)
         if (earliest_ms, latest_ms) == (seen.earliest_ms, seen.latest_ms):
             return seen
-        return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms)
+        taken_ms = seen.started_ms
+        return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms, taken_ms=taken_ms)
 
     @property
     def member_id(self) -> str | None:

@@ -50,6 +50,15 @@ def test_a_request_keeps_its_window_broker_and_place() -> None:
         as_logged(replace(bare, at_ms=START + 900), logged_of_request(seen))
 
 
+def test_a_request_whose_line_was_written_late_keeps_its_own_time() -> None:
+    scenario = Scenario()
+    scenario.heartbeat("a", 10)
+    (seen,) = scenario.requests
+    assert "taken_ms" not in logged_of_request(seen)
+    moved = replace(seen, earliest_ms=seen.earliest_ms - 6_000, taken_ms=seen.earliest_ms)
+    assert as_logged(seen, logged_of_request(moved)) == moved
+
+
 @pytest.mark.parametrize(
     ("logged", "problem"),
     [
