@@ -86,3 +86,11 @@ class GroupProtocol(Generic[Group, Event, Effect, Response, Profile]):
     """A row of the expected timeline: a frozen dataclass whose fields are columns."""
     row_key: tuple[str, ...]
     """The columns by which observed and expected rows of one group are compared first."""
+
+    def event_of(self, seen: Observed, at_ms: float, choices: Any) -> Event:
+        """Return the event of an observed request, acted on at a time (ms), with its choices."""
+        return self.bodies[seen.api].event(seen, at_ms, choices)
+
+    def response_of(self, seen: Observed) -> Response:
+        """Return the observed response of a request; error codes stay numbers."""
+        return self.bodies[seen.api].response(seen.request, seen.response_fields)

@@ -1,16 +1,29 @@
-"""The bundle of the classic protocol: its parts fit together as a replay uses them."""
+"""The bundle of the classic protocol: its parts fit together, and a replay takes them from it."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
-from reference_coordinator.classic import CLASSIC
-from reference_coordinator.classic.effects import JoinResponse
-from reference_coordinator.classic.events import Choices
+from reference_coordinator.classic import CLASSIC, ClassicProtocol
+from reference_coordinator.classic.effects import (
+    Answer,
+    Effect,
+    HeartbeatResponse,
+    JoinResponse,
+    Response,
+    SyncResponse,
+)
+from reference_coordinator.classic.events import Choices, Event, HeartbeatReceived
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
+from reference_coordinator.classic.state import Group
+from reference_coordinator.event_files.counterexample import counterexample
+from reference_coordinator.replay import Evidence, replay
+from tests.reference_coordinator.replay.conftest import IDS, PROFILE, Scenario, stable
 
 JOIN = SimpleNamespace(
     id="r1",
@@ -55,3 +68,104 @@ def test_profiles_are_found_by_name_and_by_release() -> None:
 
 def test_the_key_of_a_row_is_among_its_columns() -> None:
     assert {*CLASSIC.row_key} <= {field.name for field in fields(CLASSIC.timeline_row)}
+
+
+def evidence(scenario: Scenario) -> Evidence:
+    return Evidence("g", tuple(sorted(scenario.requests, key=lambda seen: seen.at_ms)))
+
+
+def fences_heartbeats(
+    group: Group, event: Event, profile: Profile
+) -> tuple[Group, tuple[Effect, ...]]:
+    """Answer each Heartbeat with FENCED_INSTANCE_ID."""
+    if isinstance(event, HeartbeatReceived):
+        return group, (Answer(event.request, HeartbeatResponse(Error.FENCED_INSTANCE_ID)),)
+    return CLASSIC.step(group, event, profile)
+
+
+def fenced() -> Scenario:
+    """Each Heartbeat is answered with FENCED_INSTANCE_ID."""
+    scenario = stable()
+    scenario.heartbeats("a", 1_200, 2_200, Error.FENCED_INSTANCE_ID)
+    return scenario
+
+
+def later_generation() -> Scenario:
+    """The first generation of the group is 42."""
+    scenario = Scenario()
+    scenario.join("a", 0, 501, generation=42, members="a")
+    scenario.sync("a", 510, 518, generation=42, gives="a")
+    return scenario
+
+
+def without_assignment(response: Response, api_version: int) -> Response:
+    """Drop the assignment of a SyncGroup response as well."""
+    sent = CLASSIC.as_sent(response, api_version)
+    return replace(sent, assignment="") if isinstance(sent, SyncResponse) else sent
+
+
+def unassigned() -> Scenario:
+    """No SyncGroup response has an assignment."""
+    scenario = stable()
+    for name, at in (("a", 1_015), ("b", 1_010)):
+        scenario.change(f"SYNC_GROUP:{name}:{at}", assignment="")
+    return scenario
+
+
+OTHERS = {
+    "step": (replace(CLASSIC, step=fences_heartbeats), fenced()),
+    "new_group": (
+        replace(CLASSIC, new_group=lambda name: Group(name, generation=41)),
+        later_generation(),
+    ),
+    "as_sent": (replace(CLASSIC, as_sent=without_assignment), unassigned()),
+}
+"""Bundles with another part, and what it alone explains."""
+
+
+@pytest.mark.parametrize(("protocol", "scenario"), OTHERS.values(), ids=OTHERS)
+def test_a_replay_takes_each_part_from_its_bundle(
+    protocol: ClassicProtocol, scenario: Scenario
+) -> None:
+    seen = evidence(scenario)
+    assert replay(seen, PROFILE, protocol=protocol).violations == ()
+    assert replay(seen, PROFILE).proven
+
+
+PING = "PING"
+
+
+def pings(code: int = 0, **fields: Any) -> Evidence:
+    """Requests of an API that the classic protocol does not have, with the body of a Heartbeat."""
+    scenario = stable()
+    for at in (1_200, 1_700, 2_200):
+        scenario.ask(PING, "a", at, {"generationId": 1}, {"errorCode": code})
+    scenario.requests[-2] = replace(scenario.requests[-2], **fields)
+    return evidence(scenario)
+
+
+PINGED = replace(CLASSIC, bodies={**CLASSIC.bodies, PING: CLASSIC.bodies["HEARTBEAT"]})
+
+
+def test_a_replay_reads_the_bodies_that_its_bundle_has() -> None:
+    outcome = replay(pings(), PROFILE, protocol=PINGED)
+    assert outcome.violations == ()
+    assert len(outcome.checked) == 7
+    assert replay(pings(Error.UNKNOWN_MEMBER_ID), PROFILE, protocol=PINGED).proven
+    with pytest.raises(KeyError, match=PING):
+        replay(pings(), PROFILE)
+
+
+def test_so_does_the_search_for_when_a_request_without_a_response_was_acted_on() -> None:
+    outcome = replay(pings(response=None, answered_ms=float("inf")), PROFILE, protocol=PINGED)
+    assert outcome.violations == ()
+    assert len(outcome.checked) == 6
+
+
+def test_a_counterexample_is_one_of_the_bundle() -> None:
+    seen = pings(Error.UNKNOWN_MEMBER_ID)
+    found = counterexample(seen, PROFILE, protocol=PINGED)
+    assert found is not None
+    assert found.violation.request == f"{PING}:a:1200"
+    assert IDS["a"] in str(found.evidence.requests[0].response)
+    assert counterexample(pings(), PROFILE, protocol=PINGED) is None
