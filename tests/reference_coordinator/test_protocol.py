@@ -22,8 +22,8 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group
 from reference_coordinator.event_files.counterexample import counterexample
-from reference_coordinator.replay import Evidence, replay
-from tests.reference_coordinator.replay.conftest import IDS, PROFILE, Scenario, stable
+from reference_coordinator.replay import EpochEvent, Evidence, replay
+from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable
 
 JOIN = SimpleNamespace(
     id="r1",
@@ -83,25 +83,31 @@ def fences_heartbeats(
     return CLASSIC.step(group, event, profile)
 
 
-def fenced() -> Scenario:
-    """Each Heartbeat is answered with FENCED_INSTANCE_ID."""
-    scenario = stable()
-    scenario.heartbeats("a", 1_200, 2_200, Error.FENCED_INSTANCE_ID)
-    return scenario
-
-
-def later_generation() -> Scenario:
-    """The first generation of the group is 42."""
-    scenario = Scenario()
-    scenario.join("a", 0, 501, generation=42, members="a")
-    scenario.sync("a", 510, 518, generation=42, gives="a")
-    return scenario
+def sends_heartbeats_fenced(response: Response, api_version: int) -> Response:
+    """Send each Heartbeat response with FENCED_INSTANCE_ID."""
+    sent = CLASSIC.as_sent(response, api_version)
+    fenced = isinstance(sent, HeartbeatResponse)
+    return HeartbeatResponse(Error.FENCED_INSTANCE_ID) if fenced else sent
 
 
 def without_assignment(response: Response, api_version: int) -> Response:
     """Drop the assignment of a SyncGroup response as well."""
     sent = CLASSIC.as_sent(response, api_version)
     return replace(sent, assignment="") if isinstance(sent, SyncResponse) else sent
+
+
+def heartbeats(error: int = 0) -> Scenario:
+    scenario = stable()
+    scenario.heartbeats("a", 1_200, 2_200, error)
+    return scenario
+
+
+def alone(generation: int = 1) -> Scenario:
+    """One member forms the group; its first generation is given."""
+    scenario = Scenario()
+    scenario.join("a", 0, 501, generation=generation, members="a")
+    scenario.sync("a", 510, 518, generation=generation, gives="a")
+    return scenario
 
 
 def unassigned() -> Scenario:
@@ -113,23 +119,33 @@ def unassigned() -> Scenario:
 
 
 OTHERS = {
-    "step": (replace(CLASSIC, step=fences_heartbeats), fenced()),
+    "step": (
+        replace(CLASSIC, step=fences_heartbeats),
+        heartbeats(Error.FENCED_INSTANCE_ID),
+        heartbeats(),
+    ),
     "new_group": (
         replace(CLASSIC, new_group=lambda name: Group(name, generation=41)),
-        later_generation(),
+        alone(generation=42),
+        alone(),
     ),
-    "as_sent": (replace(CLASSIC, as_sent=without_assignment), unassigned()),
+    "as_sent": (replace(CLASSIC, as_sent=without_assignment), unassigned(), stable()),
+    "as_sent of heartbeats": (
+        replace(CLASSIC, as_sent=sends_heartbeats_fenced),
+        heartbeats(Error.FENCED_INSTANCE_ID),
+        heartbeats(),
+    ),
 }
-"""Bundles with another part, and what it alone explains."""
+"""Bundles with another part, what they alone explain, and what the classic one alone explains."""
 
 
-@pytest.mark.parametrize(("protocol", "scenario"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(("protocol", "its_own", "classic"), OTHERS.values(), ids=OTHERS)
 def test_a_replay_takes_each_part_from_its_bundle(
-    protocol: ClassicProtocol, scenario: Scenario
+    protocol: ClassicProtocol, its_own: Scenario, classic: Scenario
 ) -> None:
-    seen = evidence(scenario)
-    assert replay(seen, PROFILE, protocol=protocol).violations == ()
-    assert replay(seen, PROFILE).proven
+    for right, wrong, bundle in ((its_own, classic, protocol), (classic, its_own, CLASSIC)):
+        assert replay(evidence(right), PROFILE, protocol=bundle).violations == ()
+        assert replay(evidence(wrong), PROFILE, protocol=bundle).proven
 
 
 PING = "PING"
@@ -156,13 +172,24 @@ def test_a_replay_reads_the_bodies_that_its_bundle_has() -> None:
         replay(pings(), PROFILE)
 
 
-def test_so_does_the_search_for_when_a_request_without_a_response_was_acted_on() -> None:
+def test_a_request_without_a_response_is_read_by_the_bundle() -> None:
     outcome = replay(pings(response=None, answered_ms=float("inf")), PROFILE, protocol=PINGED)
     assert outcome.violations == ()
     assert len(outcome.checked) == 6
 
 
-def test_a_counterexample_is_one_of_the_bundle() -> None:
+def test_the_error_of_a_loading_coordinator_is_read_by_the_bundle() -> None:
+    scenario = Scenario()
+    request = {"members": [{"memberId": IDS["a"], "groupInstanceId": "a"}]}
+    loading = {"errorCode": Error.COORDINATOR_LOAD_IN_PROGRESS}
+    scenario.ask(PING, "a", -1, request, loading, answered=5)
+    epoch_events = (EpochEvent(START, "1", "loading"), EpochEvent(START + 20, "1", "loaded"))
+    seen = replace(evidence(scenario), epoch_events=epoch_events)
+    bodies = {PING: CLASSIC.bodies["LEAVE_GROUP"]}
+    assert replay(seen, PROFILE, protocol=replace(CLASSIC, bodies=bodies)).violations == ()
+
+
+def test_a_counterexample_is_reduced_under_the_bundle() -> None:
     seen = pings(Error.UNKNOWN_MEMBER_ID)
     found = counterexample(seen, PROFILE, protocol=PINGED)
     assert found is not None
