@@ -164,7 +164,7 @@ def _kind(value: Json) -> str:
         return ", ".join(f"`{one}`" for one in value["enum"])
     for choice in ("oneOf", "anyOf"):
         if choice in value:
-            if "discriminator" in value:
+            if value.get("discriminator", {}).get("propertyName") == "fault":
                 return "[a fault](../faults/index.md)"
             kinds = [_kind(one) for one in value[choice] if one.get("type") != "null"]
             return " or ".join(dict.fromkeys(kinds))

@@ -46,9 +46,11 @@ def busy_line() -> str | None:
         return None
     if waiting is not None and waiting < BUSY_WAITING:
         return None
-    told = "" if waiting is None else f", {waiting:.0%} of the last 10 s something waited for a CPU"
+    share = (
+        "" if waiting is None else f", {waiting:.0%} of the last 10 s something waited for a CPU"
+    )
     return (
-        f"the machine is busy (load {load:.1f} on {cores} cores{told}): brokers may act late,"
+        f"the machine is busy (load {load:.1f} on {cores} cores{share}): brokers may act late,"
         " and a verdict that rests on their times may be unknown"
     )
 
@@ -130,7 +132,7 @@ class _Ticks:
         self._write("stopped", broker=str(broker), from_ms=since_ms, until_ms=at_ms)
 
     def _sample(self, now_s: float) -> None:
-        with suppress(Exception):  # brokers come and go; what cannot be looked at is not told of
+        with suppress(Exception):  # brokers come and go; what cannot be read is left out
             self._pids = dict(self.brokers())
         for broker in self._stopped_since_ms.keys() - self._pids.keys():
             self._went_on(broker, _now_ms())
@@ -141,8 +143,8 @@ class _Ticks:
         if before:
             self._write("sample", interval_ms=round(interval_s * 1000), **_rates(grown, interval_s))
 
-    def _write(self, event: str, **told: Any) -> None:
-        self.out.write(json.dumps({"at_ms": _now_ms(), "event": event, **told}) + "\n")
+    def _write(self, event: str, **fields: Any) -> None:
+        self.out.write(json.dumps({"at_ms": _now_ms(), "event": event, **fields}) + "\n")
 
 
 def _rates(grown: Mapping[str, float], interval_s: float) -> dict[str, Any]:
@@ -187,11 +189,11 @@ def _throttled_ms(pid: int) -> float:
     """
     for folder in _control_groups(pid, "cpu"):
         with suppress(OSError):
-            told = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
-            if "throttled_usec" in told:
-                return float(told["throttled_usec"]) / 1e3
-            if "throttled_time" in told:
-                return float(told["throttled_time"]) / 1e6
+            figures = dict(line.split() for line in (folder / "cpu.stat").read_text().splitlines())
+            if "throttled_usec" in figures:
+                return float(figures["throttled_usec"]) / 1e3
+            if "throttled_time" in figures:
+                return float(figures["throttled_time"]) / 1e6
     raise IndexError(pid)
 
 
@@ -217,7 +219,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _pressure_avg10() -> float | None:
-    """Return the share of the last 10 s in which something waited for a CPU, if it is told."""
+    """Return the share of the last 10 s in which something waited for a CPU; None without it."""
     try:
         return float(Path("/proc/pressure/cpu").read_text().split("avg10=")[1].split()[0]) / 100
     except (OSError, ValueError, IndexError):

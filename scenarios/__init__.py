@@ -2,7 +2,7 @@
 
 In: a YAML file, or a name of the library that comes with the package (`library/*.yaml`).
 Out: a validated, frozen `Experiment`, or a `ScenarioError` that lists every problem with its line.
-It may import nothing of ours; it uses neither a cluster nor the network.
+It may import `kafka_protocol`; it uses neither a cluster nor the network.
 """
 
 from scenarios.experiment import Experiment, json_schema

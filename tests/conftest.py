@@ -126,7 +126,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 
 @pytest.fixture(scope="session")
 def docker_image() -> str:
-    """The image of broker containers; whoever asks for it is skipped where there is no engine.
+    """The image of broker containers; without an engine, tests that use it are skipped.
 
     With GROUPQUAKE_DOCKER_REQUIRED=1 that is a failure: a skipped test proves nothing.
     """
@@ -140,7 +140,7 @@ def docker_image() -> str:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The browser; where there is none, whoever asks for it is skipped.
+    """The browser; without one, tests that use it are skipped.
 
     With GROUPQUAKE_BROWSER_REQUIRED=1 that is a failure.
     """

@@ -3,7 +3,7 @@
 In: a run's mark and folder, a Kafka release, the number of brokers and their properties.
 Out: a `Cluster` whose brokers can be killed, stopped, started, paused and resumed one by one, and
 log what their group coordinators do.
-It may import `scenarios` and nothing else of ours.
+It may import `scenarios` and `kafka_protocol`.
 """
 
 from chaos.clusters.interface import BrokerInfo, Cluster, ClusterError, UnsupportedError

@@ -1,7 +1,7 @@
-"""The acting half of every fault: inject, verify, heal. The declared half is `scenarios.faults`.
+"""How each fault is carried out: inject, verify, heal. Its declaration is in `scenarios.faults`.
 
 In: a fault of the plan, and the cluster, members and logs to act on.
-Out: something broken and healed, and findings from a witness other than the injector.
+Out: an injected and healed fault, and what a witness other than the injector saw of it.
 It may import the control channel's client, the cluster's interface and releases, the witnesses and
 the removal of members, and knows neither plan nor journal file.
 """

@@ -23,8 +23,8 @@ class MemberKill:
 
     The brokers' logs show that it was silent and sent no LeaveGroup; the kernel shows that the
     connection of its last request is gone. A static member sends no LeaveGroup when it is closed,
-    either (KIP-345), and its connection ends as well: from outside, its crash cannot be told from
-    a close, and the evidence says so.
+    either (KIP-345), and its connection ends as well: its crash looks like a close, and the
+    evidence says so.
     """
 
     kind: Literal["recoverable"] = "recoverable"

@@ -1,5 +1,5 @@
-"""Nights: many experiments on many Kafka releases in one command, and how they went over time.
+"""Nights: many experiments on many Kafka releases in one command, and their results over time.
 
-In goes a suite, a YAML file; out come run folders, `night.json`, JUnit and a page over all nights.
+In: a suite, a YAML file. Out: run folders, `night.json`, JUnit XML and a page of all nights.
 Every run is a process of its own; this package may import all of ours but runs no cluster itself.
 """

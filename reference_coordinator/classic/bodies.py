@@ -1,8 +1,8 @@
 """Kafka's JSON bodies of requests and responses, as the classic protocol's events and responses.
 
 Bodies are those of the request log from 2.8 on (KAFKA-10525): camelCase schema names, bytes as
-base64 (or their length alone: `body_fields`), error codes as numbers, only the fields of the
-request's version.
+base64 (or only their length: `kafka_protocol.bodies.LENGTH`), error codes as numbers, only the
+fields of the request's version.
 """
 
 from collections import Counter

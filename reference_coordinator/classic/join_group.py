@@ -250,6 +250,8 @@ def join_known(context: Context, event: JoinReceived) -> None:
 def answer_unchanged(context: Context, event: JoinReceived) -> None:
     """Answer a known member whose JoinGroup changes nothing; a leader gets the members.
 
+    In Stable, from v9 on, a leader also gets skipAssignment (KIP-814).
+
     Kafka fails where a member has no metadata for the selected protocol (see `store_assignment`).
     """
     group = context.group

@@ -1,9 +1,18 @@
 """LeaveGroup: members are removed in one step (Java) or one by one (Scala), each with a result.
 
-Precedence of a member's errors (`leaving_member`): a known instance id alone, or with its member
-id, names the member; else an empty member id is UNKNOWN_MEMBER_ID; else a pending member may leave;
-else the checks of `Context.validate`: an unknown instance id is UNKNOWN_MEMBER_ID, another member's
-instance id FENCED_INSTANCE_ID, an unknown member id UNKNOWN_MEMBER_ID.
+Errors of the whole request come first (`leave`): INVALID_GROUP_ID, then NOT_COORDINATOR or
+COORDINATOR_LOAD_IN_PROGRESS, then COORDINATOR_NOT_AVAILABLE of a Dead group. No member leaves then.
+
+Precedence of one member's errors (`leaving_member`); the first that applies counts:
+
+1. A known instance id, alone or with the id of its member: no error.
+2. An empty member id: UNKNOWN_MEMBER_ID.
+3. The id of a pending member: no error (before 3.0 not with an instance id).
+4. An unknown instance id: UNKNOWN_MEMBER_ID (before 3.0 it is ignored).
+5. The instance id of another member: FENCED_INSTANCE_ID.
+6. An unknown member id: UNKNOWN_MEMBER_ID.
+
+From v3 on the response has a result for each member; before, one error for its only member.
 """
 
 from kafka_protocol.errors import NO_ERROR, Error

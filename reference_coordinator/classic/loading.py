@@ -1,6 +1,7 @@
 """Failover: a broker loads the group from its last record, or gives it up.
 
-Only what was stored survives. The sessions of all members begin anew when the group is loaded.
+Only what was stored survives. The sessions of all members restart when the group is loaded, each
+with its full timeout (KIP-345), even if the broker does not accept requests yet.
 """
 
 from kafka_protocol.errors import Error
@@ -25,7 +26,7 @@ def load_started(context: Context) -> None:
 
 
 def load(context: Context, event: Loaded) -> None:
-    """Load the group as last stored, Stable or Empty; every session begins anew."""
+    """Load the group as last stored, Stable or Empty, and restart every session."""
     group_id, record = context.group.group_id, event.record
     if record is None:
         context.group = Group(group_id)
@@ -54,7 +55,10 @@ def load(context: Context, event: Loaded) -> None:
 
 
 def requests_enabled(context: Context) -> None:
-    """Start the sessions that waited for the broker to take requests."""
+    """Start the sessions that waited for the broker to accept requests.
+
+    Only under `sessions_wait_for_clients`, a promise of KIP-345 that no release keeps.
+    """
     if context.group.sessions_deferred:
         context.change(sessions_deferred=False)
         _start_sessions(context)

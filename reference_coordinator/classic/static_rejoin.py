@@ -1,14 +1,18 @@
 """Static rejoin: a known group.instance.id joins without a member id and gets a new one (KIP-345).
 
-The new id replaces the old one in every state of the group, and pending requests with the old id
-are fenced. What follows depends on the state:
+The new id replaces the old one, pending requests with the old id are fenced, and the session
+restarts, with the old timeout. What follows depends on the state:
 
 - PreparingRebalance: the JoinGroup counts for the rebalance under way.
-- CompletingRebalance: a rebalance, or the leader would assign to the old id (KAFKA-9801, 2.5.0).
-- Stable: no rebalance while the selected protocol stays; the new id is stored, then the JoinGroup
-  answered (KAFKA-10284, 2.6.1). A leader learns that it leads from v9 on (KIP-814).
-- Empty: cannot be; only a mapping that outlived its member leads here, and Kafka fails
-  (`join_group.join_static`).
+- CompletingRebalance: a new rebalance, since the leader would assign to the old id (KAFKA-9801,
+  2.5.0).
+- Stable: no rebalance if the selected protocol stays (`rejoin_reasons.static_rejoin_reason`). The
+  new id is stored, then the JoinGroup is answered (`record_writes.replacement_written`;
+  KAFKA-10284, 2.6.1). From v9 on a leader learns that it leads (skipAssignment, KIP-814).
+- Empty: has no members, so this is no static rejoin: the member is new. Where an instance id
+  outlived its member (before 2.8.0), Kafka fails (`join_group.join_static`).
+- Dead: refused with COORDINATOR_NOT_AVAILABLE (`join_group.check_group`).
+- `group.max.size` is checked before, and may refuse the rejoin (`join_group.accepts_size`).
 """
 
 from dataclasses import replace

@@ -38,7 +38,12 @@ def timer_fired(context: Context, event: TimerFired) -> None:
 
 
 def pending_syncs_expired(context: Context) -> None:
-    """Remove the members that have not sent SyncGroup; start a rebalance if there are any."""
+    """Remove the members that have not sent SyncGroup; start a rebalance if there are any.
+
+    These include absent static members (`sync_timer_spares_statics`) and member ids that a static
+    rejoin in Stable replaced (`replaced_id_stays_pending_sync`), which KIP-345 does not allow. In
+    2.8.1 and 2.8.2 a replaced id ends the removal with an exception (`stale_sync_id_stops_timer`).
+    """
     group, profile = context.group, context.profile
     overdue = group.pending_syncs
     if profile.sync_timer_spares_statics:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 ONLY_RESTART_TIMERS = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
-"""What members ask for most, and what changes nothing but when their sessions end."""
+"""The most frequent requests; they change nothing but the deadlines of sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class EpochEvent:
-    """A broker came up, or began to load, loaded, or gave up the partition that holds the group.
+    """A broker started, began to load, loaded, or gave up the partition that holds the group.
 
-    Or it opened: whoever started it saw it take requests. Or it ended: that is the last that is
-    known of it, whatever it was about.
+    `opened`: the process that started the broker saw it accept requests. `ended`: the last time
+    that any line of the broker process shows.
     """
 
     at_ms: float

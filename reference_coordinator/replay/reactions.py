@@ -87,14 +87,14 @@ def _decide(
             timers.append((effect.timer, effect.deadline_ms))
         elif isinstance(effect, Disarm):
             timers.append((effect.timer, None))
-        elif isinstance(effect, Answer) and _is_told(effect, seen, protocol):
+        elif isinstance(effect, Answer) and _was_observed(effect, seen, protocol):
             answered = True
         else:
             return None
     return tuple(timers) if answered else None
 
 
-def _is_told(answer: Answer, seen: ObservedRequest, protocol: ClassicProtocol) -> bool:
+def _was_observed(answer: Answer, seen: ObservedRequest, protocol: ClassicProtocol) -> bool:
     """Tell whether an answer is the one that was observed."""
     given = protocol.as_sent(answer.response, seen.api_version)
     return answer.request == seen.id and given == protocol.response_of(seen)

@@ -1,8 +1,8 @@
 """Explaining one stretch of evidence: requests whose windows overlap, and timers among them.
 
-The likely order is tried first; where an answer contradicts it, other orders that the windows and
-connections allow are searched depth first, within a budget. Stretches end where windows do, so the
-search never runs further back than an overlap reaches.
+The likely order is tried first. Where a response contradicts it, other orders that the windows and
+connections allow are searched best first (`Frontier`), within a budget. No window crosses the end
+of a stretch, so the search stays within the stretch.
 """
 
 from collections import Counter
@@ -90,8 +90,8 @@ class SearchNode:
 class Frontier:
     """The places to go on from: those with the fewest departures from the likely order first.
 
-    So a search that went wrong early finds out as soon as one that went wrong late; among equals
-    the latest comes first.
+    So an early wrong step is found as soon as a late one. Of places with the same number of
+    departures, the latest comes first.
     """
 
     nodes: list[list[SearchNode]] = field(default_factory=list)

@@ -66,7 +66,7 @@ def _missed(
 
 
 def expected_verdict(
-    foretold: ExpectedVerdict | None,
+    expected: ExpectedVerdict | None,
     verdict: str,
     broken: Mapping[str, Sequence[str]],
     proven: Collection[str],
@@ -80,28 +80,28 @@ def expected_verdict(
     the reason `unowned`, all that is wrong must be partitions without owner, in that group, or in
     any group if none is named.
     """
-    if foretold is None:
+    if expected is None:
         return None
-    came_true = verdict == foretold.verdict
-    if foretold.verdict == "fail":
+    came_true = verdict == expected.verdict
+    if expected.verdict == "fail":
         short = {item.group for item in unmet}
-        if foretold.because == "unowned":
+        if expected.because == "unowned":
             ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
-            where = ownerless if foretold.group is None else {foretold.group}
+            where = ownerless if expected.group is None else {expected.group}
             came_true = came_true and not proven and short == ownerless == where
         else:
-            named = broken.get(foretold.group or "", ()) == [foretold.because]
-            came_true = came_true and named and {*proven, *short} == {foretold.group}
+            named = broken.get(expected.group or "", ()) == [expected.because]
+            came_true = came_true and named and {*proven, *short} == {expected.group}
     return {
-        "verdict": foretold.verdict,
-        "because": foretold.because,
-        "group": foretold.group,
+        "verdict": expected.verdict,
+        "because": expected.because,
+        "group": expected.group,
         "came_true": came_true,
     }
 
 
-def described(foretold: Mapping[str, Any]) -> str:
+def described(expected: Mapping[str, Any]) -> str:
     """Write an expected verdict (`foretold` in `verdict.json`) in words."""
-    because = f" because of {foretold['because']}" if foretold["because"] else ""
-    where = f" in {foretold['group']}" if foretold["group"] else ""
-    return f"{foretold['verdict']}{because}{where}"
+    because = f" because of {expected['because']}" if expected["because"] else ""
+    where = f" in {expected['group']}" if expected["group"] else ""
+    return f"{expected['verdict']}{because}{where}"

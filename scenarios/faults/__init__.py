@@ -1,7 +1,7 @@
 """The faults: the declaration of each (keys, checks, texts), and the one list of them all.
 
-A new fault is a module here, a line in `SingleFault`, and its acting half with a `case` of its own
-in `chaos.faults.make`. mypy reports a declaration that lacks something, and a missing `case`.
+A new fault is a module here, a line in `SingleFault`, a class in `chaos.faults`, and a `case` in
+`chaos.faults.make`. mypy reports a declaration that lacks something, and a missing `case`.
 """
 
 from collections.abc import Mapping

@@ -22,7 +22,7 @@ class MemberKill(members.MemberAway):
             "A static member that rejoins within its session timeout costs no rebalance from "
             "Stable (KIP-345). A dynamic member joins as a new member, which costs a rebalance; "
             "its old member id stays in the group until its session timeout, or until it is "
-            "missing at the end of that rebalance. A killed process cannot be told from a closed "
+            "missing at the end of that rebalance. A killed process looks like a closed "
             "one if it is static, since neither sends LeaveGroup; the witness says so."
         ),
         undo=(

@@ -15,7 +15,7 @@ SHUTDOWN_LINE = (
 
 
 class FakeBroker:
-    """Answers whoever connects, unless it is down or paused."""
+    """Answers every client that connects, unless it is down or paused."""
 
     def __init__(self, log: Path) -> None:
         self.log = log
@@ -63,7 +63,7 @@ class FakeBroker:
 
 
 class FakeCluster:
-    """A `Cluster`, and the `ClusterView` of it. Broker 1 has every role unless told otherwise.
+    """A `Cluster`, and the `ClusterView` of it. Broker 1 has every role by default.
 
     Brokers in `immortal` survive whatever ends a broker, those in `lost` do not come back. Those in
     `lagging` are never in sync again, or not as the broker in `seen_lagging` knows it, and those in

@@ -1,4 +1,4 @@
-"""Signals reach whoever waits, whichever thread the kernel hands them to."""
+"""A signal ends the wait, whichever thread the kernel delivers it to."""
 
 import signal
 import subprocess
@@ -20,7 +20,7 @@ class CameError(Exception):
 def signalled() -> Iterator[None]:
     """Raise CameError in the main thread, soon; the signal goes to another one, once this waits.
 
-    Whoever misses it gets a second one, far too late and straight to the main thread.
+    A wait that misses it gets a second one, far too late and straight to the main thread.
     """
 
     def handle(number: int, _: object) -> None:

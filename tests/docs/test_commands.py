@@ -71,7 +71,7 @@ def test_groupquake_takes_it(one: Shown) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(set(RUN_BY.values())))
-def test_what_runs_it_is_there(path: str) -> None:
+def test_the_program_of_each_command_exists(path: str) -> None:
     assert "def test_" in (ROOT / path).read_text("utf-8")
 
 
@@ -81,7 +81,7 @@ def test_what_runs_it_is_there(path: str) -> None:
     ids=lambda one: " ".join(one.words[1:]),
 )
 @pytest.mark.usefixtures("checkout")
-def test_what_touches_nothing_runs(one: Shown) -> None:
+def test_read_only_commands_run(one: Shown) -> None:
     command, arguments = leaf(one.words)
     assert not command.main(arguments, one.path, standalone_mode=False)
 
@@ -100,7 +100,7 @@ def test_the_module_is_there(one: Shown, monkeypatch: pytest.MonkeyPatch) -> Non
     assert importlib.util.find_spec(one.words[2])
 
 
-def test_a_command_that_is_not_there_is_found_out() -> None:
+def test_an_unknown_command_in_a_page_is_found() -> None:
     ((*words,),) = commands_of("```\ngroupquake pla NAME\n```")
     with pytest.raises(KeyError):
         leaf(tuple(words))

@@ -68,7 +68,7 @@ def test_a_run_in_containers_without_an_engine(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--image", "apache/kafka:4.3.0"], "--image is for --cluster docker"),
         (["--cluster", "docker", "--kafka-home", "."], "--kafka-home is for --cluster process"),
@@ -76,8 +76,8 @@ def test_a_run_in_containers_without_an_engine(
     ],
 )
 def test_options_of_another_kind_of_cluster(
-    words: list[str], told: str, groupquake: Command, small: Path
+    words: list[str], message: str, groupquake: Command, small: Path
 ) -> None:
     done = groupquake("run", small, *words)
     assert done.code == 64
-    assert told in done.err
+    assert message in done.err

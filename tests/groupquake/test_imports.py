@@ -1,4 +1,4 @@
-"""Whoever looks at experiments does not wait for what runs and judges them."""
+"""Commands that show experiments do not import what runs and judges them."""
 
 import json
 import pkgutil

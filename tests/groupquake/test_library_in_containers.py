@@ -14,8 +14,8 @@ LIMIT_S = 900
 NAMES = tuple(
     name for name in names() if not (named(name).verdicts or named(name).workload.wire_scripts)
 )
-"""All but those that show a defect, and those that tell stories: these take their time to the tenth
-of a second, which runs side by side do not leave them. Ten runs of them are kept as evidence
+"""All but those that show a defect and those with wire scripts. A wire script is timed to a tenth
+of a second, which runs side by side do not allow. Ten runs of them are kept as evidence
 (`tests/recorded/seeds`)."""
 
 FIRST, SECOND = NAMES[: len(NAMES) // 2], NAMES[len(NAMES) // 2 :]

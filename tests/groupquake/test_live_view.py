@@ -55,7 +55,7 @@ def rows_of(*lines: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("lines", [JAVA_LINES, SCALA_LINES])
-def test_both_coordinators_tell_the_same_rebalance(lines: tuple[str, ...]) -> None:
+def test_both_coordinators_give_the_same_rebalance(lines: tuple[str, ...]) -> None:
     assert rows_of(*lines) == [ROW]
 
 
@@ -74,7 +74,7 @@ def test_a_group_that_empties_ends_its_rebalance() -> None:
         assert (row["generation"], row["members"], row["duration"]) == ("3 → 4", "0", "0.000 s")
 
 
-def test_the_latest_stands_first_and_rubbish_nowhere() -> None:
+def test_the_latest_row_is_first_and_unreadable_lines_are_skipped() -> None:
     later = JAVA_LINES[0].replace("1795263079202", "1795263089202")
     cut = JAVA_LINES[0][40:]
     assert [row["at"] for row in rows_of(JAVA_LINES[0], cut, later)] == [
@@ -83,7 +83,7 @@ def test_the_latest_stands_first_and_rubbish_nowhere() -> None:
     ]
 
 
-def test_the_board_grows_with_its_folder(tmp_path: Path) -> None:
+def test_the_live_view_grows_with_its_folder(tmp_path: Path) -> None:
     live_view = LiveView(tmp_path)
     assert live_view.tables() == {"rebalances": [], "faults": []}
     log = tmp_path / "brokers" / "1" / "group.log"
@@ -114,12 +114,12 @@ def test_the_board_grows_with_its_folder(tmp_path: Path) -> None:
     with log.open("a") as more:
         more.write(f"{JAVA_LINES[1][50:]}\n")
     with journal.open("a") as more:
-        for event, told in (
+        for event, fields in (
             ("injected", {}),
             ("healed", {"healed": True}),
             ("verified", {"verified": False, "witness": "nobody saw it"}),
         ):
-            more.write(json.dumps({"at_ms": 1795263079500, "event": event, **told,
+            more.write(json.dumps({"at_ms": 1795263079500, "event": event, **fields,
                                    "fault_id": "f1.1"}) + "\n")  # fmt: skip
     later = live_view.tables()
     assert later["rebalances"] == [ROW]

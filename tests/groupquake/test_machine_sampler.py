@@ -64,7 +64,7 @@ def test_a_sampler_that_runs_late_says_so(tmp_path):
     assert all(entry["until_ms"] - entry["from_ms"] >= 150 for entry in late)
 
 
-def test_samples_tell_load_and_pressure(tmp_path, monkeypatch):
+def test_samples_have_load_and_pressure(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, lambda: {1: os.getpid(), 2: 999_999_999}):
@@ -76,13 +76,13 @@ def test_samples_tell_load_and_pressure(tmp_path, monkeypatch):
     assert all(0 <= sample.get("cpu_busy", 0) <= 1 for sample in samples)
 
 
-def test_a_system_that_tells_nothing_is_sampled_all_the_same(tmp_path, monkeypatch):
-    def untold(*_):
+def test_a_system_without_pressure_figures_is_sampled(tmp_path, monkeypatch):
+    def unreadable(*_):
         raise FileNotFoundError
 
     monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
-    monkeypatch.setattr(machine_sampler.Path, "read_text", untold)
-    monkeypatch.setattr(machine_sampler.Path, "read_bytes", untold)
+    monkeypatch.setattr(machine_sampler.Path, "read_text", unreadable)
+    monkeypatch.setattr(machine_sampler.Path, "read_bytes", unreadable)
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, lambda: 1 / 0):
         time.sleep(0.4)
@@ -94,7 +94,7 @@ def test_a_system_that_tells_nothing_is_sampled_all_the_same(tmp_path, monkeypat
     ("waiting", "load", "busy"),
     [(0.3, 100.0, False), (0.7, 1.0, True), (None, 100.0, True), (None, 1.0, False)],
 )
-def test_a_busy_machine_is_told_of(monkeypatch, waiting, load, busy):
+def test_a_busy_machine_is_reported(monkeypatch, waiting, load, busy):
     monkeypatch.setattr(machine_sampler, "_pressure_avg10", lambda: waiting)
     monkeypatch.setattr(machine_sampler.os, "getloadavg", lambda: (load, load, load))
     monkeypatch.setattr(machine_sampler.os, "cpu_count", lambda: 2)

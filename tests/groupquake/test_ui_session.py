@@ -148,7 +148,7 @@ def test_a_port_in_use(groupquake: Command, small: Path, port: int) -> None:
     assert "Traceback" not in done.err
 
 
-def test_what_does_not_go_with_a_page(groupquake: Command, small: Path) -> None:
+def test_options_that_exclude_the_page(groupquake: Command, small: Path) -> None:
     for option in ("--keep", "--no-report"):
         done = groupquake("run", small, "--ui", option)
         assert done.code == 64

@@ -26,7 +26,7 @@ def test_before_there_is_a_plan_to_stop_it_ends_the_run(signals: Signals) -> Non
     signal.raise_signal(STOP)  # a second press does not interrupt the clean-up
 
 
-def test_who_handles_errors_does_not_swallow_a_signal(signals: Signals) -> None:
+def test_error_handlers_do_not_swallow_a_signal(signals: Signals) -> None:
     with pytest.raises(AbortedError, match="SIGINT: interrupted"), suppress(Exception):
         signal.raise_signal(signal.SIGINT)
 

@@ -154,8 +154,8 @@ BEFORE_3 = [
 def test_the_scala_coordinator_before_3_0(
     logger: str, message: str, name: str, fields: tuple[str, ...]
 ) -> None:
-    assert told_by(grammar_of("2.8.1", "scala"), logger, message) == [(name, fields)]
-    assert told_by(grammar_of("3.0.0", "scala"), logger, message) == []
+    assert parsed_by(grammar_of("2.8.1", "scala"), logger, message) == [(name, fields)]
+    assert parsed_by(grammar_of("3.0.0", "scala"), logger, message) == []
 
 
 BEFORE_2_8 = [
@@ -311,7 +311,7 @@ BEFORE_2_8 = [
 def test_the_scala_coordinator_before_2_8(
     version: str, logger: str, message: str, name: str, fields: tuple[str, ...]
 ) -> None:
-    assert told_by(grammar_of(version, "scala"), logger, message) == [(name, fields)]
+    assert parsed_by(grammar_of(version, "scala"), logger, message) == [(name, fields)]
 
 
 REASONS_BEFORE_2_8 = [
@@ -341,15 +341,15 @@ def test_a_leader_that_rejoins_has_no_reason_of_its_own_until_2_6_1() -> None:
     assert instead["2.6.1"] == {}
 
 
-def test_what_is_left_of_leaving_before_client_reasons() -> None:
+def test_leave_lines_before_client_reasons() -> None:
     """KIP-800, 3.2."""
     member = f"MemberMetadata(memberId={NEW}, groupInstanceId=None, clientId=c)"
     left = f"Member {member} has left group g through explicit `LeaveGroup`"
     for how in (" request", "; client reason: not provided"):
-        assert told_by(SCALA, SERVICE, left + how) == [("left", (NEW, "g"))]
+        assert parsed_by(SCALA, SERVICE, left + how) == [("left", (NEW, "g"))]
 
 
-def told_by(grammar: Grammar, logger: str, message: str) -> list[tuple[str, tuple[str, ...]]]:
+def parsed_by(grammar: Grammar, logger: str, message: str) -> list[tuple[str, tuple[str, ...]]]:
     return [
         (template.name, match.groups())
         for template in grammar.templates
@@ -361,4 +361,4 @@ def told_by(grammar: Grammar, logger: str, message: str) -> list[tuple[str, tupl
 def test_a_failed_write_is_understood(
     coordinator: str, logger: str, message: str, name: str, fields: tuple[str, ...]
 ) -> None:
-    assert told_by(GRAMMARS[coordinator], logger, message) == [(name, fields)]
+    assert parsed_by(GRAMMARS[coordinator], logger, message) == [(name, fields)]

@@ -204,5 +204,5 @@ def test_a_copy_is_found(finder: Finder, copy: str) -> None:
         "if event.api_version >= FIRST_TWO_STEP_JOIN: pass",
     ],
 )
-def test_what_is_no_copy_is_not_found(source: str) -> None:
+def test_a_similar_text_is_not_a_copy(source: str) -> None:
     assert found((codes, codes_in_text, thresholds, api_lists, lines), source) == []

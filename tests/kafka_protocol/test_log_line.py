@@ -45,7 +45,7 @@ def test_dates_are_utc() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "Completed", "1 17952 2 main INFO x (y)", "2026-13-41 1:2:3"])
-def test_what_is_no_whole_line_has_no_time(line: str) -> None:
+def test_an_incomplete_line_has_no_time(line: str) -> None:
     with pytest.raises(ValueError, match=r"no line of a group\.log"):
         written_ms(line)
     assert dated_ms(line) is None

@@ -65,7 +65,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("api", "version", "as_text"), FORMS)
-def test_what_is_printed_is_parsed(api: str, version: int, as_text: bool) -> None:
+def test_printed_lines_are_parsed(api: str, version: int, as_text: bool) -> None:
     expected = content(api, version)
     body = printed(expected, as_text=as_text)
     assert body.startswith(f"{COMPLETED}{'RequestHeader(' if as_text else '{'}")
@@ -82,10 +82,10 @@ def lines(folder: str) -> Iterator[str]:
 def test_text_that_a_broker_wrote_has_the_same_bodies_when_it_is_printed_again() -> None:
     seen = set()
     for body in lines("before-2.8/protocol-corners-2.4.1"):
-        told = parsed(body)
+        request = parsed(body)
         end = body.index(" from connection ")
-        assert printed(told, as_text=True).startswith(body[:end])
-        seen.add(told["requestHeader"]["requestApiKeyName"])
+        assert printed(request, as_text=True).startswith(body[:end])
+        seen.add(request["requestHeader"]["requestApiKeyName"])
     assert seen == set(LAST_AS_TEXT)
 
 

@@ -52,7 +52,7 @@ LED = line(
     "_tagged_fields={}}",
     f"{TOOK},clientInformation:ClientInformation(softwareName=unknown, softwareVersion=unknown)",
 )
-"""A leader is told the members; version 7 and KIP-511's client information came with 2.5."""
+"""A leader's JoinGroup response. Version 7 and KIP-511's client information came with 2.5."""
 
 ASSIGNS = line(
     "apiKey=SYNC_GROUP, apiVersion=4, clientId=replaced-a, correlationId=3",
@@ -203,16 +203,16 @@ BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("text", BODIES)
 def test_a_line_has_the_bodies_that_json_would_have(text: str) -> None:
-    told = content(text)
-    assert (told["request"], told["response"]) == BODIES[text]
+    request = content(text)
+    assert (request["request"], request["response"]) == BODIES[text]
     assert parse_request(COMPLETED + text).readable
 
 
 def test_the_rest_of_a_line() -> None:
-    told = parse_request(COMPLETED + LED)
-    assert (told.api, told.api_version, told.group) == ("JOIN_GROUP", 7, "replaced")
-    assert (told.client_id, told.correlation_id) == ("replaced-a", 3)
-    assert told.connection == "127.0.0.1:25763-127.0.0.1:39002-9"
+    request = parse_request(COMPLETED + LED)
+    assert (request.api, request.api_version, request.group) == ("JOIN_GROUP", 7, "replaced")
+    assert (request.client_id, request.correlation_id) == ("replaced-a", 3)
+    assert request.connection == "127.0.0.1:25763-127.0.0.1:39002-9"
 
 
 NOT_CLEAR = {
@@ -240,7 +240,7 @@ NOT_CLEAR = {
 
 
 @pytest.mark.parametrize("text", NOT_CLEAR.values(), ids=NOT_CLEAR)
-def test_what_can_be_read_in_two_ways_or_in_none_is_not_read(text: str) -> None:
+def test_ambiguous_or_malformed_text_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         content(text)
     assert not parse_request(COMPLETED + text).readable
@@ -261,9 +261,9 @@ def test_a_requests_time_is_the_sum_of_its_parts(times: str, local: float, remot
     names = ("total", "requestQueue", "local", "remote", "throttle", "responseQueue", "send")
     parts = ",".join(f"{n}Time:{t}" for n, t in zip(names, times.split(","), strict=True))
     before, _ = BEAT.split("totalTime:")
-    told = parse_request(f"{COMPLETED}{before}{parts},{PLAIN}")
-    assert told.readable
-    assert told.times_ms is not None
-    assert told.times_ms[2:4] == pytest.approx((local, remote))
+    request = parse_request(f"{COMPLETED}{before}{parts},{PLAIN}")
+    assert request.readable
+    assert request.times_ms is not None
+    assert request.times_ms[2:4] == pytest.approx((local, remote))
     wrong = parts.replace(f"totalTime:{times.split(',', maxsplit=1)[0]}", "totalTime:300.0")
     assert not parse_request(f"{COMPLETED}{before}{wrong},{PLAIN}").readable

@@ -63,7 +63,7 @@ def parser_of(grammar: Grammar) -> LineParser:
 @pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_what_is_printed_is_parsed(
+def test_printed_lines_are_parsed(
     grammar: Grammar, template: Template, data: st.DataObject
 ) -> None:
     parts, _ = parts_of(template.text)
@@ -103,8 +103,8 @@ def test_the_parts_of_a_text_have_names_of_their_own(grammar: Grammar, template:
 
 
 def messages(folder: Path) -> Iterator[tuple[Grammar, str, str, str]]:
-    told = json.loads((folder / "environment.json").read_text())
-    grammar = grammar_of(told["kafka_version"], told["coordinator"])
+    environment = json.loads((folder / "environment.json").read_text())
+    grammar = grammar_of(environment["kafka_version"], environment["coordinator"])
     for log in sorted(folder.glob("brokers/*/group.log.xz")):
         for line in lzma.decompress(log.read_bytes()).decode().splitlines():
             event = re.search(EVENT, line)
@@ -177,7 +177,7 @@ def test_printing(text: str, values: dict[str, object], line: str) -> None:
         ("{*end:broke: …|ended}", {}, KeyError),
     ],
 )
-def test_what_cannot_be_printed(
+def test_values_that_cannot_be_printed(
     text: str, values: dict[str, object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):

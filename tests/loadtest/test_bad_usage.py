@@ -17,7 +17,7 @@ import pytest
         (("--master",), "t", "--experiment and --control-file need one Locust"),
     ],
 )
-def test_what_cannot_be_ends_at_once_with_one_line(locust, arguments, token, error_line):
+def test_bad_usage_ends_at_once_with_one_line(locust, arguments, token, error_line):
     child = locust("--headless", *arguments, token=token)
     assert child.process.wait(timeout=20) == 64
     assert f"groupquake: {error_line}" in child.output

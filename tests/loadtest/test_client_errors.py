@@ -22,7 +22,7 @@ def test_the_first_error_of_each_kind_is_written_at_once():
     ]
 
 
-def test_the_like_is_counted_until_a_second_has_passed():
+def test_repeated_errors_are_counted_for_a_second():
     flood = [(LOST, 1_000.0 + n) for n in range(100)]
     later = 1_000.0 + QUIET_MS
     assert written(*flood, (LOST, later), (LOST, later + QUIET_MS)) == [

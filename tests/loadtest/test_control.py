@@ -82,11 +82,11 @@ def test_a_slow_request_does_not_hold_up_the_next(client):
 def test_a_wrong_token_closes_the_connection(port):
     # a request that the server never read turns the end of the stream into a reset
     with (
-        contextlib.closing(Client(port, token="guessed")) as stranger,
+        contextlib.closing(Client(port, token="guessed")) as unauthorized,
         contextlib.suppress(ConnectionError),
     ):
-        stranger.send({"id": 1, "do": "end"})
-        assert stranger.lines.read() == b""
+        unauthorized.send({"id": 1, "do": "end"})
+        assert unauthorized.lines.read() == b""
 
 
 def test_a_refusal_leaves_the_connection_open(client):
@@ -94,7 +94,7 @@ def test_a_refusal_leaves_the_connection_open(client):
     assert client.ask("release")["ok"] is True
 
 
-def test_the_server_survives_who_leaves_without_waiting(port, client):
+def test_the_server_survives_a_client_that_disconnects_early(port, client):
     hasty = Client(port)
     hasty.send({"id": 1, "do": "hold"})
     hasty.close()

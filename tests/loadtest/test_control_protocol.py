@@ -66,7 +66,7 @@ def test_a_new_identity_is_a_name_or_null(instance_id):
 
 
 @pytest.mark.parametrize("instance_id", ["", 7, True, ["app-1"]])
-def test_what_is_no_identity_is_refused(instance_id):
+def test_an_invalid_identity_is_refused(instance_id):
     with pytest.raises(LoadtestError, match='start takes "instance_id" as a name, or as null'):
         instance_id_of({"do": "start", "instance_id": instance_id})
 

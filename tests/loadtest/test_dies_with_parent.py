@@ -35,8 +35,8 @@ def test_a_child_ends_with_a_parent_that_is_killed(number: signal.Signals) -> No
         )
 
 
-def test_a_child_whose_parent_ended_before_the_kernel_was_told_does_nothing() -> None:
-    """As here, where the shell that starts it is not the one that it was to end with."""
+def test_a_child_whose_parent_died_before_prctl_ends() -> None:
+    """Here a shell is its parent, not the process that it depends on."""
     command = [*dying_with_parent(signal.SIGKILL), "-c", "print('up')"]
     done = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command], capture_output=True, check=False

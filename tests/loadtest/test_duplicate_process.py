@@ -72,7 +72,7 @@ def run(tmp_path):
     return run
 
 
-def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
+def test_a_duplicate_that_does_not_start_is_refused_and_may_be_retried(run):
     printed, history = run(REFUSED)
     error_line, client_id = printed
     assert error_line.startswith(
@@ -82,12 +82,12 @@ def test_what_does_not_come_up_is_refused_and_may_be_tried_again(run):
     assert [event for event, _ in history] == ["created", "error", "killed", "created", "killed"]
 
 
-def test_a_process_that_had_ended_by_itself_is_told_of(run):
+def test_a_process_that_ended_by_itself_is_reported(run):
     _, history = run(ENDED_BY_ITSELF)
     error_line = "its process had already ended, exit code -15"
     assert history == [("created", None), ("error", error_line), ("killed", None)]
 
 
-def test_an_end_that_was_interrupted_is_made_up_for_once(run):
+def test_an_interrupted_end_is_repeated_once(run):
     _, history = run(INTERRUPTED)
     assert [event for event, _ in history] == ["created", "killed"]

@@ -39,7 +39,7 @@ def test_an_experiment_becomes_a_roster(experiment_file):
     assert configs.producers == (ProducerConfig("producer-0", "orders", 25.0),)
 
 
-def test_what_is_wrong_with_a_file_is_passed_on(tmp_path):
+def test_errors_of_an_experiment_file_are_reported(tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text("name: x\nworklod: {}\n")
     with pytest.raises(LoadtestError, match=r"broken\.yaml:2: worklod: unknown key"):

@@ -40,7 +40,7 @@ def test_a_history_is_appended_to_and_never_overwritten(tmp_path):
     ]
 
 
-def test_what_comes_after_the_end_and_what_has_no_file_is_dropped(tmp_path):
+def test_events_after_the_end_or_without_a_file_are_dropped(tmp_path):
     history = History(tmp_path / "history.jsonl")
     history.close()
     history.write("hub_lag")

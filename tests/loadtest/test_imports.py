@@ -18,11 +18,11 @@ def loaded_by(modules):
     return {name.partition(".")[0] for name in done.stdout.split()}
 
 
-def test_what_needs_no_gevent_imports_none():
+def test_modules_without_gevent_do_not_import_it():
     assert not loaded_by(PURE + CLIENTS) & {"gevent", "locust"}
 
 
-def test_what_needs_no_kafka_imports_none():
+def test_modules_without_kafka_do_not_import_it():
     assert "confluent_kafka" not in loaded_by(PURE)
 
 

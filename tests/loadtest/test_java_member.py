@@ -122,7 +122,7 @@ def run(tmp_path: Path):
     return run
 
 
-def test_it_is_told_who_it_is_and_closes_cleanly(run, tmp_path):
+def test_a_java_member_takes_its_identity_and_closes_cleanly(run, tmp_path):
     (up, down), events_seen = run(CLOSES)
     row = {"name": "m", "group": "g", "kind": "static", "instance_id": "app-1", "member_id": None}
     assert json.loads(up) == {
@@ -152,7 +152,7 @@ def test_it_is_told_who_it_is_and_closes_cleanly(run, tmp_path):
     ]  # fmt: skip
 
 
-def test_it_is_killed_and_comes_back_as_another(run, tmp_path):
+def test_a_java_member_is_killed_and_restarts_with_another_identity(run, tmp_path):
     (is_up, is_down), events_seen = run(KILLED)
     assert is_up == "'m' is up as app-1; stop or kill it before you start it with another identity"
     assert is_down == "'m' is killed and has no process to kill; start it first"
@@ -163,7 +163,7 @@ def test_it_is_killed_and_comes_back_as_another(run, tmp_path):
     assert "group.instance.id" not in (tmp_path / "members" / "m.properties").read_text()
 
 
-def test_one_that_ends_by_itself_is_told_and_can_be_opened_again(run, tmp_path):
+def test_a_java_member_that_ends_by_itself_is_reported_and_reopened(run, tmp_path):
     _, events_seen = run(ENDS_BY_ITSELF)
     assert [event for event, *_ in events_seen][:5] == [
         "created", "assigned", "error", "killed", "created"

@@ -16,8 +16,8 @@ def test_a_freed_identity_is_leased_again_before_later_ones():
     assert [pool.lease(), pool.lease()] == ["static-0", "static-2"]
 
 
-@pytest.mark.parametrize("released", ["static-0", "stranger"])
-def test_what_is_not_out_cannot_be_given_back(released):
+@pytest.mark.parametrize("released", ["static-0", "unknown"])
+def test_an_identity_that_is_not_leased_cannot_be_released(released):
     pool = LeasePool(["static-0"])
     with pytest.raises(LoadtestError, match="is not leased"):
         pool.release(released)

@@ -155,7 +155,7 @@ def test_the_end_waits_for_a_close_that_is_under_way(locust, arguments, group, k
     # A JoinGroup is pending, and a LeaveGroup has to queue behind it: closing takes a while.
     child.send("stop", member=f"{group}-dynamic-0")
     child.send("quit")
-    # Whoever loses patience kills every user a second time, in the middle of its close.
+    # A SIGTERM before all four begin to close would kill users in the middle of it.
     child.wait_for(lambda: sum(line["event"] == "closing" for line in child.history()) == 4)
     assert child.end(signal.SIGTERM) == 0, child.output
     assert not [name for name in members_left(kafka, group) if "dynamic" in name]

@@ -147,7 +147,7 @@ def test_a_killed_member_is_gone_at_once_and_leaves_no_group(group, broker, kind
     assert group.steps(member)[-1] == ("killed", held)
 
 
-def test_who_is_down_cannot_be_killed(group):
+def test_a_member_that_is_down_cannot_be_killed(group):
     member = group.member()
     with pytest.raises(LoadtestError, match="is stopped and has no consumer to kill; start it"):
         member.kill()
@@ -163,7 +163,7 @@ def test_a_consumer_that_lives_on_is_not_called_killed(group):
     user.close()
 
 
-def test_a_member_comes_back_as_what_it_is_told_to_be(group):
+def test_a_member_restarts_with_the_given_identity(group):
     member = group.member("static")
     name = member.config.name
     member.open()
@@ -187,7 +187,7 @@ def test_a_member_comes_back_as_what_it_is_told_to_be(group):
 
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
-def test_the_history_tells_who_owned_what(group, assignor):
+def test_the_history_has_the_owners_of_partitions(group, assignor):
     first, second = group.member("dynamic", assignor), group.member("dynamic", assignor)
     first.open()
     group.turns_until_shared(first)
@@ -241,7 +241,7 @@ def test_a_removed_static_member_loses_its_partitions_and_joins_again(group, kaf
     assert ("lost", before["partitions"]) in group.steps(removed)
 
 
-def test_a_fenced_member_says_what_it_thought_it_had(group):
+def test_a_fenced_member_reports_its_last_assignment(group):
     older = group.member("static")
     older.open()
     group.turns_until_shared(older)

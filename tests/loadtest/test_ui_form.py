@@ -29,7 +29,7 @@ def test_an_untouched_form_is_the_experiment_as_it_is():
     assert choice.remark == ""
 
 
-def test_the_runner_is_told_what_makes_the_same_experiment():
+def test_the_form_passes_options_that_make_the_same_experiment():
     choice = chosen(
         "--set=phases.impact=30s", "--ports=9092", static_members="6", session_timeout="8s"
     )
@@ -86,7 +86,7 @@ def test_a_steady_state_follows_the_number_of_members(experiment_file):
         ({"seed": "-1"}, "seed: '-1' is not a whole number from 0 to 2147483648"),
     ],
 )
-def test_what_cannot_be_is_said_in_the_words_of_the_form(values, error_line):
+def test_errors_use_the_labels_of_the_form(values, error_line):
     with pytest.raises(LoadtestError) as raised:
         chosen(**values)
     assert str(raised.value).startswith(error_line) or error_line in str(raised.value)

@@ -78,7 +78,7 @@ def listening(port):
 
 
 @pytest.mark.usefixtures("child")
-def test_the_page_is_for_this_machine_unless_told_otherwise(web):
+def test_the_page_listens_on_the_loopback_by_default(web):
     assert listening(web.port) == {"0100007F"}
 
 
@@ -102,7 +102,7 @@ def test_the_start_form_has_our_options_in_a_useful_order(web):
 
 
 @pytest.mark.usefixtures("child")
-def test_what_cannot_be_started_is_refused_in_the_form(web):
+def test_the_form_refuses_a_run_that_cannot_start(web):
     for fields, error_line in (
         ({"experiment": "demo", "seed": "x"}, "seed: 'x' is not a whole number"),
         ({"experiment": "demo", "session_timeout": "1s"}, "is below what the brokers accept"),

@@ -91,7 +91,7 @@ def _of_tables(
         return
     count = f"table {name}: {gone.total()} of {olds.total()} rows differ, {come.total()} are new"
     if not gone or not come:
-        yield f"{count}; the first: {_told(gone or come)}"
+        yield f"{count}; the first: {_described(gone or come)}"
         return
     row = min(gone)
     nearest = min(come, key=lambda other: (len({*row} ^ {*other}), other))
@@ -101,7 +101,7 @@ def _of_tables(
         for column, value in row
         if values.get(column) != value
     ]
-    yield f"{count}; the first: {_told([row])}; {'; '.join(unlike)}"
+    yield f"{count}; the first: {_described([row])}; {'; '.join(unlike)}"
 
 
 def _row(table: str, row: Mapping[str, Any], names: Mapping[str, str]) -> Row:
@@ -114,7 +114,7 @@ def _row(table: str, row: Mapping[str, Any], names: Mapping[str, str]) -> Row:
     return tuple(sorted((column, repr(value)) for column, value in values.items()))
 
 
-def _told(rows: Iterable[Row]) -> str:
+def _described(rows: Iterable[Row]) -> str:
     """Write the first of some rows."""
     row = ", ".join(f"{column}={value}" for column, value in min(rows) if value != "None")
     return f"row ({_short(row, 4 * SHOWN)})"

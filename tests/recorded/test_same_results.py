@@ -95,7 +95,7 @@ def test_json_in_a_column_is_compared_by_its_keys(tmp_path: Path) -> None:
         ("run/environment.json", "not in "),
     ],
 )
-def test_what_is_gone_is_found(tmp_path: Path, gone: str, expected: str) -> None:
+def test_a_missing_table_or_file_is_found(tmp_path: Path, gone: str, expected: str) -> None:
     new = judged(tmp_path / "new")
     (new / gone).unlink()
     (difference,) = found(tmp_path, new)

@@ -160,7 +160,7 @@ def altered(judge: Judge, tmp_path_factory: pytest.TempPathFactory) -> Altered:
     return Altered(folder, judge(folder), places)
 
 
-def test_what_was_not_altered_has_no_finding(altered: Altered) -> None:
+def test_unaltered_groups_have_no_finding(altered: Altered) -> None:
     found = {finding["group"] for finding in altered.verdict["findings"]}
     assert found <= ALTERATIONS.keys()
     assert altered.verdict["unknown_because"] == []

@@ -50,7 +50,7 @@ def test_every_line_is_understood_and_explained_by_the_rules_of_the_release(
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name.startswith("replaced")])
-def test_a_known_defect_fails_where_its_experiment_foretells_it(name: str, tmp_path: Path) -> None:
+def test_a_known_defect_fails_as_its_experiment_expects(name: str, tmp_path: Path) -> None:
     run = Promised(unpacked(name, tmp_path))
     experiment = run.run.experiment
     assert experiment.judge == "kip-345"

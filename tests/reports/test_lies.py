@@ -25,7 +25,7 @@ PREPARING = "Preparing to rebalance"
 REPLACED = "(reason: Group's selectedProtocol will change because static member static-0"
 
 LIES: dict[str, tuple[str, dict[str, str]]] = {
-    # The recorded group it is told of; what the first root is, and what the line says at its place
+    # The recorded group it is about; what the first root is, and what the line says at its place
     # (if something is missing: what is expected). One lie may show in two ways: an event leaves a
     # line and an answer, both wrong, and milliseconds decide which of them comes first.
     "rebalances_on_static_replacement": ("static", {"unexpected_rebalance": REPLACED}),
@@ -246,7 +246,7 @@ def test_the_synthesized_log_of_the_oracle_has_no_finding(judged: Judged) -> Non
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_coherent_lie_fails_at_its_place(lie: str, judged: Judged) -> None:
+def test_a_synthesized_log_of_a_mutant_fails_at_its_violation(lie: str, judged: Judged) -> None:
     group, places = LIES[lie]
     true = LogSynthesis(judged.recording, group, lie, step).run()
     assert judged.lies[lie] != true, "the evidence does not exercise it"

@@ -16,7 +16,7 @@ def test_units(text: str, ms: int) -> None:
 
 
 @given(st.integers(0, 999_999_999))
-def test_what_is_written_is_read_back(ms: int) -> None:
+def test_a_formatted_duration_is_read_back(ms: int) -> None:
     assert parse_ms(format_ms(ms)) == ms
 
 

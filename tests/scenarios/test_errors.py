@@ -135,7 +135,7 @@ def test_anchors_and_merges_are_fine_and_found_again(
     ]
 
 
-def test_what_a_release_does_not_tell_or_take(small: str, problems: Problems) -> None:
+def test_evidence_and_settings_that_a_release_lacks(small: str, problems: Problems) -> None:
     old = small.replace("cluster: {", "cluster: {version: 2.4.1, ")
     [line] = problems(old.replace("{kind: static", "{client: java, kind: static"))
     assert "members.0.client: java needs Kafka 2.5.0 or later" in line

@@ -1,4 +1,4 @@
-"""What an experiment foretells: by release and coordinator, and why it will fail."""
+"""The verdict that an experiment expects, by release and coordinator, and its reason."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -13,7 +13,7 @@ FAIL = "verdict: fail, because: return_is_stored, group: payments"
 
 
 def judged(small: str, *verdicts: str, judge: str = "kip-345") -> str:
-    lines = "".join(f"  - {{{told}}}\n" for told in verdicts)
+    lines = "".join(f"  - {{{entry}}}\n" for entry in verdicts)
     return f"{small}judge: {judge}\nverdicts:\n{lines}"
 
 
@@ -33,14 +33,14 @@ def test_the_last_entry_counts_that_is_about_the_release_and_its_coordinator(
         )
     )
 
-    def told(version: str, coordinator: str) -> str | None:
+    def verdict_for(version: str, coordinator: str) -> str | None:
         chosen = [f"cluster.version={version}", f"cluster.coordinator={coordinator}"]
-        foretold = experiment.override(chosen).expected_verdict
-        return foretold and foretold.verdict
+        expected = experiment.override(chosen).expected_verdict
+        return expected and expected.verdict
 
-    assert told("3.6.2", "scala") == "pass"
-    assert told("3.9.1", "scala") == "fail"
-    assert told("3.9.1", "java") == "pass"
+    assert verdict_for("3.6.2", "scala") == "pass"
+    assert verdict_for("3.9.1", "scala") == "fail"
+    assert verdict_for("3.9.1", "java") == "pass"
     assert load_text(judged(small, f"since: 4.4.0, {FAIL}")).expected_verdict is None
 
 
@@ -86,6 +86,6 @@ def test_entries_are_in_order(problems: Callable[[str], list[str]], small: str) 
 @pytest.mark.parametrize("name", names())
 def test_experiments_judged_by_kip_345_expect_a_verdict(name: str) -> None:
     experiment = named(name)
-    broken = {told.because for told in experiment.verdicts} - {None, "unowned"}
+    broken = {entry.because for entry in experiment.verdicts} - {None, "unowned"}
     assert experiment.verdicts or experiment.judge == "release"
     assert experiment.judge == "kip-345" or not broken

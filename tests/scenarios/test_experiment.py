@@ -24,7 +24,7 @@ def test_units_and_shapes_in_python(small: str, load_text: Load) -> None:
     assert (experiment.expect[0].rebalances.min, experiment.expect[0].rebalances.max) == (0, 0)
 
 
-def test_what_is_left_out(small: str, load_text: Load) -> None:
+def test_defaults(small: str, load_text: Load) -> None:
     lines = [line for line in small.splitlines() if "_timeout" not in line]
     lines = [line for line in lines if "_interval" not in line and "cluster" not in line]
     experiment = load_text("\n".join(lines).replace("down_for: 2s", "down_for: 6s"))

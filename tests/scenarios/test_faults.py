@@ -24,7 +24,7 @@ def test_every_module_of_a_fault_is_in_the_list() -> None:
     assert {kind.__module__.rpartition(".")[2] for kind in KINDS.values()} == modules - SHARED
 
 
-def test_what_reports_ask_of_a_fault() -> None:
+def test_a_fault_has_the_texts_that_reports_need() -> None:
     assert {name for name in KINDS if KINDS[name].about.one_shot} == {
         "group.remove-members",
         "topic.add-partitions",

@@ -28,7 +28,7 @@ DELAYS_MS = {
     "failover-with-losses": 3_000,
     "protocol-corners": 500,
 }
-"""Initial delays that are not a second: Kafka's own, and that of the stories on the wire."""
+"""Initial delays that are not a second: Kafka's own, and that of the wire scripts."""
 
 
 def test_the_names_are_the_files() -> None:

@@ -42,7 +42,7 @@ def test_keys_indices_and_yaml_values(experiment: Experiment) -> None:
     assert changed.workload.topics == experiment.workload.topics
 
 
-def test_the_original_is_left_alone_and_the_last_word_counts(experiment: Experiment) -> None:
+def test_the_original_is_unchanged_and_the_last_assignment_counts(experiment: Experiment) -> None:
     assert experiment.override([]) == experiment
     assert experiment.override(["phases.impact=1m", "phases.impact=2m"]).phases.impact_ms == 120_000
     assert experiment.phases.impact_ms == 45_000

@@ -53,12 +53,12 @@ def telling(small: str, scripts: str, config: str = FITS, brokers: int = 3) -> s
         ),
     ],
 )
-def test_what_is_missing_is_one_line_each(
+def test_each_missing_requirement_is_one_line(
     problems: Problems, small: str, scripts: str, config: str, brokers: int, lacks: list[str]
 ) -> None:
     place = f"workload.wire_scripts.{scripts.count(',')}"
-    told = [line.partition(": ")[2] for line in problems(telling(small, scripts, config, brokers))]
-    assert told == [f"{place}: {lack}; add it, or leave the wire script out" for lack in lacks]
+    lines = [line.partition(": ")[2] for line in problems(telling(small, scripts, config, brokers))]
+    assert lines == [f"{place}: {lack}; add it, or leave the wire script out" for lack in lacks]
 
 
 def test_a_release_that_a_script_gets_stuck_on(problems: Problems, small: str) -> None:

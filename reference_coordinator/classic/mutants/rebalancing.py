@@ -147,8 +147,8 @@ def does_not_tell_of_rebalances(group: Group, event: Event, profile: Profile) ->
 
 def _all_is_well(response: Response) -> Response:
     rebalance = Error.REBALANCE_IN_PROGRESS
-    told = isinstance(response, HeartbeatResponse) and response.error == rebalance
-    return HeartbeatResponse(Error.NONE) if told else response
+    rebalancing = isinstance(response, HeartbeatResponse) and response.error == rebalance
+    return HeartbeatResponse(Error.NONE) if rebalancing else response
 
 
 # What begins a rebalance.
@@ -202,7 +202,7 @@ def tells_leader_of_itself_alone(group: Group, event: Event, profile: Profile) -
     def alone(response: Response) -> Response:
         if not isinstance(response, JoinResponse):
             return response
-        own = frozenset(told for told in response.members if told[0] == response.member_id)
+        own = frozenset(member for member in response.members if member[0] == response.member_id)
         return replace(response, members=own)
 
     after, effects = step(group, event, profile)

@@ -95,12 +95,12 @@ def test_everything_carries_the_mark_and_clients_come_by_the_loopback_alone(
 def test_the_broker_runs_with_the_properties_of_its_folder(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
-    """Names of properties survive their spelling as variables, and nothing else is told."""
+    """The broker has the properties of its folder and no others, whatever their spelling."""
     container = engine.containers.get(recorded(cluster)[1])
-    told = container.exec_run(["cat", "/tmp/kafka/server.properties"]).output
-    assert isinstance(told, bytes)
+    properties = container.exec_run(["cat", "/tmp/kafka/server.properties"]).output
+    assert isinstance(properties, bytes)
     written = (cluster.brokers[0].group_log.parent / "server.properties").read_text()
-    assert sorted(told.decode().split()) == sorted(written.split())
+    assert sorted(properties.decode().split()) == sorted(written.split())
     assert "group.initial.rebalance.delay.ms=100" in written.splitlines()
 
 
@@ -187,7 +187,7 @@ def test_impossible_operations_are_reported(cluster: DockerCluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"process.roles": "nonsense"}, "ended with status 1 .*nonsense.*process.roles"),
         ({"metric.reporters": "no.Such"}, "ended with status 1 .*Class no.Such cannot be found"),
@@ -195,9 +195,9 @@ def test_impossible_operations_are_reported(cluster: DockerCluster) -> None:
     ],
 )
 def test_a_bad_property_fails_the_start(
-    engine: docker.DockerClient, tmp_path: Path, run_id: str, config: dict[str, str], told: str
+    engine: docker.DockerClient, tmp_path: Path, run_id: str, config: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ClusterError, match=told):
+    with pytest.raises(ClusterError, match=message):
         DockerCluster(run_id, tmp_path, brokers=1, config=config).start()
     assert marked(engine, run_id) == set()
     assert json.loads((tmp_path / "processes.json").read_text())["brokers"] == []
@@ -257,7 +257,7 @@ def test_several_may_remove_the_same_at_the_same_time(
 
 
 @pytest.fixture
-def strangers(engine: docker.DockerClient, docker_image: str) -> Iterator[list[Container]]:
+def foreign(engine: docker.DockerClient, docker_image: str) -> Iterator[list[Container]]:
     """Containers that no run of ours made, one of them of another run."""
     made = [
         engine.containers.run(docker_image, ["sleep", "600"], detach=True, labels=labels)
@@ -281,17 +281,17 @@ def foreign_java() -> Iterator[subprocess.Popen[bytes]]:
 def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
     cluster: DockerCluster,
     engine: docker.DockerClient,
-    strangers: list[Container],
+    foreign: list[Container],
     foreign_java: subprocess.Popen[bytes],
     tmp_path: Path,
     run_id: str,
 ) -> None:
     def all_untouched() -> bool:
         others = [engine.containers.get(name) for name in recorded(cluster).values()]
-        for container in strangers:
+        for container in foreign:
             container.reload()
         return foreign_java.poll() is None and all(
-            container.status == "running" for container in (*others, *strangers)
+            container.status == "running" for container in (*others, *foreign)
         )
 
     with DockerCluster(run_id, tmp_path / "first", brokers=1) as beside:
@@ -315,14 +315,14 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
     abandoned.stop()  # nor does this, after somebody else has healed
 
 
-def test_what_was_said_at_the_start_names_the_image(
+def test_progress_lines_name_the_image(
     engine: docker.DockerClient, docker_image: str, tmp_path: Path, run_id: str
 ) -> None:
-    told: list[str] = []
-    cluster = DockerCluster(run_id, tmp_path, brokers=1, progress=told.append)
+    lines: list[str] = []
+    cluster = DockerCluster(run_id, tmp_path, brokers=1, progress=lines.append)
     with cluster:
         assert re.fullmatch(r"127\.0\.0\.1:\d+", cluster.bootstrap)
-    assert f"containers of {docker_image}" in told
-    assert any(line.startswith("ready after") for line in told)
+    assert f"containers of {docker_image}" in lines
+    assert any(line.startswith("ready after") for line in lines)
     with pytest.raises(NotFound):
         engine.containers.get(f"groupquake-{run_id}-1")

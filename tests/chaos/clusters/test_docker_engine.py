@@ -16,8 +16,8 @@ def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
 
 
 def test_a_missing_engine_is_reported_with_what_to_do(no_engine: str, tmp_path: Path) -> None:
-    told = rf"no Docker engine answers at {re.escape(no_engine)} .*start it, or use --cluster"
-    with pytest.raises(ClusterError, match=told):
+    message = rf"no Docker engine answers at {re.escape(no_engine)} .*start it, or use --cluster"
+    with pytest.raises(ClusterError, match=message):
         DockerCluster("none", tmp_path).start()
     assert list(tmp_path.iterdir()) == []
 

@@ -23,13 +23,13 @@ def test_takes_the_java_of_java_home(
     assert find_java() == java
 
 
-@pytest.mark.parametrize(("version", "told"), [("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")])
+@pytest.mark.parametrize(("version", "found"), [("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")])
 def test_refuses_an_old_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, found: str
 ) -> None:
     java = fake_java(tmp_path, f'openjdk version "{version}" 2020-01-01')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ClusterError, match=f"{told}; install Java 17 or later") as error:
+    with pytest.raises(ClusterError, match=f"{found}; install Java 17 or later") as error:
         find_java()
     assert str(java) in str(error.value)
 

@@ -24,7 +24,7 @@ class Life:
 
     version: str
     zookeepers: list[psutil.Process]
-    """As recorded before the kill and after."""
+    """The ZooKeeper processes recorded before and after the kill."""
     ended: bool
     committed: int
     folder: Path

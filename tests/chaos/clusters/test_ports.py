@@ -35,8 +35,10 @@ def test_ports_may_lie_above_those_of_outgoing_connections(outgoing: Path) -> No
 
 def test_no_port_is_left_by_outgoing_connections(outgoing: Path) -> None:
     outgoing.write_text("1024\t65535\n")
-    told = r"fewer than 3 free ports .* outside 1024-65535, .*; narrow net\.ipv4\.ip_local_port_ra"
-    with pytest.raises(ClusterError, match=told):
+    message = (
+        r"fewer than 3 free ports .* outside 1024-65535, .*; narrow net\.ipv4\.ip_local_port_ra"
+    )
+    with pytest.raises(ClusterError, match=message):
         free_ports(3)
 
 

@@ -126,7 +126,7 @@ def test_the_cluster_is_what_the_others_expect(cluster: ProcessCluster) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         ({"process.roles": "nonsense"}, "storage cannot be formatted: .*nonsense.*process.roles"),
         ({"metric.reporters": "no.Such"}, "ended with status 1 .*Class no.Such cannot be found"),
@@ -137,9 +137,9 @@ def test_a_bad_property_fails_the_start(
     run_id: str,
     marked: Callable[[str], list[Path]],
     config: dict[str, str],
-    told: str,
+    message: str,
 ) -> None:
-    with pytest.raises(ClusterError, match=told):
+    with pytest.raises(ClusterError, match=message):
         ProcessCluster(run_id, tmp_path, brokers=1, config=config).start()
     assert marked(run_id) == []
     assert json.loads((tmp_path / "processes.json").read_text())["brokers"] == []
@@ -147,18 +147,18 @@ def test_a_bad_property_fails_the_start(
         ProcessCluster(run_id, tmp_path, brokers=1).start()
 
 
-def test_what_a_cluster_leaves_behind_even_if_a_broker_was_paused(
+def test_files_left_by_a_cluster_even_if_a_broker_was_paused(
     tmp_path: Path, run_id: str, marked: Callable[[str], list[Path]]
 ) -> None:
-    told: list[str] = []
-    with ProcessCluster(run_id, tmp_path, brokers=1, progress=told.append) as cluster:
+    lines: list[str] = []
+    with ProcessCluster(run_id, tmp_path, brokers=1, progress=lines.append) as cluster:
         assert len(marked(run_id)) == 1
         create_topic(cluster, "orders")
         with member(cluster, "orders", "whole") as consumer:
             consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
         cluster.pause(1)
     assert marked(run_id) == []
-    assert any("starting 127.0.0.1:" in line for line in told)
+    assert any("starting 127.0.0.1:" in line for line in lines)
     assert (tmp_path / "1" / "stdout.log").read_text() == ""
     assert "Completed request" not in (tmp_path / "1" / "server.log").read_text()
 

@@ -9,7 +9,7 @@ from chaos.clusters.releases import jvm_log_option, release_of
 from scenarios.releases import LINES
 
 
-def test_whatever_can_be_run_is_known_here() -> None:
+def test_every_release_that_can_be_run_is_listed() -> None:
     """Every row of the table of releases has its row here, with the same coordinators."""
     for line in LINES:
         release = release_of(".".join(map(str, (*line.first, 0))))
@@ -56,10 +56,10 @@ def test_metadata_lives_in_a_zookeeper_before_3_3(version: str, zookeeper: bool)
 
 @pytest.mark.parametrize("version", ["2.4.1", "3.2.3", "3.8.1"])
 def test_containers_are_refused_for_releases_that_were_never_tried_in_them(version: str) -> None:
-    told = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
-    with pytest.raises(ClusterError, match=told):
+    message = rf"Kafka {version} cannot be run in containers; .* process, or 3\.9 or 4\.x"
+    with pytest.raises(ClusterError, match=message):
         make(Place("docker"), "none", Path(), version=version, coordinator="scala")
-    with pytest.raises(ClusterError, match=told):
+    with pytest.raises(ClusterError, match=message):
         image.build(version, print)
 
 

@@ -27,12 +27,12 @@ def test_a_broker_that_is_away_is_no_witness(fake_cluster, growth, stop):
     assert growth.verify(stop).evidence.endswith(" by broker 1, broker 3")
 
 
-@pytest.mark.parametrize("told", [{"behind": {3: 5}}, {"mute": {1, 2, 3}}])
+@pytest.mark.parametrize("state", [{"behind": {3: 5}}, {"mute": {1, 2, 3}}])
 def test_a_broker_without_the_partitions_and_no_broker_at_all_prove_nothing(
-    fake_cluster, growth, stop, monkeypatch, told
+    fake_cluster, growth, stop, monkeypatch, state
 ):
     monkeypatch.setattr("chaos.faults.add_partitions._KNOWN_WITHIN_MS", 50)
-    for name, what in told.items():
+    for name, what in state.items():
         setattr(fake_cluster, name, what)
     growth.inject()
     found = growth.verify(stop)

@@ -89,10 +89,8 @@ def test_a_port_that_cannot_be_probed_is_not_taken_for_a_broker_that_is_down(fak
     assert not fault._probe.takes_connections()
 
 
-def test_one_that_has_taken_all_the_connections_it_can_is_not_waited_for(
-    fake_cluster, down, stop, monkeypatch
-):
-    """As a paused broker has, whose clients come back again and again."""
+def test_a_broker_with_a_full_accept_queue_is_not_awaited(fake_cluster, down, stop, monkeypatch):
+    """So is the queue of a paused broker whose clients connect again and again."""
     monkeypatch.setattr("chaos.faults.broker_probe._CONNECT_S", 0.2)
     fault = down(cleanly=False)
     fault.inject()

@@ -70,7 +70,7 @@ def test_a_member_that_continues_was_not_killed(load, kill):
     assert "static-3 sent HEARTBEAT " in broken.evidence
 
 
-def test_a_connection_that_stays_open_gives_the_lie_to_a_kill(load, kill, sockets):
+def test_a_connection_that_stays_open_disproves_a_kill(load, kill, sockets):
     client, _ = sockets
     until(lambda: load.is_up("static-3"))
     load.deaf.add("static-3")

@@ -46,7 +46,7 @@ def test_a_removal_of_others_is_not_this_one(removal, stop, trace):
 
 
 @pytest.mark.parametrize(
-    ("trace", "told"),
+    ("trace", "responses"),
     [
         ({"logged": None}, ""),
         (
@@ -55,14 +55,16 @@ def test_a_removal_of_others_is_not_this_one(removal, stop, trace):
         ),
     ],
 )
-def test_what_no_broker_logged_as_done_did_not_happen(removal, stop, monkeypatch, trace, told):
+def test_a_removal_that_no_broker_logged_is_not_verified(
+    removal, stop, monkeypatch, trace, responses
+):
     monkeypatch.setattr("chaos.faults.remove_members._LOGGED_WITHIN_MS", 50)
     fault = removal(**trace)
     fault.inject()
     found = fault.verify(stop)
     missing = "no LEAVE_GROUP of groupquake-f1.1 answered NONE in any group.log within 50 ms"
     assert not found.holds
-    assert found.evidence.partition(" 1, line")[0] == missing + told
+    assert found.evidence.partition(" 1, line")[0] == missing + responses
 
 
 def test_a_refusal_is_reported(removal, stop):

@@ -138,7 +138,7 @@ def test_some_are_removed_and_the_rest_rebalances_at_once(
 
 
 @pytest.mark.cluster
-def test_all_are_removed_only_when_all_is_said(members: Members, remove: Remove) -> None:
+def test_all_members_are_removed_only_with_the_option_all(members: Members, remove: Remove) -> None:
     assert remove(members.group).code == 64
     before = len(members.rebalances())
     dry = remove(members.group, "--all", "--dry-run")
@@ -162,7 +162,7 @@ def test_all_are_removed_only_when_all_is_said(members: Members, remove: Remove)
 
 
 @pytest.mark.cluster
-def test_a_dry_run_tells_who_is_not_there(members: Members, remove: Remove) -> None:
+def test_a_dry_run_lists_unknown_members(members: Members, remove: Remove) -> None:
     done = remove(members.group, "--instances", "ghost,b", "--dry-run", "--json")
     assert done.code == 1
     shown = as_dict(done)
@@ -204,7 +204,7 @@ def test_a_group_without_static_members(cluster: ProcessCluster, remove: Remove)
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("whom", [["--all"], ["--instances", "a"]])
-def test_whom_the_cluster_does_not_allow(
+def test_a_client_without_authorization(
     whom: Sequence[str], cluster: ProcessCluster, remove: Remove
 ) -> None:
     denied = AclBinding(

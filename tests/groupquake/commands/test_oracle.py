@@ -21,7 +21,7 @@ Write = Callable[..., Path]
 
 
 def long_lie() -> Scenario:
-    """Many heartbeats and two more generations; then b leaves, and a is told it is fenced."""
+    """Two more generations; b leaves, and the response to a is FENCED_INSTANCE_ID."""
     scenario = stable()
     for generation, at in ((2, 1_300), (3, 1_600)):
         rejoin(scenario, at, generation)
@@ -53,7 +53,7 @@ SCENARIOS = {"explained": stable, "violation": long_lie, "unknown": tangled}
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write stories to a file, each as a sequence."""
+    """Write scenarios to a file, each as a sequence."""
 
     def written(*verdicts: str, name: str = "events.jsonl", **header: Any) -> Path:
         lines = []
@@ -67,7 +67,7 @@ def write(tmp_path: Path) -> Write:
     return written
 
 
-def test_what_is_explained_ends_with_0_and_writes_nothing(
+def test_explained_evidence_exits_with_0_and_writes_nothing(
     groupquake: Command, write: Write, tmp_path: Path
 ) -> None:
     done = groupquake("oracle", "replay", write("explained", "explained"))
@@ -241,7 +241,7 @@ def test_an_unknown_profile(groupquake: Command, write: Write) -> None:
     assert "there is no profile '4.9'; choose one of 2.4" in done.err
 
 
-def test_a_line_that_is_not_of_the_form(groupquake: Command, write: Write) -> None:
+def test_a_malformed_line(groupquake: Command, write: Write) -> None:
     file = write("explained", "explained")
     lines = file.read_text().splitlines()
     lines[8] = lines[8].replace('"at_ms"', '"at"', 1)
@@ -260,7 +260,7 @@ def test_bytes_that_are_no_text(groupquake: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "why"), [("gone.jsonl", "No such file"), (".", "directory")])
-def test_what_cannot_be_read(name: str, why: str, groupquake: Command) -> None:
+def test_unreadable_files(name: str, why: str, groupquake: Command) -> None:
     done = groupquake("oracle", "replay", name)
     assert done.code == 64
     assert done.err.startswith(f"groupquake: {name}: cannot be read (")

@@ -74,7 +74,7 @@ def test_a_night_that_ran_nothing_fails_and_says_so(
     assert "nothing ran" in (tmp_path / "nights" / "index.html").read_text()
 
 
-def test_what_has_not_begun_in_time_does_not_run(
+def test_a_run_that_has_not_started_in_time_is_skipped(
     groupquake: Command, experiment: Write, suite: Write, tmp_path: Path
 ) -> None:
     experiment()

@@ -13,7 +13,7 @@ PASS = {"verdict": "pass", "because": None, "group": None}
 
 
 @pytest.mark.parametrize(
-    ("code", "verdict", "foretold", "came_true", "outcome", "why"),
+    ("code", "verdict", "expected", "came_true", "outcome", "why"),
     [
         (0, "pass", None, False, "pass", None),
         (1, "fail", FAIL, True, "pass", "fail, as expected"),
@@ -26,7 +26,7 @@ PASS = {"verdict": "pass", "because": None, "group": None}
 def test_a_run_passes_with_the_verdict_that_its_experiment_expects(
     code: int,
     verdict: str,
-    foretold: dict[str, Any] | None,
+    expected: dict[str, Any] | None,
     came_true: bool,
     outcome: str,
     why: str | None,
@@ -34,7 +34,7 @@ def test_a_run_passes_with_the_verdict_that_its_experiment_expects(
 ) -> None:
     verdict_file = {
         "verdict": verdict,
-        "foretold": foretold and foretold | {"came_true": came_true},
+        "foretold": expected and expected | {"came_true": came_true},
         "findings": [],
         "expectations_unmet": [],
         "unknown_because": [],

@@ -154,7 +154,7 @@ def test_a_night_of_another_form_is_named(broken: Json, directory: Path) -> None
     assert "No nights yet" in text
 
 
-def test_what_a_later_version_adds_does_not_matter(directory: Path) -> None:
+def test_fields_of_later_versions_are_ignored(directory: Path) -> None:
     keep(directory, 1, run(exit_code=0, weather="fine"), ended_at=None)
     assert "that can be read" not in page.render(directory)
 
@@ -178,17 +178,17 @@ def test_the_newest_night_comes_first_and_only_so_many_are_drawn(directory: Path
     assert text.count("<details") == 33
 
 
-def test_what_a_run_said_cannot_become_markup(directory: Path) -> None:
+def test_texts_of_a_run_are_escaped(directory: Path) -> None:
     record = keep(directory, 1, run("fail", why="<script>alert(1)</script>\x00"))
     assert "<script>" not in page.render(directory)
     assert "&lt;script&gt;" in junit.render(record)
 
 
-def test_nothing_yet(directory: Path) -> None:
+def test_a_page_without_nights(directory: Path) -> None:
     assert "No nights yet" in page.render(directory)
 
 
-def test_in_junit_nothing_but_a_pass_is_green(directory: Path) -> None:
+def test_only_a_pass_is_green_in_junit(directory: Path) -> None:
     record = keep(directory, 1, run(), run("fail"), run("unknown"), run("not run"))
     text = junit.render(record)
     assert 'tests="4" failures="1" errors="2"' in text

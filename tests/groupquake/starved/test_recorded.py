@@ -6,6 +6,8 @@ timed-out-writes   a broker stopped for 5.2 to 7 s, so that commits (and a group
                    were not confirmed in time; runs of before the machine was sampled
 late-timers        `session-expiry --stop-at 16.8 2.9`: all brokers stopped when a session was due
                    to end, which it did 1.7 s late
+stopped-brokers    `protocol-corners leader-restart --stops --seed 11`: each broker stopped again
+                   and again for 0.3 to 3 s; sessions ended late, JoinGroups were acted on late
 """
 
 from collections.abc import Iterator
@@ -64,6 +66,28 @@ def test_it_is_wrong_where_the_broker_worked_meanwhile(late_timer: Path) -> None
     stalls = possible(signs_of(requests, [*lines, *worked]))
     judge = replace(judge, stalls=(*judge.stalls, *stalls))
     assert not judge.explains("static", recording.rows_by_group["static"])
+
+
+@pytest.fixture
+def stopped_brokers() -> Iterator[Runs]:
+    with runs_in(HERE / "stopped-brokers") as runs:
+        yield runs
+
+
+@pytest.mark.parametrize(
+    ("experiment", "late"),
+    [("protocol-corners", {"fencing", "removal", "sessions"}), ("leader-restart", {"static"})],
+)
+def test_brokers_that_are_stopped_now_and_then(
+    experiment: str, late: set[str], stopped_brokers: Runs
+) -> None:
+    """The samples explain every group; without them those that were late are doubts."""
+    (run,) = stopped_brokers[experiment]
+    assert set(outcomes(run.folder).values()) == {Outcome.EXPLAINED}
+    (run.folder / MACHINE).unlink()
+    unsampled = outcomes(run.folder)
+    assert Outcome.WRONG not in unsampled.values()
+    assert {g for g, outcome in unsampled.items() if outcome is Outcome.LATE_ALONE} == late
 
 
 def test_timed_out_writes_are_explained_without_a_fault(timed_out_writes: Runs) -> None:

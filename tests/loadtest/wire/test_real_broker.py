@@ -236,7 +236,7 @@ def test_a_follower_cannot_withhold_the_assignment(group):
     living.join()
 
 
-def test_what_is_missing_in_a_request_is_named(group):
+def test_a_missing_request_field_is_named(group):
     with pytest.raises(WireError, match="HEARTBEAT v4 needs 'memberId'"):
         group.scout.send("HEARTBEAT", 4, {"groupId": "g", "generationId": 1})
 
@@ -262,7 +262,7 @@ def test_a_connection_that_is_gone_says_so(group):
     assert [said.api for said in unanswered] == ["HEARTBEAT"]
 
 
-def test_nobody_listens(group):
+def test_a_refused_connection_is_an_error(group):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(WireError, match=f"no broker answers at 127.0.0.1:{port}"):

@@ -1,4 +1,4 @@
-"""Groups at random: what their leaders are told, rebalance after rebalance.
+"""Random groups: what their leaders receive, rebalance after rebalance.
 
 Members come, go, restart and change what they want, topics grow, and some miss an assignment.
 """
@@ -13,8 +13,8 @@ from reference_coordinator.assignors.sticky_data import encode
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a leader is told. `blobs` are the subscriptions as they came, one a member."""
+class JoinedGroup:
+    """The group in the leader's JoinGroup response. `blobs`: each member's encoded subscription."""
 
     assignor: str
     partitions: dict[str, int]
@@ -58,7 +58,7 @@ class History:
     alike: bool
     confused: bool = False
     most: int = 8
-    """So many members it begins with at most."""
+    """The largest number of members at the beginning."""
     generation: int = 0
     partitions: dict[str, int] = field(default_factory=dict)
     processes: list[Process] = field(default_factory=list)
@@ -115,16 +115,16 @@ class History:
             elif happening == "want":
                 process.topics = self._topics()
 
-    def rebalances(self, count: int) -> Iterator[Told]:
+    def rebalances(self, count: int) -> Iterator[JoinedGroup]:
         """Go through that many rebalances, or until a leader has no assignment to offer."""
         for self.generation in range(1, count + 1):
             if self.confused:
                 self._claim_anything()
             self.rng.shuffle(self.processes)
-            told = self._told()
-            yield told
+            joined = self._joined()
+            yield joined
             try:
-                shares = ASSIGNORS[self.assignor](told.members, told.partitions)
+                shares = ASSIGNORS[self.assignor](joined.members, joined.partitions)
             except AssignorError:
                 return
             for process in self.processes:
@@ -133,10 +133,10 @@ class History:
                     process.generation = self.generation
             self._live_on()
 
-    def _told(self) -> Told:
+    def _joined(self) -> JoinedGroup:
         blobs = tuple(process.blob(self.assignor) for process in self.processes)
         members = tuple(
             Member(process.member_id, Subscription.decode(blob), process.instance)
             for process, blob in zip(self.processes, blobs, strict=True)
         )
-        return Told(self.assignor, dict(self.partitions), members, blobs)
+        return JoinedGroup(self.assignor, dict(self.partitions), members, blobs)

@@ -1,4 +1,4 @@
-"""What real leaders were told and sent: read from brokers' request logs.
+"""What real leaders received and sent, read from brokers' request logs.
 
     python -m tests.reference_coordinator.assignors.leaders RUN…
 
@@ -21,7 +21,7 @@ from reference_coordinator.assignors import Assignment, Member, Subscription
 
 SAMPLE = Path(__file__).parent / "leaders.json.xz"
 EACH = 40
-"""So many of each kind go into the sample."""
+"""Sampled leaders of each kind."""
 BIGGEST = 12
 """Bigger groups are left out."""
 
@@ -32,13 +32,13 @@ class Led:
 
     client: str
     assignor: str
-    told: tuple[tuple[str, str | None, str], ...]
+    received: tuple[tuple[str, str | None, str], ...]
     sent: Mapping[str, str]
 
     @property
     def kind(self) -> str:
         """Static, dynamic, or both."""
-        static = [instance is not None for _, instance, _ in self.told]
+        static = [instance is not None for _, instance, _ in self.received]
         return "static" if all(static) else "mixed" if any(static) else "dynamic"
 
     @property
@@ -46,7 +46,7 @@ class Led:
         """The members, their blobs read."""
         return [
             Member(member_id, Subscription.decode(b64decode(blob)), instance)
-            for member_id, instance, blob in self.told
+            for member_id, instance, blob in self.received
         ]
 
     @property
@@ -60,20 +60,20 @@ def read(requests: Iterable[Mapping[str, Any]]) -> Iterator[Led]:
 
     Only clients that say who they are: the others are wire-level members, which share out nothing.
     """
-    told = {}
+    responses = {}
     for request in requests:
         body, answer = request["request"], request["response"]
         api = request["requestHeader"]["requestApiKeyName"]
         if api == "JOIN_GROUP" and answer.get("members") and "protocolName" in answer:
-            told[body["groupId"], answer["generationId"], answer["memberId"]] = answer
+            responses[body["groupId"], answer["generationId"], answer["memberId"]] = answer
         elif api == "SYNC_GROUP" and body.get("assignments"):
-            joined = told.get((body["groupId"], body["generationId"], body["memberId"]))
+            joined = responses.get((body["groupId"], body["generationId"], body["memberId"]))
             client = request["clientInformation"]
             if joined is not None and client["softwareName"] != "unknown":
                 yield Led(
                     client=f"{client['softwareName']} {client['softwareVersion']}",
                     assignor=joined["protocolName"],
-                    told=tuple(
+                    received=tuple(
                         (member["memberId"], member["groupInstanceId"], member["metadata"])
                         for member in joined["members"]
                     ),
@@ -84,7 +84,7 @@ def read(requests: Iterable[Mapping[str, Any]]) -> Iterator[Led]:
 def sampled() -> list[Led]:
     """Read the sample."""
     content = json.loads(lzma.decompress(SAMPLE.read_bytes()))
-    return [Led(**{**led, "told": tuple(map(tuple, led["told"]))}) for led in content]
+    return [Led(**{**led, "received": tuple(map(tuple, led["received"]))}) for led in content]
 
 
 def sample(runs: Iterable[str]) -> None:
@@ -92,7 +92,7 @@ def sample(runs: Iterable[str]) -> None:
     kinds: dict[tuple[str, str], dict[str, Led]] = defaultdict(dict)
     for log in sorted(log for run in runs for log in Path(run).rglob("group.log")):
         for led in read(_requests(log)):
-            if len(led.told) <= BIGGEST:
+            if len(led.received) <= BIGGEST:
                 kinds[led.assignor, led.kind].setdefault(repr(led), led)
     picked = [
         vars(led)

@@ -110,15 +110,15 @@ def _flat(topics):
 
 
 @given(subscriptions, assignments)
-def test_what_is_written_is_read(subscription, assignment):
+def test_encoded_values_decode_to_the_same(subscription, assignment):
     assert Subscription.decode(subscription.encode()) == subscription
     assert Assignment.decode(assignment.encode()) == assignment
 
 
-def test_what_clients_wrote_is_read_and_written_again():
+def test_blobs_of_clients_decode_and_encode_to_the_same():
     blobs = 0
     for led in sampled():
-        for _, _, text in led.told:
+        for _, _, text in led.received:
             blob = b64decode(text)
             assert Subscription.decode(blob).encode(blob[1]) == blob
             blobs += 1
@@ -151,7 +151,7 @@ def test_a_blob_cut_short_is_refused(end):
         ("0000 00000000 fffffffe", "bytes of -2 bytes at byte 10, and the blob has 10"),
     ],
 )
-def test_what_is_no_subscription_is_told(written, said):
+def test_a_blob_that_is_no_subscription_is_an_error(written, said):
     with pytest.raises(ConsumerProtocolError) as refused:
         Subscription.decode(bytes.fromhex(written))
     assert str(refused.value).startswith(said)
@@ -173,7 +173,7 @@ def test_a_sticky_member_claims_what_it_wrote(owned, generation):
     assert sticky_claim(Subscription((), data[:-4])) == Claim(owned)
 
 
-def test_where_a_cooperative_member_says_its_generation():
+def test_location_of_a_cooperative_member_s_generation():
     owned = (TopicPartition("a", 0),)
     five = (5).to_bytes(4, "big")
     for subscription, claim in (

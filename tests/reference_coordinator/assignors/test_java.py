@@ -53,13 +53,13 @@ def test_every_byte_is_the_same(assignor):
     assert len(mine) >= 4 * EACH
 
 
-def test_the_record_holds_what_the_rules_are_about():
+def test_the_record_covers_the_rules():
     """Both ways of the sticky ones, outdated and disputed claims, static members, growth."""
-    told = [(group, members(group)) for group in recorded()]
-    topics = [{frozenset(member.subscription.topics) for member in all_} for _, all_ in told]
+    groups = [(group, members(group)) for group in recorded()]
+    topics = [{frozenset(member.subscription.topics) for member in all_} for _, all_ in groups]
     assert sum(len(of_one) > 1 for of_one in topics) > 100
-    assert sum("exception" in group for group, _ in told) >= 3
-    claims = [[p for member in all_ for p in member.subscription.owned] for _, all_ in told]
+    assert sum("exception" in group for group, _ in groups) >= 3
+    claims = [[p for member in all_ for p in member.subscription.owned] for _, all_ in groups]
     assert sum(len(of_one) > len(set(of_one)) for of_one in claims) > 15
-    static = [{member.group_instance_id is None for member in all_} for _, all_ in told]
+    static = [{member.group_instance_id is None for member in all_} for _, all_ in groups]
     assert sum(len(kinds) == 2 for kinds in static) > 100

@@ -1,4 +1,4 @@
-"""The example of KIP-345 why a leader is told of instance ids: A, B and C, nine partitions."""
+"""The example of KIP-345 why the leader receives instance ids: A, B and C, nine partitions."""
 
 import pytest
 

@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 import yaml
 
-from reference_coordinator.assignors import range_
 from reference_coordinator.assignors.members import in_order_of_librdkafka
+from reference_coordinator.assignors.range_and_round_robin import assign_ranges
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.assignors.leaders import Led, read, sampled
 
-as_librdkafka = partial(range_.assign, order=in_order_of_librdkafka)
+as_librdkafka = partial(assign_ranges, order=in_order_of_librdkafka)
 
 
 def sent(led: Led) -> dict[str, list]:
@@ -36,7 +36,7 @@ def test_leaders_of_a_recording_sent_what_range_says(name):
     leaders = list(read(line.request for line in recording.lines if line.request))
     for led in leaders:
         assert led.assignor == "range"
-        assert sent(led) == range_.assign(led.members, partitions)
+        assert sent(led) == assign_ranges(led.members, partitions)
         assert sent(led) == as_librdkafka(led.members, partitions)
     assert Counter(led.kind for led in leaders) == {"static": 3, "dynamic": 3}
 
@@ -45,7 +45,7 @@ def test_leaders_of_a_recording_sent_what_range_says(name):
 def test_in_groups_of_one_kind_clients_agree(kind):
     leaders = [led for led in sampled() if led.kind == kind]
     for led in leaders:
-        assert sent(led) == range_.assign(led.members, shared_out(led))
+        assert sent(led) == assign_ranges(led.members, shared_out(led))
         assert sent(led) == as_librdkafka(led.members, shared_out(led))
     assert len(leaders) == 40
     assert max(len(led.members) for led in leaders) > 4
@@ -55,5 +55,5 @@ def test_in_groups_of_both_kinds_librdkafka_puts_no_static_members_first():
     leaders = [led for led in sampled() if led.kind == "mixed"]
     for led in leaders:
         assert sent(led) == as_librdkafka(led.members, shared_out(led))
-    as_java = [sent(led) == range_.assign(led.members, shared_out(led)) for led in leaders]
+    as_java = [sent(led) == assign_ranges(led.members, shared_out(led)) for led in leaders]
     assert Counter(as_java) == {False: 27, True: 13}

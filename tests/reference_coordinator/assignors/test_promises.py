@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference_coordinator.assignors import ASSIGNORS, Member, Subscription
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
 from reference_coordinator.assignors.sticky_data import encode
-from tests.reference_coordinator.assignors.histories import History, Told
+from tests.reference_coordinator.assignors.histories import History, JoinedGroup
 
 REBALANCES = 4
 ENOUGH = 4
@@ -23,12 +23,12 @@ in_any_group = settings(max_examples=25, deadline=None, derandomize=True)
 randoms = st.integers(0, 2**32 - 1).map(Random)
 
 
-def told(rng, assignor: str, *, alike: bool) -> list[Told]:
-    """What the leader of a random group is told, rebalance after rebalance."""
+def rebalances_of(rng, assignor: str, *, alike: bool) -> list[JoinedGroup]:
+    """What the leader of a random group receives, rebalance after rebalance."""
     return list(History(rng, assignor, alike=alike).rebalances(REBALANCES))
 
 
-def shares_of(group: Told) -> Shares:
+def shares_of(group: JoinedGroup) -> Shares:
     return ASSIGNORS[group.assignor](group.members, group.partitions)
 
 
@@ -39,20 +39,20 @@ def owning(member: Member, share: list[TopicPartition], generation: int = 50) ->
     return replace(member, subscription=said)
 
 
-def after(group: Told, shares: Shares) -> Told:
+def after(group: JoinedGroup, shares: Shares) -> JoinedGroup:
     """The next rebalance, if nothing happens."""
     members = [owning(member, shares[member.member_id]) for member in group.members]
     return replace(group, members=tuple(members))
 
 
-def quiet(group: Told, rebalances: int) -> Told:
+def quiet(group: JoinedGroup, rebalances: int) -> JoinedGroup:
     """The rebalance after some in which nothing happens."""
     for _ in range(rebalances):
         group = after(group, shares_of(group))
     return group
 
 
-def wanted(group: Told) -> set[TopicPartition]:
+def wanted(group: JoinedGroup) -> set[TopicPartition]:
     topics = {topic for member in group.members for topic in member.subscription.topics}
     return {
         TopicPartition(topic, number)
@@ -63,11 +63,11 @@ def wanted(group: Told) -> set[TopicPartition]:
 
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky"])
-def test_all_that_is_wanted_has_one_owner_who_wants_it(assignor, alike):
+def test_every_subscribed_partition_has_one_subscribed_owner(assignor, alike):
     @in_any_group
     @given(randoms)
     def check(rng):
-        for group in told(rng, assignor, alike=alike):
+        for group in rebalances_of(rng, assignor, alike=alike):
             shares = shares_of(group)
             given_out = [partition for share in shares.values() for partition in share]
             assert sorted(given_out) == sorted(wanted(group))
@@ -82,11 +82,11 @@ def test_all_that_is_wanted_has_one_owner_who_wants_it(assignor, alike):
 @pytest.mark.parametrize(
     ("assignor", "alike"), [("roundrobin", True), ("sticky", True), ("sticky", False)]
 )
-def test_nobody_could_take_from_one_that_has_two_more(assignor, alike):
+def test_no_member_has_two_more_than_another_that_could_take_one(assignor, alike):
     @in_any_group
     @given(randoms)
     def check(rng):
-        for group in told(rng, assignor, alike=alike):
+        for group in rebalances_of(rng, assignor, alike=alike):
             shares = shares_of(group)
             for member in group.members:
                 for share in shares.values():
@@ -98,9 +98,9 @@ def test_nobody_could_take_from_one_that_has_two_more(assignor, alike):
 
 @in_any_group
 @given(randoms)
-def test_where_all_want_the_same_nobody_loses_without_need(rng):
+def test_equal_subscriptions_lose_no_partition_without_need(rng):
     """All keep up to the smaller size, and one more as many as may have the larger size."""
-    for group in told(rng, "sticky", alike=True):
+    for group in rebalances_of(rng, "sticky", alike=True):
         first = after(group, shares_of(group))
         left = first.members[: rng.randint(1, len(first.members))]
         newcomers = [Member(f"new-{n}", Subscription(left[0].subscription.topics)) for n in (1, 2)]
@@ -118,11 +118,11 @@ def test_where_all_want_the_same_nobody_loses_without_need(rng):
 
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
-def test_if_nothing_happens_nothing_moves(assignor, alike):
+def test_an_unchanged_group_moves_no_partition(assignor, alike):
     @in_any_group
     @given(randoms)
     def check(rng):
-        for group in told(rng, assignor, alike=alike):
+        for group in rebalances_of(rng, assignor, alike=alike):
             again = quiet(group, rebalances=ENOUGH)
             shares, once_more = shares_of(again), shares_of(after(again, shares_of(again)))
             assert {key: set(share) for key, share in shares.items()} == {
@@ -133,13 +133,13 @@ def test_if_nothing_happens_nothing_moves(assignor, alike):
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_cooperatively_nothing_changes_hands_at_once(alike):
+def test_cooperative_partitions_are_revoked_before_they_are_assigned(alike):
     """What a member gets, nobody else has; what one gives up, the next rebalance hands over."""
 
     @in_any_group
     @given(randoms)
     def check(rng):
-        for group in told(rng, "cooperative-sticky", alike=alike):
+        for group in rebalances_of(rng, "cooperative-sticky", alike=alike):
             shares = shares_of(group)
             for member in group.members:
                 had = set(member.subscription.owned)
@@ -154,7 +154,7 @@ def test_cooperatively_nothing_changes_hands_at_once(alike):
     check()
 
 
-def _outdated(member: Member, group: Told) -> bool:
+def _outdated(member: Member, group: JoinedGroup) -> bool:
     """Whether a member's claims do not count: it missed a generation."""
     return member.subscription.generation < max(m.subscription.generation for m in group.members)
 
@@ -162,12 +162,12 @@ def _outdated(member: Member, group: Told) -> bool:
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
 @pytest.mark.parametrize("alike", [True, False])
 def test_static_members_keep_their_share_over_a_restart(assignor, alike):
-    """New member ids, told in another order: every instance has what it had (KIP-345)."""
+    """New member ids in another order: every instance keeps its partitions (KIP-345)."""
 
     @in_any_group
     @given(randoms)
     def check(rng):
-        for group in told(rng, assignor, alike=alike):
+        for group in rebalances_of(rng, assignor, alike=alike):
             members = [
                 replace(member, member_id=f"{rng.random()}-{member.group_instance_id}")
                 if member.group_instance_id and rng.random() < 0.7
@@ -182,7 +182,7 @@ def test_static_members_keep_their_share_over_a_restart(assignor, alike):
     check()
 
 
-def _by_name(group: Told, shares: Shares) -> dict[str, set[TopicPartition]]:
+def _by_name(group: JoinedGroup, shares: Shares) -> dict[str, set[TopicPartition]]:
     """Shares by instance id, or by member id where there is none."""
     return {
         member.group_instance_id or member.member_id: set(shares[member.member_id])

@@ -14,7 +14,7 @@ def parts(text: str) -> tuple[TopicPartition, ...]:
 
 
 def member(member_id: str, topics: str, had: str = "", since: int = -1) -> Member:
-    """`C1` is dynamic, `I=C1` has the instance id I. What it had is told to every assignor."""
+    """`C1` is dynamic, `I=C1` has the instance id I. Every assignor receives what it owned."""
     instance, _, own_id = member_id.rpartition("=")
     data = encode(parts(had), since) if had else None
     subscription = Subscription(tuple(topics.split()), data, parts(had), since)
@@ -31,7 +31,7 @@ def assigned(assignor: str, topics: dict[str, int], *members: Member) -> dict[st
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_who_wants_nothing_that_exists_gets_nothing(assignor):
+def test_a_member_without_existing_topics_gets_nothing(assignor):
     assert assigned(assignor, {}, member("C1", "a")) == {"C1": ""}
     assert assigned(assignor, {"a": 0}, member("C1", "a")) == {"C1": ""}
     assert assigned(assignor, {"b": 2}, member("C1", "a"), member("C2", "b")) == {
@@ -55,7 +55,7 @@ def test_range_looks_at_each_topic_for_itself():
     assert assigned("range", {"a": 3, "b": 2}, *three) == {"C0": "a0", "C1": "a1 b0 b1", "C2": "a2"}
 
 
-def test_range_leaves_those_behind_the_last_partition_without():
+def test_range_gives_nothing_to_members_beyond_the_last_partition():
     assert assigned("range", {"a": 1}, member("C1", "a"), member("C0", "a")) == {
         "C0": "a0", "C1": "",
     }  # fmt: skip
@@ -66,8 +66,8 @@ def test_round_robin_goes_on_from_topic_to_topic():
     assert assigned("roundrobin", {"a": 3, "b": 3}, *two) == {"C0": "a0 a2 b1", "C1": "a1 b0 b2"}
 
 
-def test_round_robin_passes_over_who_does_not_want_the_topic():
-    """Who is passed over is not asked later for it: the example of Kafka's documentation."""
+def test_round_robin_skips_members_without_the_topic():
+    """A member that is skipped is not reconsidered: the example of Kafka's documentation."""
     three = member("C0", "a"), member("C1", "a b"), member("C2", "a b c")
     assert assigned("roundrobin", {"a": 1, "b": 2, "c": 3}, *three) == {
         "C0": "a0", "C1": "b0", "C2": "b1 c0 c1 c2",
@@ -102,18 +102,18 @@ def test_members_compare_by_utf_16_units():
     assert assigned("range", {"a": 1}, *two) == {"\U0001f600": "a0", "\uffff": ""}
 
 
-def test_sticky_deals_out_what_nobody_had():
+def test_sticky_assigns_unowned_partitions():
     two = member("C1", "a b"), member("C0", "a b")
     assert assigned("sticky", {"a": 3, "b": 2}, *two) == {"C0": "a0 a2 b1", "C1": "a1 b0"}
 
 
-def test_sticky_gives_a_newcomer_what_the_others_have_too_much():
+def test_sticky_moves_surplus_partitions_to_a_newcomer():
     """The ones with the highest numbers go."""
     three = member("C0", "a", "a0 a2 a4", 1), member("C1", "a", "a1 a3 a5", 1), member("C2", "a")
     assert assigned("sticky", {"a": 6}, *three) == {"C0": "a0 a2", "C1": "a1 a3", "C2": "a4 a5"}
 
 
-def test_sticky_shares_out_what_one_leaves_behind():
+def test_sticky_reassigns_partitions_of_a_member_that_left():
     two = member("C0", "a", "a0 a3", 1), member("C2", "a", "a2 a5", 1)
     assert assigned("sticky", {"a": 6}, *two) == {"C0": "a0 a1 a3", "C2": "a2 a4 a5"}
 
@@ -132,12 +132,12 @@ def test_sticky_evens_out_where_topics_differ():
     assert set(shares["C1"].split()) > {"b0", "b1"}
 
 
-def test_sticky_takes_what_is_no_longer_wanted():
+def test_sticky_takes_partitions_of_dropped_topics():
     two = member("C0", "b", "a0 a1", 1), member("C1", "a b", "b0 b1", 1)
     assert assigned("sticky", {"a": 2, "b": 2}, *two) == {"C0": "b0 b1", "C1": "a0 a1"}
 
 
-def test_what_two_claim_of_one_generation_neither_keeps():
+def test_a_partition_claimed_twice_in_one_generation_is_kept_by_neither():
     """Of a0 nobody is the owner, so it is dealt anew: to C1, which has less."""
     two = member("C0", "a", "a0 a1 a2", 4), member("C1", "a", "a0", 4)
     assert assigned("cooperative-sticky", {"a": 4}, *two) == {"C0": "a1 a2", "C1": "a3"}
@@ -151,7 +151,7 @@ def test_a_later_generation_beats_an_earlier_one(assignor):
         assert assigned(assignor, {"a": 4}, *both) == {"C0": "a1 a3", "C1": "a0 a2"}
 
 
-def test_what_one_has_yet_to_give_up_is_held_back():
+def test_cooperative_withholds_partitions_until_they_are_revoked():
     """The next rebalance, when C0 has given up a2 and a3, hands them over."""
     first = member("C0", "a", "a0 a1 a2 a3", 1), member("C1", "a")
     assert assigned("cooperative-sticky", {"a": 4}, *first) == {"C0": "a0 a1", "C1": ""}
@@ -159,7 +159,7 @@ def test_what_one_has_yet_to_give_up_is_held_back():
     assert assigned("cooperative-sticky", {"a": 4}, *second) == {"C0": "a0 a1", "C1": "a2 a3"}
 
 
-def test_what_moves_is_held_back_where_topics_differ_too():
+def test_cooperative_withholds_moved_partitions_with_different_subscriptions():
     two = member("C0", "a b", "a0 a1 a2 a3", 1), member("C1", "a")
     shares = assigned("cooperative-sticky", {"a": 4, "b": 1}, *two)
     assert shares["C1"] == ""
@@ -167,7 +167,7 @@ def test_what_moves_is_held_back_where_topics_differ_too():
     assert len(shares["C0"].split()) == 3
 
 
-def test_nothing_comes_of_data_that_cannot_be_read():
+def test_unreadable_user_data_is_ignored():
     garbled = Member("C0", Subscription(("a",), b"\0\0\0\1\0"))
     assert assigned("sticky", {"a": 2}, garbled, member("C1", "a", "a0", 1)) == {
         "C0": "a1", "C1": "a0",

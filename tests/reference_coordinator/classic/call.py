@@ -17,7 +17,7 @@ class Call(Generic[R]):
     response: R | None = None
 
     @property
-    def parked(self) -> bool:
+    def pending(self) -> bool:
         """Whether the answer is still out."""
         return self.response is None
 

@@ -1,11 +1,11 @@
 """A play: requests, passing time and outcomes of writes go in; answers and rebalances come out.
 
-The play is what a broker is to the coordinator. It keeps the clock, the armed timers, the parked
+The play is what a broker is to the coordinator. It keeps the clock, the armed timers, the pending
 requests and the writes under way, so that a test reads as a course of events:
 
     play = Playbook()
     first = play.join(instance="I1")
-    assert first.parked
+    assert first.pending
     play.after(INITIAL_DELAY_MS)
     assert first.answer.generation == 1
 
@@ -229,7 +229,7 @@ class Playbook(Requests):
             case Answer():
                 assert effect.request in in_hand, f"{effect.request} was not there to be answered"
                 call = self.calls[effect.request]
-                assert call.parked, f"{effect.request} is answered a second time"
+                assert call.pending, f"{effect.request} is answered a second time"
                 call.response = effect.response
             case Arm():
                 self.timers.pop(effect.timer, None)  # a timer armed anew queues behind its equals

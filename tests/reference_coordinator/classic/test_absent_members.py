@@ -36,7 +36,7 @@ def test_rebalance_timeout_repeats_while_nobody_joins():
     leader = stuck(play)
     newcomer = play.join(instance="N")
     play.after(REBALANCE_MS - 1, alive=[leader])
-    assert newcomer.parked
+    assert newcomer.pending
     play.after(1)
     assert (newcomer.answer.generation, newcomer.answer.leader) == (3, "N-1")
     assert {m for m, _, _ in newcomer.answer.members} == {leader, "N-1"}

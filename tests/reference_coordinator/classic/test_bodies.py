@@ -49,7 +49,7 @@ def test_join_v0_has_the_sessions_timeout_for_the_rebalance() -> None:
     assert event.rebalance_timeout_ms == SESSION_MS
 
 
-def test_a_member_that_stands_twice_in_a_leaders_list_is_told_apart() -> None:
+def test_a_member_listed_twice_in_the_leaders_response_is_counted() -> None:
     scenario = Scenario()
     scenario.join("a", 0, 900, members="bb")
     answer = CLASSIC.response_of(scenario.requests[0])

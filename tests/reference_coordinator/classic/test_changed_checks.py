@@ -34,7 +34,7 @@ def test_unknown_instance_is_refused_by_heartbeat_sync_and_commit(error):
     assert play.sync(follower, instance="nobody").error is error
     assert play.commit(follower, instance="nobody") is error
     assert play.heartbeat(follower, instance="L") is Error.FENCED_INSTANCE_ID
-    assert play.heartbeat("stranger", instance="nobody") is Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat("unknown", instance="nobody") is Error.UNKNOWN_MEMBER_ID
 
 
 @refused_if_unknown
@@ -62,7 +62,7 @@ def test_unknown_instance_is_refused_by_join_always(error):
     among=lambda profile: profile.new_members_have_sessions,
 )
 def test_heartbeats_count_while_completing(error, session_ms):
-    """Where they did not, the member was told to join again, and its session went on."""
+    """Without the rule the response is REBALANCE_IN_PROGRESS, and the session is not extended."""
     play = Playbook()
     play.join(instance="I1")
     play.after(INITIAL_DELAY_MS)
@@ -92,22 +92,22 @@ def test_empty_group_takes_any_commit(error, member_id, instance):
 
 @UNDER_ALL
 def test_a_refused_commit_without_a_generation_makes_the_group_known_too():
-    """The group is created first: who then names a generation is no longer told of an old one."""
+    """The group is created first: a later commit with a generation is UNKNOWN_MEMBER_ID."""
     play = Playbook()
     assert play.commit("m", generation=0, version=8) is Error.ILLEGAL_GENERATION
     play.commit("m", generation=-1, version=8)
     assert play.commit("m", generation=0, version=8) is Error.UNKNOWN_MEMBER_ID
 
 
-@by_rule("failures_are_answered_in_every_version", "told", {True: True, False: False})
-def test_failures_are_told_in_every_version(told):
+@by_rule("failures_are_answered_in_every_version", "answered", {True: True, False: False})
+def test_failures_are_answered_in_every_version(answered):
     """JoinGroup v6 was new in 2.4, which knew no error answer for it."""
     play = Playbook()
     pending = play.join(client="c").answer.member_id
     failed = JoinResponse(Error.UNKNOWN_SERVER_ERROR)
     assert play.join(pending, instance="I1", version=5).answer == failed
-    untold = play.join(pending, instance="I1", version=6)
-    assert untold.response == (failed if told else None)
+    unanswered = play.join(pending, instance="I1", version=6)
+    assert unanswered.response == (failed if answered else None)
     assert pending in play.group.pending_joins
 
 
@@ -206,22 +206,22 @@ def test_session_range_comes_first(error):
     assert play.join("m", session_ms=9).answer.error == error
 
 
-@by_rule("unload_answers_waiting", "parked", {True: False, False: True})
-def test_unload_answers_waiting(parked):
+@by_rule("unload_answers_waiting", "pending", {True: False, False: True})
+def test_unload_answers_waiting(pending):
     """Java 3.7 unloads a partition and says nothing to those who wait."""
     play = Playbook()
     leader, *_ = statics(play, "L", "F", "G")
     joining = play.join(leader, instance="L")
     play.unload()
-    assert joining.parked == parked
+    assert joining.pending == pending
     again = Playbook()
     statics(again, "L", "F")
     again.join("L-1", instance="L")
     again.join("F-1", instance="F")
     waiting = again.sync("F-1")
     again.unload()
-    assert waiting.parked == parked
-    if not parked:
+    assert waiting.pending == pending
+    if not pending:
         assert waiting.answer == SyncResponse(Error.NOT_COORDINATOR)
 
 
@@ -233,7 +233,7 @@ def test_sync_v5_has_to_name_type_and_protocol():
     refused = SyncResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
     assert play.sync(member, version=5).answer == refused
     assert play.sync(member, version=5, protocol="range").answer == refused
-    assert play.sync("stranger", version=5, protocol_type="consumer").answer == refused
+    assert play.sync("unknown", version=5, protocol_type="consumer").answer == refused
     named = play.sync(member, version=5, protocol_type="consumer", protocol="range")
     assert named.error is Error.NONE
     assert play.sync(member, version=4).error is Error.NONE

@@ -13,10 +13,10 @@ pytestmark = EVERY_RELEASE
 
 @by_rule(
     "return_makes_completing_group_rebalance",
-    "parked, rebalances",
+    "pending, rebalances",
     {True: (True, [Reason.STATIC_REPLACED]), False: (False, [])},
 )
-def test_return_makes_completing_group_rebalance(parked, rebalances):
+def test_return_makes_completing_group_rebalance(pending, rebalances):
     """KAFKA-9801: the leader of 2.4 gives the work to an id that nobody has any longer."""
     play = Playbook()
     play.join(instance="L")
@@ -25,9 +25,9 @@ def test_return_makes_completing_group_rebalance(parked, rebalances):
     fenced = play.sync("F-1", instance="F")
     back = play.join(instance="F", version=6)
     assert fenced.error is Error.FENCED_INSTANCE_ID
-    assert back.parked == parked
+    assert back.pending == pending
     assert play.rebalances[1:] == rebalances
-    if parked:
+    if pending:
         return
     assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader="L-1")
     play.sync("L-1", **{"L-1": "some", "F-1": "the rest"})
@@ -41,7 +41,7 @@ def test_return_makes_completing_group_rebalance(parked, rebalances):
     {True: State.COMPLETING_REBALANCE, False: State.COMPLETING_REBALANCE},
 )
 def test_leader_that_returns_while_its_group_completes(state):
-    """On 2.4 it is told the id it had, takes itself for a follower, and nobody gives out work.
+    """On 2.4 its response names its old id as the leader, and nobody sends the assignment.
 
     Elsewhere the group starts over, and another generation begins as soon as all are back.
     """
@@ -50,26 +50,26 @@ def test_leader_that_returns_while_its_group_completes(state):
     play.join(instance="F")
     play.after(2 * INITIAL_DELAY_MS)
     back = play.join(instance="L", version=6)
-    if back.parked:
+    if back.pending:
         play.join("F-1", instance="F")
     assert play.state is state
-    told_itself = back.answer.leader == back.answer.member_id == "L-2"
-    assert told_itself == (play.generation == 2)
+    leads = back.answer.leader == back.answer.member_id == "L-2"
+    assert leads == (play.generation == 2)
     assert play.leader == "L-2"
 
 
 @by_rule(
     "return_makes_completing_group_rebalance",
-    "told, told_again, state",
+    "error, error_again, state",
     {
         True: (Error.REBALANCE_IN_PROGRESS, None, State.COMPLETING_REBALANCE),
         False: (Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR, State.COMPLETING_REBALANCE),
     },
 )
-def test_nobody_gets_work_while_a_member_lacks_the_protocol(told, told_again, state):
+def test_assignment_fails_while_a_member_lacks_the_protocol(error, error_again, state):
     """On 2.4 a return leaves the group with a protocol that it does not offer, and storing fails.
 
-    The leader is told so, and waits in SyncGroup all the same; asking to join does not help it.
+    The leader receives the error, but its SyncGroup stays pending; a JoinGroup does not help.
     """
     play = Playbook()
     play.join(instance="L")
@@ -77,50 +77,50 @@ def test_nobody_gets_work_while_a_member_lacks_the_protocol(told, told_again, st
     play.after(2 * INITIAL_DELAY_MS)
     play.join(instance="F", protocols=("roundrobin",), version=6)
     sync = play.sync("L-1", version=3, **{"L-1": "some", "F-2": "the rest"})
-    assert sync.error is told
+    assert sync.error is error
     again = play.join("L-1", instance="L", version=5)
     assert play.state is state
-    if told_again is None:
+    if error_again is None:
         assert play.generation == 2
         return
-    assert again.error is told_again
+    assert again.error is error_again
     assert play.group.members["L-1"].is_awaiting
 
 
 @by_rule(
     "failures_are_answered_in_every_version",
-    "told",
+    "answered",
     {False: False},
     among=lambda profile: not profile.return_makes_completing_group_rebalance,
 )
-def test_failed_sync_goes_on_waiting(told):
+def test_failed_sync_stays_pending(answered):
     """On 2.4 the newest version of SyncGroup has no answer for that, and the others get two."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")
     play.after(2 * INITIAL_DELAY_MS)
     play.join(instance="F", protocols=("roundrobin",), version=6)
-    untold = play.sync("L-1", version=4, **{"L-1": "some", "F-2": "the rest"})
-    assert untold.parked is not told
-    assert play.group.members["L-1"].sync == untold.request
+    sync = play.sync("L-1", version=4, **{"L-1": "some", "F-2": "the rest"})
+    assert sync.pending is not answered
+    assert play.group.members["L-1"].sync == sync.request
     play.leave(("", "F"))
-    assert untold.error is Error.REBALANCE_IN_PROGRESS
+    assert sync.error is Error.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize("instance", ["L", "F"])
 @by_rule(
     "return_may_change_protocol",
-    "parked, rebalances",
+    "pending, rebalances",
     {True: (True, [Reason.PROTOCOL_CHANGE]), False: (False, [])},
 )
-def test_return_may_change_protocol(parked, rebalances, instance):
+def test_return_may_change_protocol(pending, rebalances, instance):
     """KAFKA-10284: with `roundrobin` alone, `range` cannot stay; before 2.6.1 it did."""
     play = Playbook()
     statics(play, "L", "F")
     back = play.join(instance=instance, protocols=("roundrobin",), version=6)
-    assert back.parked == parked
+    assert back.pending == pending
     assert play.rebalances[1:] == rebalances
-    if not parked:
+    if not pending:
         assert (back.answer.protocol, back.answer.generation) == ("range", 1)
 
 
@@ -132,8 +132,8 @@ def test_return_is_stored(answer):
     stored = len(play.records)
     play.hold_writes = True
     back = play.join(instance="F", version=6)
-    assert back.parked == (answer is Error.NONE)
-    if back.parked:
+    assert back.pending == (answer is Error.NONE)
+    if back.pending:
         play.written(back)
     assert back.answer == JoinResponse(Error.NONE, "F-2", 1, "consumer", "range", leader=leader)
     assert len(play.records) - stored == (answer is Error.NONE)
@@ -142,8 +142,8 @@ def test_return_is_stored(answer):
 
 
 @UNDER_ALL
-def test_leader_that_returns_is_told_who_led_before():
-    """Below v9 everywhere, and so it was when nothing was stored (KAFKA-13435)."""
+def test_static_rejoin_of_the_leader_is_answered_with_the_old_leader_id():
+    """Below v9 everywhere, also in releases that store nothing (KAFKA-13435)."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     back = play.join(instance="L", version=6)

@@ -60,7 +60,7 @@ def test_heartbeat_of_a_newcomer_that_waits(remaining_ms):
     statics(play, "L")
     newcomer = play.join_dynamic("c")
     member_id = (play.member_ids - {"L-1"}).pop()
-    assert newcomer.parked
+    assert newcomer.pending
     assert play.armed(TimerKind.SESSION, member_id) == NEW_MEMBER_JOIN_TIMEOUT_MS
     assert play.heartbeat(member_id) is Error.REBALANCE_IN_PROGRESS
     assert play.armed(TimerKind.SESSION, member_id) == remaining_ms
@@ -157,7 +157,7 @@ def test_stale_sync_id_stops_timer(rebalances):
     {True: {"L-1", "F-2", "H-1"}, False: {"L-1", "F-2"}},
     among=lambda profile: profile.pending_sync_timer and profile.replaced_id_stays_pending_sync,
 )
-def test_who_stands_before_a_stale_sync_id_goes_unnoticed(left):
+def test_a_pending_sync_id_before_a_stale_one_is_not_removed(left):
     """Seen live on 2.8.1: G-1, F-1, H-1 is the order of Scala's set, by their hashes."""
     play = Playbook()
     for instance in "LFGH":
@@ -172,7 +172,7 @@ def test_who_stands_before_a_stale_sync_id_goes_unnoticed(left):
 
 
 @UNDER_ALL
-def test_a_pending_timer_takes_its_member_along_even_when_overtaken():
+def test_an_overtaken_pending_timer_still_removes_its_member():
     """Seen live on 3.9.1: it asks for whom it was started, not who that is by now.
 
     Neither the member nor the group hears of it; `onExpireHeartbeat` with `isPending`.

@@ -50,7 +50,7 @@ def test_pending_members_and_the_size(accepted):
     play = Playbook(max_size=2)
     ids = [play.join(client="c").answer.member_id for _ in range(3)]
     calls = [play.join(member_id, client="c") for member_id in ids]
-    assert [call.parked for call in calls] == [True] * accepted + [False] * (3 - accepted)
+    assert [call.pending for call in calls] == [True] * accepted + [False] * (3 - accepted)
     play.after(2 * INITIAL_DELAY_MS)
     assert len(play.member_ids) == accepted
     assert play.join(client="c").answer == FULL
@@ -63,10 +63,10 @@ def test_members_stay_in_a_group_of_just_the_size():
     leader, follower = statics(play, "L", "F")
     assert play.join(follower, instance="F").error is Error.NONE
     waiting = play.join(leader, instance="L")
-    assert play.join(leader, instance="L").parked
+    assert play.join(leader, instance="L").pending
     play.join(follower, instance="F")
     assert play.state is State.COMPLETING_REBALANCE
-    assert waiting.parked  # the client took its JoinGroup back
+    assert waiting.pending  # the client took its JoinGroup back
     assert play.join(instance="N").answer == FULL
 
 
@@ -104,7 +104,7 @@ def test_instance_that_was_forgotten_joins_as_another(members):
     assert play.join(instance="F").answer == FULL
     play.leave(("", "G"))
     back = play.join(instance="F")
-    assert back.parked
+    assert back.pending
     assert play.member_ids - {"F-2"} == members
     if "F-1" in members:
         play.heartbeat("L-1")
@@ -124,8 +124,8 @@ def test_instance_that_was_forgotten_joins_as_another(members):
 def test_instance_outlasts_its_refused_member(outlasts):
     """Up to 2.7, where the JoinGroup that is refused is of a version without instance ids.
 
-    Whoever returns for the instance, or removes it, is told of a failure, the member's own requests
-    that it is not known, and anybody else is fenced.
+    A static rejoin or a removal of the instance fails with UNKNOWN_SERVER_ERROR. The member's own
+    requests are answered UNKNOWN_MEMBER_ID, those of any other member id FENCED_INSTANCE_ID.
     """
     play, ids = overloaded()
     calls = {
@@ -138,8 +138,8 @@ def test_instance_outlasts_its_refused_member(outlasts):
     gone = ids[instance]
     assert gone not in play.member_ids
     assert play.group.static_ids.get(instance) == (gone if outlasts else None)
-    stranger = Error.FENCED_INSTANCE_ID if outlasts else Error.UNKNOWN_MEMBER_ID
-    assert play.heartbeat("stranger", instance=instance) is stranger
+    other = Error.FENCED_INSTANCE_ID if outlasts else Error.UNKNOWN_MEMBER_ID
+    assert play.heartbeat("unknown", instance=instance) is other
     assert play.heartbeat(gone, instance=instance) is Error.UNKNOWN_MEMBER_ID
     assert play.join(gone, instance=instance).error is Error.UNKNOWN_MEMBER_ID
     for member_id in ("", gone):
@@ -168,7 +168,7 @@ def test_refused_pending_stays(pending):
     assert play.join(refused, client="c").answer == FULL
     assert (refused in play.group.pending_joins) == pending
     play.join(first, instance="I1")
-    assert second.parked == pending
+    assert second.pending == pending
     if pending:
         assert play.armed(TimerKind.SESSION, refused) == SESSION_MS
         play.after(SESSION_MS)

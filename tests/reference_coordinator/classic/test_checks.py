@@ -52,13 +52,13 @@ def test_sync_group_checks():
 
 
 def test_sync_fills_holes_in_the_assignment():
-    """Whom the leader leaves out gets an empty assignment."""
+    """A member that the leader leaves out gets an empty assignment."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")
     play.after(2 * INITIAL_DELAY_MS)
     waiting = play.sync("F-1")
-    play.sync("L-1", **{"L-1": "all", "stranger": "more"})
+    play.sync("L-1", **{"L-1": "all", "unknown": "more"})
     assert waiting.answer == SyncResponse(Error.NONE, "consumer", "range", "")
     assert {m.member_id: m.assignment for m in play.records[-1].members} == {
         "L-1": "all",
@@ -76,7 +76,7 @@ def test_assignment_that_cannot_be_stored():
     play.hold_writes = True
     waiting = play.sync("F-1")
     leading = play.sync("L-1", **{"L-1": "all"})
-    assert (waiting.parked, leading.parked) == (True, True)
+    assert (waiting.pending, leading.pending) == (True, True)
     assert play.state is State.COMPLETING_REBALANCE
     play.written(leading, Error.COORDINATOR_NOT_AVAILABLE)
     failed = SyncResponse(Error.COORDINATOR_NOT_AVAILABLE)

@@ -82,7 +82,7 @@ def test_silent_member_that_wakes_after_its_session_is_unknown_not_fenced():
     play.after(11_000, alive=[leader])
     play.join(leader, instance="L")
     assert play.heartbeat(follower, instance="F") is Error.UNKNOWN_MEMBER_ID
-    assert play.join(instance="F").parked
+    assert play.join(instance="F").pending
     assert play.rebalances[-1] is Reason.NEW_MEMBER
 
 
@@ -93,7 +93,7 @@ def test_rolling_change_of_the_protocol_order_rebalances_once():
     statics(play, *names)
     for name in names:
         back = play.join(instance=name, protocols=("roundrobin", "range"))
-        if back.parked:
+        if back.pending:
             for other in set(names) - {name}:
                 play.join(play.id_of(other), instance=other, protocols=order_of(play, other))
             play.sync_everyone()

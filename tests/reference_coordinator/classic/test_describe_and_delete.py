@@ -19,10 +19,10 @@ from tests.reference_coordinator.classic.releases import EVERY_RELEASE, UNDER_AL
 pytestmark = EVERY_RELEASE
 
 
-def described(member_id: str, instance: str | None, **told: str) -> DescribedMember:
-    """Build what is told of a member of these plays."""
+def described(member_id: str, instance: str | None, **fields: str) -> DescribedMember:
+    """Build the description of a member of these plays."""
     known = {"client_id": "client", "client_host": "/127.0.0.1", "metadata": "", "assignment": ""}
-    return DescribedMember(member_id, instance, **{**known, **told})
+    return DescribedMember(member_id, instance, **{**known, **fields})
 
 
 @case("testDescribeGroupStableForStaticMember")
@@ -50,7 +50,7 @@ def test_describe_group_stable_for_static_member():
     {True: "work of L-1", False: ""},
 )
 def test_describes_assignment_at_all_times(assignment):
-    """While a group rebalances its protocol is not told, and in Scala no assignment either."""
+    """A rebalancing group is described without protocol; in Scala without assignments, too."""
     play = Playbook()
     statics(play, "L")
     newcomer = play.join_dynamic("c")
@@ -58,12 +58,12 @@ def test_describes_assignment_at_all_times(assignment):
     everyone = frozenset(
         {described("L-1", "L", assignment=assignment), described(added, None, client_id="c")}
     )
-    told = DescribeResponse(Error.NONE, "PreparingRebalance", "consumer", "", everyone)
-    assert play.describe() == told
+    expected = DescribeResponse(Error.NONE, "PreparingRebalance", "consumer", "", everyone)
+    assert play.describe() == expected
     play.join("L-1", instance="L")
     assert newcomer.answer.generation == 2
-    told = DescribeResponse(Error.NONE, "CompletingRebalance", "consumer", "", everyone)
-    assert play.describe() == told
+    expected = DescribeResponse(Error.NONE, "CompletingRebalance", "consumer", "", everyone)
+    assert play.describe() == expected
 
 
 @UNDER_ALL
@@ -131,8 +131,8 @@ def test_describe_after_a_return_without_the_protocol(error, state):
     play = Playbook()
     statics(play, "L", "F")
     play.join(instance="F", protocols=("roundrobin",), version=6)
-    told = play.describe()
-    assert (told.error, told.state) == (error, state)
+    response = play.describe()
+    assert (response.error, response.state) == (error, state)
 
 
 @by_rule(
@@ -141,7 +141,7 @@ def test_describe_after_a_return_without_the_protocol(error, state):
     {True: ("second", "/10.0.0.2"), False: ("first", "/10.0.0.1")},
 )
 def test_describes_latest_client(client, host):
-    """KAFKA-15704: whose place it was is told for as long as somebody returns to it."""
+    """KAFKA-15704: a replaced static member keeps the old client id and host in descriptions."""
     play = Playbook()
     play.join(instance="I1", client="first", host="/10.0.0.1")
     play.after(INITIAL_DELAY_MS)
@@ -216,19 +216,19 @@ def test_describe_a_group_whose_tombstone_is_on_its_way(shown):
     "meanwhile",
     {True: Error.COORDINATOR_NOT_AVAILABLE, False: Error.UNKNOWN_MEMBER_ID},
 )
-def test_what_comes_while_a_group_is_deleted(meanwhile):
+def test_requests_while_a_group_is_deleted(meanwhile):
     """In Scala it is Dead until its tombstone is written; in Java it is gone at once."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.leave(("", "I1"))
     play.hold_writes = True
     deleted = play.ask_to_delete()
-    assert deleted.parked is (meanwhile is Error.COORDINATOR_NOT_AVAILABLE)
+    assert deleted.pending is (meanwhile is Error.COORDINATOR_NOT_AVAILABLE)
     assert play.heartbeat(member) is meanwhile
     assert play.sync(member).error is meanwhile
     assert play.join(member, instance="I1").error is meanwhile
     assert play.delete() is Error.GROUP_ID_NOT_FOUND
-    if deleted.parked:
+    if deleted.pending:
         play.written(deleted)
     assert deleted.error is Error.NONE
     assert play.heartbeat(member) is Error.UNKNOWN_MEMBER_ID

@@ -25,14 +25,14 @@ def test_pending_and_returning_members_do_not_extend_the_delay():
 
 
 def test_a_pending_member_does_not_hold_up_the_end_of_the_delay():
-    """When the delay is over the join phase ends, whoever has still to come."""
+    """When the delay is over the join phase ends, even if members have not joined yet."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     first = play.join(instance="I1")
     pending = play.join(client="c").answer.member_id
     play.after(DELAY_MS)
     assert first.answer.generation == 1
     late = play.join(pending, client="c")
-    assert late.parked
+    assert late.pending
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
 
 
@@ -47,7 +47,7 @@ def test_newcomers_extend_every_initial_delay(delays):
     play.after(DELAY_MS / 2)
     second = play.join(instance="I2")
     play.after((delays - 0.5) * DELAY_MS - 1)
-    assert (first.parked, second.parked) == (True, True)
+    assert (first.pending, second.pending) == (True, True)
     play.after(1)
     assert second.answer.generation == 3
 
@@ -78,7 +78,7 @@ def test_rebalance_timeout_is_the_longest_of_all_members():
         session_ms=100_000,
     )
     play.after(REBALANCE_MS - 1)
-    assert rejoin.parked
+    assert rejoin.pending
     play.after(1)
     assert rejoin.answer.generation == patient.answer.generation + 1
 
@@ -98,7 +98,7 @@ def test_newcomers_of_a_later_rebalance_do_not_extend_the_next_delay():
     assert alone.answer.generation == 4
 
 
-def test_a_newcomer_nobody_waited_for_extends_the_next_delay():
+def test_a_newcomer_after_the_delay_extends_the_next_delay():
     """The mark "somebody new came" is cleared only where the delay is extended.
 
     Left over when the rebalance timeout ended the delay, it outlives the generation and lets the
@@ -113,6 +113,6 @@ def test_a_newcomer_nobody_waited_for_extends_the_next_delay():
     assert play.state is State.EMPTY
     alone = play.join(instance="I1")
     play.after(2 * DELAY_MS - 1)
-    assert alone.parked
+    assert alone.pending
     play.after(1)
     assert alone.answer.generation == 3

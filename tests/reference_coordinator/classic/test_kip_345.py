@@ -1,4 +1,4 @@
-"""What KIP-345 promises and Kafka does not keep, told by both: each rule, and the profile.
+"""What KIP-345 promises and Kafka does not keep: each rule alone, and the profile.
 
 What a release does in the same plays stands in `test_departures`.
 """
@@ -48,7 +48,7 @@ def test_instance_keeps_its_place(kept):
 
 @kept
 def test_instance_keeps_its_place_while_all_wait(kept):
-    """Whoever returns takes the place of the one that waits for it."""
+    """A static rejoin replaces the member that is waiting under the same instance id."""
     play = Playbook(max_size=2)
     first, second = play.join(instance="I1"), play.join(instance="I2")
     back = play.join(instance="I2")
@@ -150,7 +150,7 @@ def test_every_return_is_stored(kept, completing):
     leader, follower, other = statics(play, "L", "F", "G")
     play.join(leader, instance="L")
     back = play.join(instance="F")
-    assert back.parked
+    assert back.pending
     if completing:
         play.join(other, instance="G")
         assert back.answer.generation == 2
@@ -158,9 +158,9 @@ def test_every_return_is_stored(kept, completing):
     play.crash()
     assert play.id_of("F") == (live if kept else follower)
     assert (play.state, play.generation) == (State.STABLE, 1)
-    told = Error.ILLEGAL_GENERATION if kept else Error.FENCED_INSTANCE_ID
-    assert play.sync(live, instance="F", generation=2).error is told
-    assert play.heartbeat(live, instance="F", generation=2) is told
+    error = Error.ILLEGAL_GENERATION if kept else Error.FENCED_INSTANCE_ID
+    assert play.sync(live, instance="F", generation=2).error is error
+    assert play.heartbeat(live, instance="F", generation=2) is error
     rejoin = play.join(live, instance="F", protocols=("range",))
     assert rejoin.error is (Error.NONE if kept else Error.FENCED_INSTANCE_ID)
 
@@ -199,12 +199,12 @@ def test_changed_subscription_rebalances(kept):
     play = Playbook()
     statics(play, "L", "F")
     back = play.join(instance="F", subscription="orders,payments")
-    assert back.parked == kept
+    assert back.pending == kept
     assert play.rebalances[1:] == ([Reason.MEMBER_METADATA] if kept else [])
     if kept:
         leading = play.join("L-1", instance="L")
-        told = {(member, metadata) for member, _, metadata in leading.answer.members}
-        assert told == {("L-1", "range:orders"), ("F-2", "range:orders,payments")}
+        listed = {(member, metadata) for member, _, metadata in leading.answer.members}
+        assert listed == {("L-1", "range:orders"), ("F-2", "range:orders,payments")}
 
 
 @kept
@@ -217,8 +217,8 @@ def test_an_unchanged_subscription_does_not_rebalance(kept):
 
 
 @kept
-def test_what_the_proposal_leaves_to_sessions(kept):
-    """Whoever stays away for longer than its session is removed as ever."""
+def test_session_expiry_is_unchanged_by_the_proposal(kept):
+    """A member that is away for longer than its session is removed as before."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     play.after(SESSION_MS, alive=[leader])

@@ -1,4 +1,4 @@
-"""KIP-423: a static member says why it joins. Never released; told by the profile that has it."""
+"""KIP-423: a static member says why it joins. Never released; one profile has it."""
 
 import pytest
 
@@ -25,12 +25,12 @@ heard = pytest.mark.parametrize(
 def test_restart_of_a_leader_that_kept_its_id(heard, version):
     """Today it makes the group rebalance, whatever it joins for.
 
-    Heard, it is told that it leads and, from v9 on, that there is nothing to assign (KIP-814).
+    If the reason counts, the response makes it leader, with skipAssignment from v9 on (KIP-814).
     """
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     back = play.join(leader, instance="L", reason="RESTART", version=version)
-    assert back.parked != heard
+    assert back.pending != heard
     assert play.rebalances[1:] == ([] if heard else [Reason.LEADER_REJOIN])
     if heard:
         everyone = frozenset({(leader, "L", "range:orders"), (follower, "F", "range:orders")})
@@ -44,11 +44,11 @@ def test_topic_metadata_change_of_the_leader(heard):
     """With its id the leader is heard already; returning without one it has to say it."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
-    assert play.join(leader, instance="L", reason="TOPIC_METADATA_CHANGE").parked
+    assert play.join(leader, instance="L", reason="TOPIC_METADATA_CHANGE").pending
     assert play.rebalances[1:] == [Reason.LEADER_REJOIN]
     again = Playbook()
     statics(again, "L", "F")
-    assert again.join(instance="L", reason="TOPIC_METADATA_CHANGE").parked == heard
+    assert again.join(instance="L", reason="TOPIC_METADATA_CHANGE").pending == heard
     assert again.rebalances[1:] == ([Reason.JOIN_REASON] if heard else [])
 
 
@@ -70,7 +70,7 @@ def test_upgrade_of_a_follower(heard, keeps_id):
     play = Playbook()
     _, follower = statics(play, "L", "F")
     back = play.join(follower if keeps_id else "", instance="F", reason="UPGRADE")
-    assert back.parked == heard
+    assert back.pending == heard
     assert play.rebalances[1:] == ([Reason.JOIN_REASON] if heard else [])
 
 
@@ -81,7 +81,7 @@ def test_unknown_reasons_change_nothing(heard, reason):
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     assert play.join(instance="F", reason=reason).error is Error.NONE
-    assert play.join(leader, instance="L", reason=reason).parked
+    assert play.join(leader, instance="L", reason=reason).pending
     assert play.rebalances[1:] == [Reason.LEADER_REJOIN]
 
 
@@ -91,7 +91,7 @@ def test_reasons_are_not_read_before_v8(heard):
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     assert play.join(instance="F", reason="UPGRADE", version=7).error is Error.NONE
-    assert play.join(leader, instance="L", reason="RESTART", version=7).parked
+    assert play.join(leader, instance="L", reason="RESTART", version=7).pending
 
 
 @heard
@@ -101,15 +101,15 @@ def test_reasons_come_after_existing_checks(heard, reason):
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     changed = play.join(follower, instance="F", subscription="payments", reason=reason)
-    assert changed.parked
+    assert changed.pending
     assert play.rebalances[1:] == [Reason.MEMBER_METADATA]
     again = Playbook()
     statics(again, "L", "F")
-    assert again.join(instance="F", protocols=("roundrobin",), reason=reason).parked
+    assert again.join(instance="F", protocols=("roundrobin",), reason=reason).pending
     assert again.rebalances[1:] == [Reason.PROTOCOL_CHANGE]
     third = Playbook()
     statics(third, "L", "F")
-    assert third.join(instance="N", reason=reason).parked
+    assert third.join(instance="N", reason=reason).pending
     assert third.rebalances[1:] == [Reason.NEW_MEMBER]
     assert third.join(leader, instance="F", reason=reason).error is Error.FENCED_INSTANCE_ID
 
@@ -120,13 +120,13 @@ def test_a_leader_with_other_protocols_is_not_just_restarting(heard):
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     back = play.join(leader, instance="L", subscription="payments", reason="RESTART")
-    assert back.parked
+    assert back.pending
     assert play.rebalances[1:] == [Reason.LEADER_REJOIN]
 
 
 @heard
 @pytest.mark.parametrize("reason", REASONS)
-def test_dynamic_members_are_not_heard(heard, reason):
+def test_reasons_of_dynamic_members_are_ignored(heard, reason):
     """ "Dynamic member's behavior will not be affected"."""
     play = Playbook()
     leading = play.join_dynamic("c")
@@ -136,13 +136,13 @@ def test_dynamic_members_are_not_heard(heard, reason):
     follower = following.answer.member_id
     assert play.join(follower, client="d", reason=reason).error is Error.NONE
     assert play.rebalances[1:] == []
-    assert play.join(leading.answer.member_id, client="c", reason=reason).parked
+    assert play.join(leading.answer.member_id, client="c", reason=reason).pending
     assert play.rebalances[1:] == [Reason.LEADER_REJOIN]
 
 
 @heard
 @pytest.mark.parametrize("reason", REASONS)
-def test_only_a_stable_group_listens(heard, reason):
+def test_reasons_count_in_stable_groups_only(heard, reason):
     """While it rebalances, joins mean what they always did."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
@@ -151,5 +151,5 @@ def test_only_a_stable_group_listens(heard, reason):
     assert play.state is State.COMPLETING_REBALANCE
     again = play.join(follower, instance="F", reason=reason)
     assert again.error is Error.NONE
-    assert play.join(instance="F", reason=reason).parked
+    assert play.join(instance="F", reason=reason).pending
     assert play.rebalances[1:] == [Reason.LEADER_REJOIN, Reason.STATIC_REPLACED]

@@ -30,12 +30,12 @@ def test_join_group_from_changed_follower_triggers_rebalance(state):
         play.join(follower, instance="F")
     assert play.state is state
     again = play.join(follower, instance="F", subscription="orders,payments")
-    assert again.parked
+    assert again.pending
     assert play.rebalances[-1] is Reason.MEMBER_METADATA
 
 
 def test_join_group_from_leader_in_completing_rebalance_lists_the_members():
-    """Java and Scala: a leader that lost its answer is told the members again."""
+    """Java and Scala: a leader that lost its response receives the members again."""
     play = Playbook()
     leader, follower = play.join(instance="L"), play.join(instance="F")
     play.after(2 * INITIAL_DELAY_MS)

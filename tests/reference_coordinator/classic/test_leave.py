@@ -27,7 +27,7 @@ def test_leave_of_a_pending_member_is_a_step_like_any_other(reasons):
 
 @by_coordinator("runs_on", scala=True, java=False)
 def test_forgotten_pending_timer_runs_on_after_a_leave(runs_on):
-    """Seen live on 3.9.1: one session later Scala says that it removed whoever left by then.
+    """Seen live on 3.9.1: one session later Scala logs the removal of the member that left.
 
     `tryCompleteHeartbeat` of a pending member completes only when it joins.
     """
@@ -76,7 +76,7 @@ def test_leave_names_the_member_that_made_the_group_rebalance(member_id):
     assert play.transitions[-1].member_id == member_id
 
 
-def test_leave_answers_the_member_s_parked_join():
+def test_leave_answers_the_member_s_pending_join():
     """A member that goes while it waits is answered UNKNOWN_MEMBER_ID, without an id."""
     play = Playbook()
     waiting = play.join(instance="I1")
@@ -86,8 +86,8 @@ def test_leave_answers_the_member_s_parked_join():
     assert play.member_ids == {"I2-1"}
 
 
-def test_leave_during_completing_rebalance_sends_the_waiting_back():
-    """SyncGroups that wait are told of the new rebalance, without their old work."""
+def test_leave_during_completing_rebalance_fails_pending_syncs():
+    """Pending SyncGroups are answered REBALANCE_IN_PROGRESS, without an assignment."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.join(leader, instance="L")
@@ -99,8 +99,8 @@ def test_leave_during_completing_rebalance_sends_the_waiting_back():
 
 
 @pytest.mark.parametrize("picked", ["F-1", "G-1"])
-def test_leader_that_leaves_is_followed_by_any_other_member(picked):
-    """Kafka takes the next of a hash map; whoever is picked must have joined."""
+def test_any_other_member_may_succeed_a_leader_that_leaves(picked):
+    """Kafka takes the next of a hash map; the member it picks must have joined."""
     play = Playbook()
     leader, *followers = statics(play, "L", "F", "G")
     play.leave((leader, "L"))
@@ -109,7 +109,7 @@ def test_leader_that_leaves_is_followed_by_any_other_member(picked):
     assert {call.answer.leader for call in calls} == {picked}
 
 
-def test_newcomer_does_not_follow_a_leader_that_left_before_it_came():
+def test_newcomer_does_not_succeed_a_leader_that_left_before_it_joined():
     """The successor is picked when the leader goes, among those who are members then."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")

@@ -32,9 +32,9 @@ def test_refused_join_may_end_join_phase(ends):
     pending = play.join(client="c").answer.member_id
     second = play.join(instance="I2")
     play.join(first, instance="I1")
-    assert second.parked
+    assert second.pending
     assert play.join(pending, client="c").answer == FULL
-    assert second.parked is not ends
+    assert second.pending is not ends
     play.join(first, instance="I1")
     assert second.answer.generation == 2
 
@@ -69,5 +69,5 @@ def test_member_that_waits_already_is_not_shed():
     ids = overloaded(play, static=True)
     play.join(ids[0], instance="a", protocols=("range",))
     play.join(ids[1], instance="b", protocols=("range",))
-    assert play.join(ids[0], instance="a", protocols=("range",)).parked
+    assert play.join(ids[0], instance="a", protocols=("range",)).pending
     assert play.state is State.PREPARING_REBALANCE

@@ -1,11 +1,11 @@
-"""Settings, as the oracle reads them out of what a broker was told."""
+"""Settings, as the oracle reads them from a broker's configuration."""
 
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.classic.releases import PROFILES
 
 
 def test_settings_are_read_out_of_broker_properties():
-    """Whatever else the broker was told is not the oracle's business; its rules stay."""
+    """Other properties of the broker do not change the rules."""
     settings = Settings.from_properties({"group.max.size": "7", "log.dirs": "/data"})
     profile = PROFILES["3.9-scala"].with_settings(settings)
     assert profile.settings == Settings(max_size=7)

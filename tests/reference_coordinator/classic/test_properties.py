@@ -105,7 +105,7 @@ class Coordinator(RuleBasedStateMachine):
 
     @rule()
     def settle(self):
-        """Let everyone do as it is told until the group is Stable or nobody is left."""
+        """Let all members react to responses until the group is Stable or empty."""
         play = self.play
         play.hold_writes, held = False, play.hold_writes
         while play.writes:
@@ -120,7 +120,7 @@ class Coordinator(RuleBasedStateMachine):
     def known_id(self, pick: int) -> str:
         """Pick any id ever given out, or one that never was."""
         ids = [bound.value for bound in self.play.bound if bound.kind == "member_id"]
-        return [*ids[-8:], "stranger"][pick % (len(ids[-8:]) + 1)]
+        return [*ids[-8:], "unknown"][pick % (len(ids[-8:]) + 1)]
 
     @rule(instance=instances, version=versions, protocols=protocols, subscription=subscriptions)
     def join_static(self, instance, version, protocols, subscription):
@@ -140,7 +140,7 @@ class Coordinator(RuleBasedStateMachine):
 
     @rule(protocols=protocols, subscription=subscriptions)
     def all_rejoin(self, protocols, subscription):
-        """Let everyone do what a client does when it is told to; else few phases would end."""
+        """Let all members react as clients do; otherwise few phases would end."""
         for pending in self.play.group.pending_joins:
             self.play.join(pending, client="d", protocols=protocols)
         for member in tuple(self.play.group.members.values()):
@@ -288,7 +288,7 @@ class Coordinator(RuleBasedStateMachine):
 
 
 @UNDER_ALL
-def test_whatever_happens(profile):
+def test_random_event_sequences_keep_the_invariants(profile):
     """Let the machine above play, under all rules there are."""
     run_state_machine_as_test(
         Coordinator,

@@ -24,5 +24,5 @@ def test_a_consumer_that_is_back_asks_for_its_topics(
     assert not same_subscription(blobs[0], "(39 bytes)")
 
 
-def test_lengths_tell_nothing() -> None:
+def test_metadata_lengths_decide_nothing() -> None:
     assert same_subscription("(39 bytes)", "(47 bytes)")

@@ -1,4 +1,4 @@
-"""Which rules a release gets: every change between Kafka 2.4.0 and 4.3, told by both its sides."""
+"""Which rules a release gets: every change between Kafka 2.4.0 and 4.3, from both sides."""
 
 from dataclasses import fields, replace
 
@@ -86,7 +86,7 @@ def test_without_a_coordinator_a_release_runs_its_default(version, name):
 
 
 @pytest.mark.parametrize("name", ["", "4.3.0-", "kip-999", "newest", "3.9.1-rc0"])
-def test_names_that_nobody_bears(name):
+def test_unknown_profile_names(name):
     """And no guess here either."""
     assert profile_named(name) is None
 
@@ -237,7 +237,7 @@ def test_what_kip_345_promises_of_an_old_release():
 
 
 @pytest.mark.parametrize("changes", [SCALA, JAVA], ids=["scala", "java"])
-def test_the_table_says_nothing_twice(changes):
+def test_the_table_lists_each_change_once(changes):
     """Each row changes something, and rows of a release stand together, in order of time."""
     last = replace(NEWEST)
     for change in changes:

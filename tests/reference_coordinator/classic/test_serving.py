@@ -49,7 +49,7 @@ def test_unload_fails_a_member_s_return_that_is_being_stored():
 
 
 def test_unload_fails_an_assignment_that_is_being_stored():
-    """As above: the broker logs one more rebalance before it lets the group go."""
+    """The broker logs one more rebalance before it unloads the group."""
     play = Playbook()
     play.join(instance="L")
     play.join(instance="F")
@@ -68,7 +68,7 @@ def test_known_follower_with_two_protocols_rebalances_after_a_load():
     _, follower = statics(play, "L", "F")
     assert play.join(follower, instance="F").error is Error.NONE
     play.crash()
-    assert play.join(follower, instance="F").parked
+    assert play.join(follower, instance="F").pending
     assert play.rebalances[-1] is Reason.MEMBER_METADATA
 
 

@@ -51,12 +51,12 @@ def test_waiting_members_do_not_expire():
     leader, follower = statics(play, "L", "F")
     rejoin = play.join(leader, instance="L")
     play.after(REBALANCE_MS - 1, alive=[follower])
-    assert rejoin.parked
+    assert rejoin.pending
     play.join(follower, instance="F")
     assert rejoin.answer.generation == 2
     waiting = play.sync(follower)
     play.after(2 * SESSION_MS, alive=[leader])
-    assert waiting.parked
+    assert waiting.pending
     play.sync(leader)
     assert waiting.error is Error.NONE
     play.after(SESSION_MS - 1, alive=[leader])
@@ -85,7 +85,7 @@ def test_expiry_of_a_pending_member_ends_initial_delay(ends_after_ms):
     first = play.join(instance="I1")
     play.join(client="c", session_ms=SESSION_MS)
     play.after(ends_after_ms - 1)
-    assert first.parked
+    assert first.pending
     play.after(1)
     assert first.answer.generation == 1
 
@@ -98,22 +98,22 @@ def test_replaced_newcomer_stays_new(dies_after_ms):
     play.join(instance="I2", session_ms=SESSION_MS)
     back = play.join(instance="I2", session_ms=2 * SESSION_MS)
     play.after(SESSION_MS - 1, alive=[old])
-    assert back.parked
+    assert back.pending
     play.after(1)
-    assert back.parked == (dies_after_ms is None)
+    assert back.pending == (dies_after_ms is None)
     play.join(old, instance="I1")
     assert back.error is (Error.NONE if dies_after_ms is None else Error.UNKNOWN_MEMBER_ID)
 
 
 def test_replaced_member_of_old_lives_as_long_as_it_waits():
-    """Whoever went through a join phase is new no longer, nor is who comes back in its place."""
+    """A member that completed a join phase is not new any more, nor is its static replacement."""
     play = Playbook()
     old, _ = statics(play, "I1", "I2")
     back = play.join(instance="I2", subscription="payments", protocols=("roundrobin",))
     again = play.join(instance="I2", protocols=("roundrobin",))
     assert back.error is Error.FENCED_INSTANCE_ID
     play.after(2 * SESSION_MS, alive=[old])
-    assert again.parked
+    assert again.pending
 
 
 def test_new_member_that_heartbeats_while_it_waits_may_expire():
@@ -124,7 +124,7 @@ def test_new_member_that_heartbeats_while_it_waits_may_expire():
     member_id = next(iter(play.member_ids - {old}))
     assert play.heartbeat(member_id) is Error.REBALANCE_IN_PROGRESS
     play.after(SESSION_MS - 1, alive=[old])
-    assert newcomer.parked
+    assert newcomer.pending
     play.after(1)
     assert newcomer.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
 
@@ -136,7 +136,7 @@ def test_pending_member_holds_up_the_join_phase():
     play.join(client="c", session_ms=SESSION_MS)
     rejoin = play.join(leader, instance="L")
     play.join(follower, instance="F")
-    assert rejoin.parked
+    assert rejoin.pending
     play.after(SESSION_MS)
     assert rejoin.answer.generation == 2
     assert play.group.pending_joins == frozenset()

@@ -28,7 +28,7 @@ def test_replaced_member_is_stored():
     before = len(play.records)
     play.hold_writes = True
     back = play.join(instance="L")
-    assert back.parked
+    assert back.pending
     record = play.records[-1]
     assert len(play.records) == before + 1
     assert (record.generation, record.leader, record.protocol) == (1, "L-2", "range")
@@ -98,9 +98,9 @@ def test_replace_static_member_in_stable_state_starts_with_the_old_session():
     assert play.member_ids == {leader}
 
 
-@by_coordinator("told, alive", scala=("F-2", False), java=("F-3", True))
+@by_coordinator("answered_id, alive", scala=("F-2", False), java=("F-3", True))
 @pytest.mark.parametrize("version", [8, 9])
-def test_store_answers_latest_return(told, alive, version):
+def test_store_answers_latest_return(answered_id, alive, version):
     """Seen live on 3.9.1: each return fences the one before; only the last is answered NONE.
 
     In Scala the first one's write does that, with the first one's id: fenced as soon as it is used.
@@ -112,17 +112,17 @@ def test_store_answers_latest_return(told, alive, version):
     second = play.join(instance="F", version=version)
     assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "F-2")
     play.written(first)
-    assert second.parked == alive
+    assert second.pending == alive
     play.written(second)
-    assert (second.error, second.answer.member_id) == (Error.NONE, told)
+    assert (second.error, second.answer.member_id) == (Error.NONE, answered_id)
     assert play.rebalances == [Reason.NEW_MEMBER]
     assert play.id_of("F") == "F-3"
     expected = Error.NONE if alive else Error.FENCED_INSTANCE_ID
-    assert play.heartbeat(told, instance="F") is expected
+    assert play.heartbeat(answered_id, instance="F") is expected
 
 
-def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
-    """Who left and came again is another member, even in Scala."""
+def test_store_of_a_static_rejoin_does_not_answer_a_new_member_of_its_instance():
+    """A member that left and joined again is another member, even in Scala."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
     play.hold_writes = True
@@ -131,7 +131,7 @@ def test_store_of_a_return_does_not_answer_who_joined_anew_under_its_instance():
     assert back.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
     anew = play.join(instance="F")
     play.written(back)
-    assert anew.parked
+    assert anew.pending
     assert follower not in play.member_ids
 
 
@@ -143,7 +143,7 @@ def test_failed_return_that_was_followed_by_another():
     first = play.join(instance="F")
     second = play.join(instance="F")
     play.written(first, Error.COORDINATOR_NOT_AVAILABLE)
-    assert (second.parked, play.id_of("F")) == (True, "F-3")
+    assert (second.pending, play.id_of("F")) == (True, "F-3")
     play.written(second, Error.COORDINATOR_NOT_AVAILABLE)
     assert second.answer.member_id == ""
     assert (second.error, play.id_of("F")) == (Error.COORDINATOR_NOT_AVAILABLE, "F-2")
@@ -162,7 +162,7 @@ def test_failed_return_restores_protocols(restored):
     play.written(back, Error.COORDINATOR_NOT_AVAILABLE)
     assert tuple(name for name, _ in play.member("F").protocols) == restored
     again = play.join(follower, instance="F")
-    assert again.parked == (restored == ("range",))
+    assert again.pending == (restored == ("range",))
 
 
 def test_failed_return_after_a_rebalance_began_waits_no_longer():
@@ -176,13 +176,13 @@ def test_failed_return_after_a_rebalance_began_waits_no_longer():
     assert back.error is Error.COORDINATOR_NOT_AVAILABLE
     play.hold_writes = False
     rejoin = play.join(leader, instance="L")
-    assert rejoin.parked
+    assert rejoin.pending
     play.join(follower, instance="F")
     assert {m for m, _, _ in rejoin.answer.members} == {leader, follower}
 
 
-def test_failed_return_of_one_that_may_lead_next():
-    """Who was picked to lead keeps the lead under its old id."""
+def test_failed_return_of_a_candidate_leader():
+    """The member selected as leader stays the leader under its old id."""
     play = Playbook()
     leader, follower, other = statics(play, "L", "F", "G")
     play.hold_writes = True
@@ -193,7 +193,7 @@ def test_failed_return_of_one_that_may_lead_next():
 
 
 def test_failed_return_after_its_join_was_answered():
-    """The old id comes back all the same, and who was told the new one is fenced."""
+    """The old id is restored all the same, and the member with the new one is fenced."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     play.hold_writes = True
@@ -208,7 +208,7 @@ def test_failed_return_after_its_join_was_answered():
 def test_rebalance_before_a_follower_s_return_is_stored():
     """A write that comes out well answers its join, whatever the group does by then.
 
-    The member is told the running generation and has to join again.
+    The response has the current generation, and the member has to join again.
     """
     play = Playbook()
     _, _, other = statics(play, "L", "F", "G")
@@ -221,10 +221,10 @@ def test_rebalance_before_a_follower_s_return_is_stored():
 
 
 def test_rebalance_before_a_leader_s_return_is_stored():
-    """As above, but v9 would list the members, and Kafka refuses to in PreparingRebalance.
+    """From v9 on the response would list the members; Kafka refuses in PreparingRebalance.
 
     `ClassicGroup.currentClassicGroupMembers` (Scala: `GroupMetadata.currentMemberMetadata`) throws
-    there, inside the write's callback, so the join stays parked and counts for the rebalance under
+    there, inside the write's callback, so the join stays pending and counts for the rebalance under
     way.
     """
     play = Playbook()
@@ -233,13 +233,13 @@ def test_rebalance_before_a_leader_s_return_is_stored():
     back = play.join(instance="L", version=9)
     play.leave((other, "G"))
     play.written(back)
-    assert back.parked
+    assert back.pending
     play.join(follower, instance="F")
     assert (back.error, back.answer.generation) == (Error.NONE, 2)
     assert not back.answer.skip_assignment
 
 
-@pytest.mark.parametrize("offered", ["", "F-1", "stranger-7"])
+@pytest.mark.parametrize("offered", ["", "F-1", "unknown-7"])
 def test_a_new_member_id_is_bound_only_to_what_kafka_could_have_drawn(offered):
     """An id is `<instance>-<random>` and in nobody's use; any other offer is refused (1.7.6)."""
     play = Playbook()

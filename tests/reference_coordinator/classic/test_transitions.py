@@ -208,7 +208,7 @@ def test_each_row_is_taken(row: Row, rows_taken):
     assert row in rows_taken
 
 
-def test_a_transition_stands_once():
+def test_each_transition_is_listed_once():
     assert len({(*row[:3], row.reason) for row in TABLE}) == len(TABLE)
 
 

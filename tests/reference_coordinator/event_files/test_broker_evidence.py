@@ -25,7 +25,7 @@ EVIDENCE = Evidence(
 )
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_written_evidence_is_read_back() -> None:
     read = read_logged(json.loads(json.dumps(logged_of(EVIDENCE))))
     assert (read.hints, read.epoch_events, read.stalls) == (
         EVIDENCE.hints,
@@ -35,7 +35,7 @@ def test_what_is_written_is_read_again() -> None:
     assert read_logged({}) == NOTHING
 
 
-def test_never_is_written_as_a_time_far_away() -> None:
+def test_an_infinite_time_is_written_as_a_large_number() -> None:
     (stall,) = logged_of(EVIDENCE)["stalls"]
     assert stall["until_ms"] == LAST_MS
 
@@ -59,6 +59,6 @@ def test_a_request_keeps_its_window_broker_and_place() -> None:
         ({"servings": [{"at_ms": -1, "broker": "1", "kind": "loaded"}]}, "at_ms is not a time"),
     ],
 )
-def test_what_is_not_of_the_form_is_refused_in_words(logged: object, problem: str) -> None:
+def test_malformed_evidence_is_refused_with_a_message(logged: object, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_logged(logged)

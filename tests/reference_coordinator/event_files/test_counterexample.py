@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent / "golden" / "counterexample.txt"
 
 
 def fenced_without_reason() -> Scenario:
-    """b leaves; then a is told that it is fenced, and not that it has to come again."""
+    """b leaves; then a's response is FENCED_INSTANCE_ID, not REBALANCE_IN_PROGRESS."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 2_500)
     scenario.heartbeats("b", 1_510, 2_510)
@@ -47,12 +47,12 @@ def account(found: Counterexample, sequence: EventSequence) -> Account:
     return Account(found, sequence, NEWEST, "some.jsonl:1, sequence 0, group g", places)
 
 
-def test_what_is_explained_has_none() -> None:
+def test_explained_evidence_has_no_counterexample() -> None:
     sequence = one(of_scenario(stable()))
     assert counterexample(sequence.evidence, NEWEST.with_settings(sequence.settings)) is None
 
 
-def test_what_is_left_shows_the_same_and_nothing_of_it_can_go() -> None:
+def test_a_reduced_counterexample_shows_the_same_violation_and_is_minimal() -> None:
     sequence, found = reduced(fenced_without_reason())
     profile = NEWEST.with_settings(sequence.settings)
     assert (found.violation.request, found.violation.observed) == (
@@ -75,12 +75,12 @@ def test_what_is_left_shows_the_same_and_nothing_of_it_can_go() -> None:
         ]
 
 
-def test_what_came_after_the_wrong_answer_is_not_needed() -> None:
+def test_requests_after_the_wrong_response_are_removed() -> None:
     assert "HEARTBEAT:a:3300" not in kept(reduced(fenced_without_reason())[1])
 
 
-def test_signs_of_life_are_not_left_out_if_a_session_would_end_instead() -> None:
-    """a is told to come again, though b is alive; without its heartbeats that would be right."""
+def test_heartbeats_are_kept_if_a_session_would_expire_without_them() -> None:
+    """a receives REBALANCE_IN_PROGRESS, though b's heartbeats show that b is alive."""
     scenario = stable()
     for at in (1_500, 3_500, 5_500):
         scenario.heartbeat("a", at)
@@ -91,7 +91,7 @@ def test_signs_of_life_are_not_left_out_if_a_session_would_end_instead() -> None
     assert {"HEARTBEAT:b:3510", "HEARTBEAT:b:5510"} <= set(kept(found))
 
 
-def test_what_is_left_does_not_show_the_same_by_the_end_of_a_session() -> None:
+def test_reduction_does_not_replace_the_violation_by_a_session_expiry() -> None:
     """b left, and is answered long after; without its leaving, its session would be over."""
     scenario = stable()
     scenario.leave("b", 1_500)
@@ -120,15 +120,15 @@ def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines
         assert f"some.jsonl:{sequence.places[seen.id]}: {sequence.text(seen.id)}" in page
 
 
-def test_what_other_orders_would_have_asked_for_is_told() -> None:
-    """b leaves while a asks: a is to be told so or is not, but never of another generation."""
+def test_responses_expected_under_other_orders_are_listed() -> None:
+    """b leaves during a's request: NONE and REBALANCE_IN_PROGRESS are right, nothing else."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 2_500)
     scenario.leave("b", 2_700, answered=2_900)
     scenario.heartbeat("a", 2_750, 22, answered=2_850)
     sequence, found = reduced(scenario)
-    told = {found.violation.expected, *found.violation.otherwise}
-    assert told == {"error=NONE", "error=REBALANCE_IN_PROGRESS"}
+    expected = {found.violation.expected, *found.violation.otherwise}
+    assert expected == {"error=NONE", "error=REBALANCE_IN_PROGRESS"}
     assert "  or error=" in account(found, sequence).shown()
 
 

@@ -1,4 +1,4 @@
-"""Event files: what they say, and that a line which is not of the form is told with its number."""
+"""Reading of event files; a malformed line is an error with its number."""
 
 import json
 from collections.abc import Callable
@@ -146,7 +146,7 @@ def put(value: Any, *keys: Any, at: int = FIRST) -> Change:
         (put(1_000, "at_ms", at=-1), 6, "the end at 1000 ms is before the last that happened"),
     ],
 )  # fmt: skip
-def test_a_line_that_is_not_of_the_form_is_told(
+def test_a_malformed_line_is_an_error(
     change: Change, number: int, words: str, lines: list[str]
 ) -> None:
     changed = altered(lines, change)
@@ -180,15 +180,15 @@ def test_a_field_is_needed_in_its_versions_alone(lines: list[str]) -> None:
         ('{"id": "\\ud800"}', "no JSON: 'utf-8' codec can't encode"),
     ],
 )
-def test_what_is_no_json_is_told(text: str, words: str, lines: list[str]) -> None:
+def test_text_that_is_not_json_is_an_error(text: str, words: str, lines: list[str]) -> None:
     lines[2] = text
     assert refusal(lines).startswith("some.jsonl:3: ")
     assert words in refusal(lines)
 
 
 def logged(**changes: Any) -> dict[str, Any]:
-    told = {"broker": "1", "earliest_ms": 0, "latest_ms": 9, "serial": 1}
-    return {key: value for key, value in (told | changes).items() if value is not None}
+    complete = {"broker": "1", "earliest_ms": 0, "latest_ms": 9, "serial": 1}
+    return {key: value for key, value in (complete | changes).items() if value is not None}
 
 
 HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": ""}
@@ -215,7 +215,7 @@ HINT = {"at_ms": 1, "kind": "left", "subject": "a", "generation": -1, "broker": 
         (put(logged(), "logged"), 0, ""),
     ],
 )
-def test_what_brokers_logged_may_stand_there(
+def test_broker_log_fields_are_allowed(
     change: Change, number: int, words: str, lines: list[str]
 ) -> None:
     changed = altered(lines, change)
@@ -238,13 +238,13 @@ def test_a_number_may_be_too_large_for_anything(lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("place", [FIRST, -1])
-def test_nothing_stands_before_a_header(place: int, lines: list[str]) -> None:
+def test_a_line_before_the_header_is_an_error(place: int, lines: list[str]) -> None:
     what = "a request" if place == FIRST else "an end"
     assert f"some.jsonl:1: {what} before a header" in refusal([lines[place]])
     assert f"some.jsonl:7: {what} before a header" in refusal([*lines, lines[place]])
 
 
-def test_a_sequence_without_its_end_is_told(lines: list[str]) -> None:
+def test_a_sequence_without_its_end_is_an_error(lines: list[str]) -> None:
     cut = lines[:-1]
     assert "some.jsonl:5: the file ends, and the sequence that begins at line 1" in refusal(cut)
     assert "some.jsonl:6: a header, and the sequence that begins at line 1" in refusal(
@@ -252,7 +252,7 @@ def test_a_sequence_without_its_end_is_told(lines: list[str]) -> None:
     )
 
 
-def test_an_empty_file_is_told() -> None:
+def test_an_empty_file_is_an_error() -> None:
     assert refusal([]) == "some.jsonl:1: the file is empty"
 
 

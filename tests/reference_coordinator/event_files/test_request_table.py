@@ -38,10 +38,10 @@ def test_leave_shows_each_member_with_its_error() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"), [("a\x1b[31mb", "a\\x1b[31mb"), ("ä b", "ä b"), ("a\nb", "a\\nb")]
 )
-def test_nothing_reaches_a_terminal_that_is_no_character(text: str, shown: str) -> None:
+def test_control_characters_do_not_reach_the_terminal(text: str, shown: str) -> None:
     assert plain(text) == shown
 
 
-def test_a_uuid_is_cut_to_what_tells_members_apart() -> None:
+def test_a_uuid_is_cut_to_its_distinguishing_prefix() -> None:
     assert short("client-12345678-1234-1234-1234-123456789abc") == "client-1234"
     assert short(None) == ""

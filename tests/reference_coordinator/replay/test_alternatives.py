@@ -61,7 +61,7 @@ def test_a_pending_join_shows_leader_and_protocol_and_a_join_its_own_id() -> Non
     assert choices_of(TIED, pending, UnnamedMembers()).new_member_id == ""
 
 
-def test_what_a_candidate_is_about_goes_before_what_responses_show() -> None:
+def test_alternatives_of_the_candidate_precede_those_of_responses() -> None:
     pending, seen = PendingRequests(), joined()
     pending.add(seen)
     candidate = Candidate(0, 0, 0, seen, protocol="sticky", leader="b")

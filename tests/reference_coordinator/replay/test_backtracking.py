@@ -36,35 +36,37 @@ def judged(scenario: Scenario) -> Replay:
     return replay(one(of_scenario(scenario)).evidence, PROFILE)
 
 
-def left(told_from: float | None, until: float = float("inf")) -> Scenario:
-    """b says at 2000 that it leaves, and is gone; a is told to come again for some time."""
+def left(error_from: float | None, until: float = float("inf")) -> Scenario:
+    """b sends LeaveGroup at 2000 and is gone; a receives REBALANCE_IN_PROGRESS for some time."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 1_510)
     lose(scenario, scenario.leave("b", 2_000))
     for at in range(1_500, 4_000, 100):
-        again = told_from is not None and told_from <= at < until
+        again = error_from is not None and error_from <= at < until
         scenario.heartbeat("a", at, AGAIN if again else 0)
     return scenario
 
 
-@pytest.mark.parametrize("told_from", [2_100, 2_900, None], ids=["at once", "late", "never"])
-def test_it_may_have_been_acted_on_at_any_time_or_never(told_from: float | None) -> None:
-    outcome = judged(left(told_from))
+@pytest.mark.parametrize("error_from", [2_100, 2_900, None], ids=["at once", "late", "never"])
+def test_an_unanswered_request_may_take_effect_at_any_time_or_never(
+    error_from: float | None,
+) -> None:
+    outcome = judged(left(error_from))
     assert outcome.violations == ()
     assert unexplained(outcome) == []
-    assert [row.reason for row in outcome.rows[1:]] == (["leave"] if told_from else [])
+    assert [row.reason for row in outcome.rows[1:]] == (["leave"] if error_from else [])
 
 
-def test_it_was_not_acted_on_before_it_was_sent() -> None:
+def test_an_unanswered_request_takes_no_effect_before_it_is_sent() -> None:
     assert wrong(judged(left(1_900))) == ["HEARTBEAT:a:1900"]
 
 
-def test_it_was_not_acted_on_and_then_not() -> None:
+def test_an_unanswered_request_that_took_effect_cannot_be_undone() -> None:
     """What began with it does not end by itself."""
     assert wrong(judged(left(2_100, until=2_500)))
 
 
-def test_what_it_has_no_part_in_stays_a_violation() -> None:
+def test_an_unrelated_wrong_response_stays_a_violation() -> None:
     scenario = left(2_100)
     scenario.change("HEARTBEAT:a:1700", errorCode=Error.FENCED_INSTANCE_ID)
     outcome = judged(scenario)
@@ -72,30 +74,30 @@ def test_what_it_has_no_part_in_stays_a_violation() -> None:
     assert outcome.violations[0].searched
 
 
-def silent(told_from: float) -> Scenario:
+def silent(error_from: float) -> Scenario:
     """b is heard last at 2010, and sends something at 3000 that nobody answers."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     lose(scenario, scenario.heartbeat("b", 3_000))
     for at in range(1_500, 7_500, 100):
-        scenario.heartbeat("a", at, AGAIN if at >= told_from else 0)
+        scenario.heartbeat("a", at, AGAIN if at >= error_from else 0)
     return scenario
 
 
-@pytest.mark.parametrize("told_from", [5_100, 6_100, 7_400])
-def test_a_lost_heartbeat_may_have_kept_a_session_alive(told_from: float) -> None:
-    scenario = silent(told_from)
+@pytest.mark.parametrize("error_from", [5_100, 6_100, 7_400])
+def test_an_unanswered_heartbeat_may_keep_a_session_alive(error_from: float) -> None:
+    scenario = silent(error_from)
     assert judged(scenario).violations == ()
     scenario.requests = [seen for seen in scenario.requests if seen.response is not None]
-    assert bool(judged(scenario).violations) is (told_from > 5_600)
+    assert bool(judged(scenario).violations) is (error_from > 5_600)
 
 
-def test_a_lost_heartbeat_ends_no_session_early() -> None:
+def test_an_unanswered_heartbeat_ends_no_session_early() -> None:
     assert wrong(judged(silent(4_900))) == ["HEARTBEAT:a:4900"]
 
 
 def joined_and_gone(member_id: str) -> Scenario:
-    """c joins and waits, and its process is gone before it is told who it is."""
+    """c joins, and its process dies before the response with its member id arrives."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 1_900)
     lose(scenario, scenario.join("c", 2_000, 9_000))
@@ -111,14 +113,14 @@ def joined_and_gone(member_id: str) -> Scenario:
     return scenario
 
 
-def test_a_lost_join_waits_as_any_other_and_its_member_is_named_by_the_leader_s_answer() -> None:
+def test_the_leader_s_response_names_the_member_of_an_unanswered_join() -> None:
     outcome = judged(joined_and_gone("c-1234"))
     assert outcome.violations == ()
     assert [row.members for row in outcome.rows] == [2, 3]
 
 
 @pytest.mark.parametrize("member_id", ["x-1234", IDS["b"]])
-def test_a_member_goes_by_no_other_name(member_id: str) -> None:
+def test_a_member_id_belongs_to_its_client_only(member_id: str) -> None:
     assert wrong(judged(joined_and_gone(member_id)))[0] == "JOIN_GROUP:a:2500"
 
 
@@ -137,10 +139,10 @@ NAMED = {name: {"memberId": f"{name}-4711", "groupInstanceId": name, "metadata":
         ("c", "cc", 1_501, False),
     ],
 )
-def test_two_clients_may_be_gone_at_once(
+def test_two_clients_may_die_at_once(
     leader: str, members: str, answered: float, *, fine: bool
 ) -> None:
-    """a and b join and are lost; whoever came first leads, and c is told so."""
+    """a's and b's JoinGroups are unanswered; the first leads, and c's response names it."""
     scenario = Scenario()
     lose(scenario, scenario.join("a", 0, 1_001))
     lose(scenario, scenario.join("b", 20, 1_001))
@@ -172,7 +174,7 @@ def test_joins_that_overlap_come_in_any_order() -> None:
 
 
 @pytest.mark.parametrize(("protocol", "fine"), [("x", True), ("y", True), ("z", False)])
-def test_a_tied_vote_goes_either_way(protocol: str, *, fine: bool) -> None:
+def test_a_tied_protocol_vote_may_select_either(protocol: str, *, fine: bool) -> None:
     """a prefers x and b y; z is the last choice of both."""
     scenario = Scenario()
     for who, at, order, members in (("a", 0, "xyz", "ab"), ("b", 20, "yxz", "")):

@@ -13,6 +13,6 @@ def test_a_stretch_begins_with_its_earliest_candidate() -> None:
     assert [next_ms(STRETCHES, index) for index in (0, 1)] == [10, 30]
 
 
-def test_there_is_none_after_the_last() -> None:
+def test_no_candidate_follows_the_last() -> None:
     assert next_if_any_ms(STRETCHES, 1) == 30
     assert next_if_any_ms(STRETCHES, 2) is None

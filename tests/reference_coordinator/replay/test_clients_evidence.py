@@ -68,7 +68,7 @@ def synthesized(recording: Recording, group: str, mutant: str) -> EventSequence:
 
 
 @pytest.mark.parametrize(("name", "group"), GROUPS)
-def test_what_the_clients_of_a_recording_saw_is_explained(name: str, group: str) -> None:
+def test_client_evidence_of_a_recording_is_explained(name: str, group: str) -> None:
     recording = RECORDINGS[name]
     lines = [line for line in recording.lines if line.group == group]
     sequence = one(from_log(recording, group, lines))
@@ -77,7 +77,7 @@ def test_what_the_clients_of_a_recording_saw_is_explained(name: str, group: str)
     assert len(outcome.checked) == len(sequence.requests)
 
 
-def test_every_lie_is_looked_at() -> None:
+def test_every_mutant_is_replayed() -> None:
     mutants = {mutant for mutant, _ in SEEN}
     assert (
         MUTANTS.keys()

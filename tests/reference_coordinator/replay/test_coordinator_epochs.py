@@ -78,7 +78,7 @@ class TestPausedCoordinator:
             scenario.heartbeat("b", when, broker="2")
         return scenario
 
-    def test_goes_on_as_it_remembers_until_it_unloads(self) -> None:
+    def test_an_old_coordinator_answers_from_memory_until_it_unloads(self) -> None:
         scenario = self.paused()
         scenario.epoch_events += epoch_event(6_050, "1", "unloaded")
         scenario.heartbeat("b", 6_005)
@@ -88,7 +88,7 @@ class TestPausedCoordinator:
         scenario.change("HEARTBEAT:a:6100", errorCode=0)
         assert wrong(scenario.replay()) == ["HEARTBEAT:a:6100"]
 
-    def test_may_end_sessions_late(self) -> None:
+    def test_an_old_coordinator_may_expire_sessions_late(self) -> None:
         scenario = self.paused()
         # both sessions ended by 5510, while broker 1 stood still; then it hears a first
         scenario.heartbeat("a", 6_305)
@@ -97,7 +97,7 @@ class TestPausedCoordinator:
         scenario.stalls = [Stall("1", START + 2_600, START + 6_300)]
         assert wrong(scenario.replay()) == []
 
-    def test_stores_nothing_that_counts(self) -> None:
+    def test_writes_of_an_old_coordinator_do_not_count(self) -> None:
         scenario = transition(2_600)
         scenario.requests = [seen for seen in scenario.requests if seen.at_ms < START + 2_600]
         rejoin(scenario, 3_000, 2)  # on broker 1, which was replaced at 2600
@@ -125,7 +125,7 @@ def test_a_group_lost_from_sight_is_found_again_under_the_next_coordinator() -> 
         *epoch_event(-300, "1", "started", "loading", "loaded"),
         *epoch_event(4_000, "2", "started", "loading", "loaded"),
     ]
-    # told to come again, without end and without a reason; then the coordinator dies
+    # REBALANCE_IN_PROGRESS again and again without a reason; then the coordinator dies
     scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
     scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     unanswered = scenario.heartbeat("a", 4_200, broker="2")
@@ -165,7 +165,7 @@ class TestSilence:
         assert len(self.silent(5_990).replay().rows) == 1
         assert len(self.silent(6_005).replay().rows) == 2
 
-    def test_what_is_told_of_at_the_end_is_not_late(self) -> None:
+    def test_an_expiry_logged_before_the_end_is_not_late(self) -> None:
         scenario = self.silent(5_990)
         scenario.hints = [
             Hint(START + 5_520 + n, HintKind.SESSION_EXPIRED, IDS[who])
@@ -173,7 +173,7 @@ class TestSilence:
         ]
         assert [row.started_ms for row in scenario.replay().rows[1:]] == [START + 5_520]
 
-    def test_who_may_wait_for_an_answer_has_a_session_for_as_long(self) -> None:
+    def test_a_member_with_a_pending_request_keeps_its_session(self) -> None:
         # both came again, which is in the log once it is answered, and it never was
         scenario = self.silent(9_000)
         scenario.leave("b", 2_700)
@@ -195,7 +195,7 @@ class TestSilence:
     ("taken", "answered", "explained"),
     [(2_985, 3_005, True), (2_985, 2_988, False), (4_400, 4_405, False)],
 )
-def test_who_hears_of_the_load_came_after_it_began(
+def test_a_request_answered_with_loading_arrived_after_the_load_began(
     taken: float, answered: float, *, explained: bool
 ) -> None:
     """A JoinGroup is taken up before the broker begins to load at 3000, and may wait for its turn.
@@ -257,7 +257,7 @@ class TestBrokerThatStartsBehindClosedDoors:
         outcome = self.restarted(a=25, b=25).replay(promised=True)
         assert wrong(outcome)[0] == "HEARTBEAT:a:8100"
 
-    def test_a_session_that_outlives_it_is_no_matter(self) -> None:
+    def test_a_session_longer_than_the_epoch_has_no_effect(self) -> None:
         scenario = self.restarted()
         scenario.epoch_events = [s for s in scenario.epoch_events if s.at_ms < START + 7_000]
         scenario.epoch_events += epoch_event(3_500, "1", "opened")

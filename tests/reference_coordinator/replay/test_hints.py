@@ -30,7 +30,7 @@ def test_the_end_of_a_join_phase_is_known_by_its_generation() -> None:
     assert hints.of_timer(join, 1, 50, 150) is None
 
 
-def test_the_end_of_all_shows_how_late_an_initial_delay_was_that_went_on() -> None:
+def test_the_last_end_shows_how_late_an_extended_initial_delay_was() -> None:
     assert extended(1_030, delay_ms=500, left_ms=2_000, earliest_ms=500, latest_ms=1_000) == 530
     assert extended(1_030, delay_ms=500, left_ms=500, earliest_ms=500, latest_ms=1_000) == 530
     assert extended(1_030, delay_ms=500, left_ms=2_000, earliest_ms=500, latest_ms=510) == 510

@@ -43,7 +43,7 @@ def test_many_possible_stalls_excuse_no_more_than_their_time() -> None:
 
 
 def late(rebalances_at: float) -> Scenario:
-    """The session of b ends at 5010; a is told at `rebalances_at`."""
+    """The session of b ends at 5010; a receives REBALANCE_IN_PROGRESS at `rebalances_at`."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     for at in range(1_500, 9_100, 100):

@@ -1,4 +1,4 @@
-"""Who succeeds a leader that was refused for want of room, before 2.6.0: nobody is told (2.4.1).
+"""Before 2.6.0 nothing shows who succeeds a leader that group.max.size refused (seen on 2.4.1).
 
 A full group of three dynamic members, as pending ones may get in. The leader rejoins, is refused
 and so is gone; the group goes on. That `b` leads now shows only later, when its JoinGroup makes the
@@ -24,12 +24,12 @@ NEWCOMER = {
 
 @dataclass
 class Scenario:
-    """What dynamic members asked, and were told; times are ms after the start."""
+    """Requests of dynamic members, with responses; times are ms after the start."""
 
     requests: list[ObservedRequest] = field(default_factory=list)
 
     def ask(
-        self, api: str, version: int, who: str, at: float, answered: float, request: Any, told: Any
+        self, api: str, version: int, who: str, at: float, answered: float, body: Any, response: Any
     ) -> None:
         done = START + answered
         self.requests.append(
@@ -44,16 +44,16 @@ class Scenario:
                 at_ms=START + at,
                 latest_ms=min(done, START + at + 5),
                 answered_ms=done,
-                request={"groupId": "g", "memberId": f"{who}-1", **request},
-                response={"errorCode": 0, **told},
+                request={"groupId": "g", "memberId": f"{who}-1", **body},
+                response={"errorCode": 0, **response},
             )
         )
 
-    def join(self, who: str, at: float, answered: float, error: int = 0, **told: Any) -> None:
+    def join(self, who: str, at: float, answered: float, error: int = 0, **response: Any) -> None:
         asked = {**NEWCOMER, "memberId": ""} if error == Error.MEMBER_ID_REQUIRED else NEWCOMER
         known = f"{who}-1" if error in (0, Error.MEMBER_ID_REQUIRED) else ""
         nothing = {"generationId": -1, "protocolName": "", "leader": "", "members": []}
-        answer = {"errorCode": error, "memberId": known, **nothing, **told}
+        answer = {"errorCode": error, "memberId": known, **nothing, **response}
         self.ask("JOIN_GROUP", 4, who, at, answered, asked, answer)
 
     def joined(self, who: str, at: float, answered: float, leader: str, everyone: str) -> None:
@@ -107,7 +107,7 @@ def test_a_sync_group_that_seems_to_change_nothing_may_settle_who_leads() -> Non
     scenario.joined("c", 3_400, 3_401, "c", "c")
     scenario.sync("c", 3_500, 3_501, gives="c", generation=2)
     scenario.heartbeat("c", 3_600, generation=2)
-    told = scenario.replay()
-    assert told.violations == ()
-    assert all(checked.explained for checked in told.checked)
-    assert [row.reason for row in told.rows][1:] == ["leader_rejoin"]
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert all(checked.explained for checked in outcome.checked)
+    assert [row.reason for row in outcome.rows][1:] == ["leader_rejoin"]

@@ -13,7 +13,7 @@ DOWN = Outage(START + 1_900, START + 4_000)
 
 
 def refused(api: str = "HEARTBEAT", error: int = 15) -> Scenario:
-    """A request of b that waited from 2000 to 2600 and was told of a failed write."""
+    """A request of b, pending from 2000 to 2600, whose response reports a failed write."""
     scenario = stable()
     scenario.heartbeats("a", 1_500, 3_500)
     topics = [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]
@@ -37,7 +37,7 @@ def test_a_write_may_fail_while_a_broker_is_down() -> None:
     assert outcome.bound["failed_write"] == 1
 
 
-def test_whatever_waits_for_the_write_is_told_of_it() -> None:
+def test_every_request_pending_on_a_failed_write_gets_its_error() -> None:
     scenario = refused()
     assert wrong(scenario.replay()) == ["HEARTBEAT:b:2000"]
     scenario.outages = [DOWN]

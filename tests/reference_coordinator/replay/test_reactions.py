@@ -98,17 +98,17 @@ def sync(share: str, api_version: int = 3) -> ObservedRequest:
 def reactions(groups: Iterable[Group], code: int = 0) -> tuple[list[Timers | None], int]:
     """Ask the same of one group after the other; return what came of it, and who was asked."""
     known, coordinator = Reactions(), Counted()
-    told = [
+    timers = [
         known.to(each, heartbeat(number, code=code), coordinator.protocol, NEWEST)
         for number, each in enumerate(groups)
     ]
-    return told, coordinator.asked
+    return timers, coordinator.asked
 
 
 def test_the_same_is_decided_once_whatever_happens_to_others() -> None:
     others = [group(A, B), group(A, B), group(A, replace(B, assignment="x")), group(A)]
-    told, asked = reactions([replace_fields(each, leader="b-1") for each in others])
-    (timers,) = set(told)
+    found, asked = reactions([replace_fields(each, leader="b-1") for each in others])
+    (timers,) = set(found)
     assert [after_ms for _, after_ms in timers or ()] == [SESSION_MS]
     assert asked == 1
 
@@ -123,34 +123,34 @@ def test_the_same_is_decided_once_whatever_happens_to_others() -> None:
         group(A, B, static_ids={"a": "a-2"}),
     ],
 )
-def test_what_was_right_is_wrong_once_the_group_would_answer_otherwise(after: Group) -> None:
+def test_a_cached_reaction_is_wrong_once_the_group_answers_otherwise(after: Group) -> None:
     (before, wrong), _ = reactions([group(A, B), after])
     assert before is not None
     assert wrong is None
 
 
 def test_a_member_that_changed_is_looked_at_anew() -> None:
-    patient = replace(A, session_timeout_ms=2 * SESSION_MS)
-    told, asked = reactions([group(A, B), group(patient, B)])
-    assert [after_ms for timers in told for _, after_ms in timers or ()] == [10_000, 20_000]
+    longer = replace(A, session_timeout_ms=2 * SESSION_MS)
+    found, asked = reactions([group(A, B), group(longer, B)])
+    assert [after_ms for timers in found for _, after_ms in timers or ()] == [10_000, 20_000]
     assert asked == 2
 
 
-def test_a_wrong_answer_is_never_taken_for_a_right_one() -> None:
+def test_a_wrong_response_is_never_cached_as_right() -> None:
     known, coordinator = Reactions(), Counted()
     codes = [0, 27, 0]
-    told = [
+    found = [
         known.to(group(A, B), heartbeat(number, code=code), coordinator.protocol, NEWEST)
         for number, code in enumerate(codes)
     ]
-    assert [timers is not None for timers in told] == [True, False, True]
+    assert [timers is not None for timers in found] == [True, False, True]
 
 
 OWNER = replace(A, assignment="work")
 
 
 @pytest.mark.parametrize("api_version", [3, 5])
-def test_a_sync_group_that_changes_nothing_is_told_by_its_answer(api_version: int) -> None:
+def test_a_sync_group_that_changes_nothing_is_recognized_by_its_response(api_version: int) -> None:
     known, rules = Reactions(), replace(NEWEST, sync_in_stable_restarts_session=True)
     right, wrong = (
         known.to(group(OWNER, B), sync(share, api_version), CLASSIC, rules)
@@ -182,8 +182,8 @@ def test_a_sync_group_takes_its_time_for_deadlines_alone(coordinator: Step) -> N
             SyncReceived(at_ms, "r", 3, member_id, "a", None, None, ())
             for at_ms in (0.0, 1_700_000.0)
         )
-        told = effects_of(coordinator, group(OWNER, B), early, rules)
-        assert told == effects_of(coordinator, group(OWNER, B), late, rules)
+        effects = effects_of(coordinator, group(OWNER, B), early, rules)
+        assert effects == effects_of(coordinator, group(OWNER, B), late, rules)
 
 
 def effects_of(
@@ -226,8 +226,8 @@ def test_coordinators_look_at_nothing_else(coordinator: Step, state: State) -> N
                     (HeartbeatReceived(at_ms, "r", *who), HeartbeatReceived(late_ms, "r", *who)),
                     (CommitReceived(at_ms, "r", 8, *who), CommitReceived(late_ms, "r", 8, *who)),
                 ):
-                    told = effects_of(coordinator, one, early)
-                    assert told == effects_of(coordinator, other, late)
+                    effects = effects_of(coordinator, one, early)
+                    assert effects == effects_of(coordinator, other, late)
 
 
 def test_a_dynamic_member_that_changed_is_looked_at_anew() -> None:

@@ -64,7 +64,7 @@ def test_the_recorded_evidence_is_explained(name: str, group: str) -> None:
         assert [row.reason for row in outcome.rows] == REBALANCES[group]
 
 
-def test_the_recording_holds_every_refusal_the_stories_are_about(recording: Recording) -> None:
+def test_the_recording_holds_every_refusal_of_the_wire_scripts(recording: Recording) -> None:
     observed = [line.observed for line in recording.lines if line.request is not None]
     answers = {(seen.api, seen.response.get("errorCode", 0)) for seen in observed}
     refusals = {

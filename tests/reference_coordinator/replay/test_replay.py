@@ -15,7 +15,7 @@ from tests.reference_coordinator.replay.conftest import (
 )
 
 
-def test_a_true_course_of_events_is_explained() -> None:
+def test_correct_evidence_is_explained() -> None:
     scenario = stable()
     scenario.heartbeats("a", 1_500, 4_500)
     scenario.heartbeats("b", 1_510, 4_510)
@@ -66,9 +66,9 @@ def test_every_field_of_an_answer_counts(request_id: str, change: dict[str, obje
     assert wrong(scenario.replay()) == [request_id]
 
 
-def test_more_wrong_answers_than_separate_lies_are_one_derailment_until_the_census() -> None:
+def test_many_wrong_responses_are_one_derailment_until_the_census() -> None:
     scenario = stable()
-    # b is told to come again though nobody came or went, and the broker stays with it
+    # b receives REBALANCE_IN_PROGRESS without any change of members, and the broker repeats it
     scenario.heartbeats("a", 1_500, 3_500, error=Error.REBALANCE_IN_PROGRESS)
     scenario.heartbeats("b", 1_510, 3_510, error=Error.REBALANCE_IN_PROGRESS)
     rejoin(scenario, 4_000, 2)
@@ -83,7 +83,7 @@ def test_more_wrong_answers_than_separate_lies_are_one_derailment_until_the_cens
     assert len(outcome.checked) == len(scenario.requests)
 
 
-def test_a_few_wrong_answers_are_as_many_lies_without_a_census() -> None:
+def test_a_few_wrong_responses_are_separate_violations_without_a_census() -> None:
     scenario = stable()
     scenario.heartbeats("a", 1_500, 4_500)
     scenario.heartbeats("b", 1_510, 4_510)
@@ -105,7 +105,7 @@ def test_after_a_derailment_the_group_is_watched_again() -> None:
     assert wrong(outcome) == ["HEARTBEAT:a:1500", "SYNC_GROUP:b:4060"]
 
 
-def test_a_request_never_let_go_on_is_answered_early() -> None:
+def test_a_response_before_the_oracle_completes_the_request_is_early() -> None:
     scenario = Scenario()
     scenario.join("a", 0, 300, members="a")  # the initial delay runs for 500 ms
     outcome = scenario.replay()
@@ -130,7 +130,7 @@ class TestAnotherBroker:
         ]
         return scenario
 
-    def test_sends_members_on(self) -> None:
+    def test_answers_joins_with_not_coordinator(self) -> None:
         scenario = self.served()
         scenario.join("c", -50, -49, error=Error.NOT_COORDINATOR, broker="2")
         scenario.join("c", 1_600, 1_601, error=Error.NOT_COORDINATOR, broker="2")

@@ -7,7 +7,7 @@ def violation(*, searched: bool) -> Violation:
     return Violation(1, 2, "1", "answer", "x", "y", searched)
 
 
-def test_what_came_after_a_mark_is_taken_back() -> None:
+def test_rows_after_a_mark_are_rolled_back() -> None:
     outcome = Outcome()
     outcome.checked.append(Checked("1", True))
     outcome.bound["order"] += 1

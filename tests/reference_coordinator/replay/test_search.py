@@ -9,7 +9,7 @@ from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, st
 
 
 def overlap(leaves_from: float, *, who: str = "a", error: int = 27) -> Scenario:
-    """A heartbeat that was told of b's leave, though it was likely there before it."""
+    """A heartbeat whose response reflects b's leave, though it likely arrived before it."""
     scenario = stable()
     scenario.heartbeat(who, 3_000, error, answered=3_040, before=20)
     scenario.leave("b", 3_020, answered=3_041, before=3_020 - leaves_from)
@@ -33,8 +33,10 @@ def test_no_order_is_found_where_windows_do_not_allow_it() -> None:
 
 
 def test_one_connection_keeps_its_order() -> None:
-    # "unknown member": what b would be told on any other connection, after its leave
-    assert wrong(overlap(2_990, who="b", error=25).replay()) == ["HEARTBEAT:b:3000"]
+    # "unknown member": what b would receive on any other connection, after its leave
+    assert wrong(overlap(2_990, who="b", error=Error.UNKNOWN_MEMBER_ID).replay()) == [
+        "HEARTBEAT:b:3000"
+    ]
 
 
 def test_a_hint_gives_the_order_without_a_search() -> None:
@@ -67,7 +69,7 @@ def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
     assert outcome.violations[0].searched is searched
 
 
-def test_what_goes_straight_on_spends_no_budget() -> None:
+def test_the_fast_path_spends_no_budget() -> None:
     scenario = stable()
     for index in range(40):
         scenario.heartbeat("ab"[index % 2], 1_500 + index / 2)
@@ -86,7 +88,7 @@ def test_stretches_end_where_no_window_reaches_across() -> None:
     ]
 
 
-def test_a_refused_assignment_without_a_line_came_after_what_it_was_refused_for() -> None:
+def test_a_refused_assignment_without_a_line_comes_after_the_cause_of_its_refusal() -> None:
     scenario = Scenario()
     scenario.join("a", 0, 1_001, members="ab")
     scenario.join("b", 20, 1_001)

@@ -31,7 +31,7 @@ def replayed(name: str, **rules: object) -> Replay:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_real_broker_answered_is_explained(name: str) -> None:
+def test_responses_of_a_real_broker_are_explained(name: str) -> None:
     sequence, _ = recorded(name)
     outcome = replayed(name)
     assert outcome.violations == ()
@@ -69,14 +69,14 @@ def test_a_tie_that_no_answer_decides_is_tried_both_ways() -> None:
     assert [row.reason for row in outcome.rows if row.reason == "protocol_change"]
 
 
-def test_a_write_fails_only_where_the_file_tells_of_an_outage() -> None:
+def test_a_write_fails_only_during_an_outage_of_the_file() -> None:
     sequence, profile = recorded("3.9.1-java-a-join-fails-with-its-batch")
     assert sequence.outages
     evidence = replace(sequence.evidence, outages=())
     assert replay(evidence, profile).violations
 
 
-def test_who_succeeds_a_leader_without_a_rebalance_is_told_by_the_next_answer() -> None:
+def test_the_next_response_shows_a_new_leader_without_a_rebalance() -> None:
     outcome = replayed("2.4.1-scala-a-refused-leader-has-a-successor")
     later = replayed(
         "2.4.1-scala-a-refused-leader-has-a-successor", last_to_rejoin_are_refused=True
@@ -85,7 +85,7 @@ def test_who_succeeds_a_leader_without_a_rebalance_is_told_by_the_next_answer() 
     assert later.violations
 
 
-def test_who_succeeds_a_leader_may_show_in_that_a_group_becomes_stable() -> None:
+def test_a_group_that_becomes_stable_may_show_the_new_leader() -> None:
     outcome = replayed("2.4.1-scala-a-successor-that-syncs-first")
     assert outcome.bound["leader"] == 1
     assert [move.after for move in outcome.transitions][-1] is State.STABLE

@@ -10,7 +10,7 @@ from tests.reference_coordinator.replay.test_hypothesis import fresh, stable, ta
 TIMER = Timer(TimerKind.SESSION, "a")
 
 
-def test_times_make_no_other_state() -> None:
+def test_times_do_not_distinguish_states() -> None:
     one, other = fresh(), fresh()
     other.clock.now_ms = 5
     assert same_state(one, other)

@@ -15,7 +15,7 @@ DUE = 5_010.0
 
 
 def silence(rebalances_at: float | None) -> Scenario:
-    """b falls silent at 2010; a is told to come again from `rebalances_at` on."""
+    """b falls silent at 2010; a receives REBALANCE_IN_PROGRESS from `rebalances_at` on."""
     scenario = stable()
     scenario.heartbeats("b", 1_510, 2_010)
     for at in range(1_500, 7_100, 100):
@@ -126,7 +126,7 @@ def test_a_line_shows_that_its_request_was_logged_late(
     assert (first.client_id, first.earliest_ms < START - 40) == ("a", believed)
 
 
-def test_of_several_lines_about_an_instance_the_nearest_is_a_request_s_own() -> None:
+def test_the_nearest_line_about_an_instance_belongs_to_the_request() -> None:
     scenario = Scenario()
     for at in (1_000, 1_030):  # two processes with one instance id: either replaces the other
         scenario.join("a", at, at + 8_000)
@@ -156,7 +156,7 @@ def late_start(ends_at: float) -> Scenario:
     return scenario
 
 
-def test_an_initial_delay_that_runs_out_late_takes_in_who_came_meanwhile() -> None:
+def test_a_late_initial_delay_admits_members_that_joined_meanwhile() -> None:
     # the delay of 500 ms ran out 100 ms late, so that it went on for b and c together
     outcome = late_start(1_102).replay()
     assert outcome.violations == ()

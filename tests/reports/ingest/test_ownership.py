@@ -170,9 +170,7 @@ def test_a_static_member_that_comes_back_has_moved_nothing_and_stopped_nobody(in
     assert stops["static"] == []
 
 
-def test_a_cooperative_member_that_keeps_something_does_not_stop_but_what_moves_does(
-    intervals, stops
-):
+def test_a_cooperative_member_that_keeps_partitions_does_not_stop(intervals, stops):
     assert stops["cooperative"] == []
     assert of(intervals["cooperative"], "partition", "member", "moved", "unowned_ms") == [
         ("orders-0", "a", False, 0.0),
@@ -182,7 +180,7 @@ def test_a_cooperative_member_that_keeps_something_does_not_stop_but_what_moves_
     ]  # fmt: skip
 
 
-def test_a_cooperative_member_that_keeps_nothing_stops_until_it_is_told_what_it_has(stops):
+def test_a_cooperative_member_that_keeps_nothing_stops_until_its_assignment(stops):
     assert stops["cooperative to nothing"] == [("a", 6.0, 500.0, 1, "assigned")]
 
 
@@ -205,7 +203,7 @@ def test_an_evicted_member_overlaps_until_it_learns_and_is_stopped_from_then_on(
     assert stops["evicted"] == [("a", 9.0, 500.0, 1, "assigned")]
 
 
-def test_an_overlap_is_with_whoever_still_has_it_even_if_another_had_it_in_between(intervals):
+def test_an_overlap_is_with_the_member_that_still_owns_the_partition(intervals):
     assert of(intervals["zombie"], "member", "overlap_ms", "overlaps", "moved") == [
         ("z", 0.0, None, False),
         ("b", 1000.0, "z", True),
@@ -213,7 +211,7 @@ def test_an_overlap_is_with_whoever_still_has_it_even_if_another_had_it_in_betwe
     ]
 
 
-def test_it_is_said_how_it_ended(intervals):
+def test_an_interval_has_the_way_it_ended(intervals):
     assert of(intervals["ends"], "member", "until", "ended_as") == [
         ("a", 5.0, "killed"),
         ("b", 5.0, "fenced"),
@@ -231,18 +229,18 @@ def test_a_stop_lasts_no_longer_than_the_client(stops):
     ]
 
 
-def test_to_learn_of_a_fence_is_no_stop(stops):
+def test_a_fenced_response_is_no_stop(stops):
     assert stops["fenced"] == []
 
 
-def test_what_happened_at_the_same_time_stands_in_its_natural_order(intervals, stops):
+def test_simultaneous_events_are_in_causal_order(intervals, stops):
     rows = of(intervals["at the same time"], "from", "until", "ended_as")
     assert rows == [(1.0, 5.0, "closed"), (5.0, 8.0, "closed")]
     assert stops["at the same time"] == []
 
 
 def test_lines_of_other_things_and_those_cut_off_are_passed_over(membership):
-    assert membership.count() == sum(len(story) for story in HISTORIES.values())
+    assert membership.count() == sum(len(history) for history in HISTORIES.values())
 
 
 def test_a_run_without_history_has_empty_tables(spark, tmp_path):

@@ -1,4 +1,4 @@
-"""Whose the partitions are: the assignments that leaders hand in, and what they leave."""
+"""Owners of partitions: the assignments that leaders send, and partitions without owner."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> R
     return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
 
 
-def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> None:
+def test_an_assignment_is_the_leader_s_sync_group_that_succeeded() -> None:
     whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
     refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
@@ -58,7 +58,7 @@ def test_an_assignment_is_what_a_leader_handed_in_and_the_coordinator_took() -> 
     ]
 
 
-def test_topics_are_those_of_everybody_who_joined_the_generation() -> None:
+def test_topics_are_those_of_all_members_of_the_generation() -> None:
     joins = [join(1, "orders"), join(1, "more", at_ms=9.0), join(2, "other")]
     refused = join(1, "refused", error=Error.FENCED_INSTANCE_ID)
     (row,) = assigned([*joins, refused, sync(1, blob(("orders", 0)))])
@@ -86,7 +86,7 @@ SECOND = FIRST | {"generation": 2, "at_ms": 20.0, "partitions": "orders-0,orders
         ([], [], 99.0, ["more-0"]),
     ],
 )
-def test_what_the_last_assignment_before_the_end_leaves(
+def test_partitions_without_owner_after_the_last_assignment(
     rows: list[Json], starts: list[float | None], end_ms: float, left: list[str]
 ) -> None:
     observed = [{"started_ms": started_ms} for started_ms in starts]

@@ -80,7 +80,7 @@ def test_a_standstill_is_proven_where_no_line_contradicts(lines, span) -> None:
     assert (kept.from_ms, kept.until_ms) == span
 
 
-def test_a_standstill_within_another_is_not_told_of() -> None:
+def test_a_standstill_within_another_is_not_listed() -> None:
     collected = Standstill("1", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
     other = Standstill("2", 1_200, 1_800, "its JVM collected garbage (Pause Full)")
     assert broker_activity.proven([collected, STOPPED, other], {}) == [STOPPED, other]
@@ -90,7 +90,7 @@ def test_a_broker_that_went_on_writing_did_not_stand_still() -> None:
     assert broker_activity.proven([STOPPED], {"1": [float(at) for at in range(0, 5_000, 50)]}) == []
 
 
-def test_what_the_journal_tells_of_is_not_told_again() -> None:
+def test_a_standstill_in_the_journal_is_not_listed_again() -> None:
     assert broker_activity.unjournalled([STOPPED], [Stall("1", 990, 2_950)]) == []
     assert broker_activity.unjournalled([STOPPED], [Stall("2", 990, 2_950)]) == [STOPPED]
 

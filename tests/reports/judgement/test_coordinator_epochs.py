@@ -1,4 +1,4 @@
-"""Who coordinates a group, and since when: what the brokers' own lines say of it."""
+"""Coordinator epochs of a group, from the brokers' own lines."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ from tests.reports.stored import JUDGE
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
-Told = tuple[int, str]
+LogLine = tuple[int, str]
 Row = dict[str, Any]
 
 
@@ -39,7 +39,7 @@ def empty(group: str, partition: int = 3) -> str:
     )
 
 
-def read(**brokers: list[Told]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
+def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Row]]]:
     """Read lines, given by broker as (ms, text): who had what, and the lines of each group."""
     rows: list[Row] = []
     processes: list[Row] = []
@@ -83,7 +83,7 @@ def epoch_events(found: CoordinatorEpochs, groups: dict[str, list[Row]]) -> list
     return sorted(lines)
 
 
-def test_a_load_that_a_broker_does_not_need_is_none() -> None:
+def test_a_redundant_load_begins_no_epoch() -> None:
     lines = [(10, STARTING)]
     in_vain = {
         3: "The coordinator __consumer_offsets-3 is already active.",
@@ -101,7 +101,7 @@ def test_a_load_that_a_broker_does_not_need_is_none() -> None:
     ]
 
 
-def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down() -> None:
+def test_each_broker_process_ends_with_its_last_line_or_its_shutdown() -> None:
     down = [(90, f"Shutting down. ({SERVICE})"), (99, f"Shutdown complete. ({SERVICE})")]
     found = read(b1=[(10, STARTING), (20, empty("g")), (80, STARTING), *down])
     assert epoch_events(*found) == [
@@ -112,7 +112,7 @@ def test_each_life_of_a_broker_ends_with_its_last_line_or_as_it_shuts_down() -> 
     ]
 
 
-def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it() -> None:
+def test_a_group_without_a_partition_line_has_the_partition_of_its_hash() -> None:
     partitions = range(6)
     lines = [(10 + partition, loaded(0, partition)) for partition in partitions]
     found, _ = read(b1=[(5, STARTING), *lines])
@@ -121,7 +121,7 @@ def test_a_group_of_which_no_line_tells_its_partition_is_where_kafka_puts_it() -
     assert {group: found.partition_of(group) for group in placed} == placed
 
 
-def test_an_epoch_is_loaded_by_one_broker_and_once_in_its_life() -> None:
+def test_an_epoch_is_loaded_by_one_broker_once_per_process() -> None:
     epochs, groups = read(
         b1=[(10, STARTING)]
         + [(30 + p, loaded(7, p)) for p in range(4)]

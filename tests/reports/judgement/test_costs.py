@@ -108,7 +108,7 @@ def test_the_verdict_holds_the_costs_of_each_group(tmp_path):
     assert dynamic["evictions"] == dynamic["fences"] == by_phase()
 
 
-def test_what_no_history_tells_is_not_nought(tmp_path):
+def test_costs_without_history_are_not_zero(tmp_path):
     made = made_up(tmp_path)
     made.handovers = [handover for handover in made.handovers if handover.group == "dynamic"]
     _, judged, *_ = made.finish()
@@ -150,6 +150,6 @@ def test_same_evidence_same_bytes(tmp_path):
     assert verdict.to_json(made.finish()[1]) == first
 
 
-def test_a_group_that_nobody_tells_of_has_no_costs():
+def test_a_group_without_history_has_no_costs():
     assert not Costs().has_history("g")
     assert Costs().of("g") == Costs([], [], [], [])

@@ -103,7 +103,7 @@ def test_the_files_of_a_run_are_red_by_themselves(
     assert oracle_replay.callback(str(events), None, None, as_json=False) == 1
 
 
-def test_what_brokers_logged_is_left_out_where_answers_show_it_alone(
+def test_broker_lines_are_left_out_if_responses_alone_show_the_violation(
     run: RunFolder, recording: Recording
 ) -> None:
     evidence, _ = lied(recording.evidence("static"))

@@ -1,4 +1,4 @@
-"""Whether what was foretold came true: a fail does for one reason alone."""
+"""Whether an expected verdict came true: a fail does for one reason alone."""
 
 import pytest
 
@@ -15,18 +15,18 @@ def short(group: str, what: str = "rebalances", *, too_many: bool = True) -> Sho
 
 
 def came_true(
-    foretold: ExpectedVerdict,
+    expected: ExpectedVerdict,
     verdict: str,
     broken: dict[str, list[str]],
     *proven: str,
     unmet: tuple[Shortfall, ...] = (),
 ) -> bool:
-    found = expected_verdict(foretold, verdict, broken, proven, unmet)
+    found = expected_verdict(expected, verdict, broken, proven, unmet)
     assert found is not None
     return bool(found["came_true"])
 
 
-def test_nothing_was_foretold() -> None:
+def test_without_an_expected_verdict() -> None:
     assert expected_verdict(None, "fail", BROKEN, ["g"], ()) is None
 
 
@@ -36,7 +36,7 @@ def test_a_pass_is_a_pass() -> None:
     assert not came_true(PASS, "fail", BROKEN, "g")
 
 
-def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
+def test_a_fail_breaks_the_promise_in_the_expected_group() -> None:
     assert came_true(FAIL, "fail", BROKEN, "g", "g")
     assert came_true(FAIL, "fail", BROKEN, unmet=(short("g"),))
     assert not came_true(FAIL, "fail", BROKEN, "g", unmet=(short("other"),))
@@ -57,10 +57,10 @@ def test_a_fail_breaks_the_promise_where_it_was_told() -> None:
 def test_a_fail_for_partitions_without_owner(
     proven: tuple[str, ...], unmet: tuple[Shortfall, ...], somewhere: bool, there: bool
 ) -> None:
-    foretold = ExpectedVerdict(since="2.8.0", verdict="fail", because="unowned")
-    assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is somewhere
-    foretold = foretold.model_copy(update={"group": "g"})
-    assert came_true(foretold, "fail", {}, *proven, unmet=unmet) is there
+    expected = ExpectedVerdict(since="2.8.0", verdict="fail", because="unowned")
+    assert came_true(expected, "fail", {}, *proven, unmet=unmet) is somewhere
+    expected = expected.model_copy(update={"group": "g"})
+    assert came_true(expected, "fail", {}, *proven, unmet=unmet) is there
 
 
 @pytest.mark.parametrize(

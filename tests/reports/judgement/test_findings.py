@@ -35,7 +35,7 @@ def finding(at_ms: float, group: str = "g", broker: str = "1") -> Finding:
     return Finding("late", group, at_ms, at_ms, at_ms, "", "", broker, "", 0)
 
 
-def test_what_follows_within_reach_is_linked_to_its_root() -> None:
+def test_consequences_are_linked_to_their_root() -> None:
     rows = [violation(1_000, 2_000), violation(2_000 + LATE_MS, 2_600), violation(9_000, 9_000)]
     found = collect(rows, [rebalance(1_500, "late"), rebalance(1_600, "match")], [])
     assert [(one.kind, one.at_ms, one.root) for one in found] == [

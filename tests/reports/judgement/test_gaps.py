@@ -15,7 +15,7 @@ def test_a_kill_explains_the_end_of_a_log_and_a_line_cut_off() -> None:
     assert without_kills([gap(101, 5_000), cut_off], [("2", 5_010)], {"2": 3_000}) == []
 
 
-def test_a_kill_explains_one_life_of_one_log() -> None:
+def test_a_kill_explains_one_process_of_one_log() -> None:
     gaps = [gap(101, 5_000), gap(160, 9_000), gap(80, 5_000, broker="3")]
     assert without_kills(gaps, [("2", 5_010)], {}) == gaps[1:]
     assert without_kills(gaps, [("2", 5_010), ("2", 9_010)], {}) == gaps[2:]
@@ -29,7 +29,7 @@ def test_lines_that_are_missing_before_the_kill_stay_a_gap(line: int) -> None:
     assert without_kills([hole, gap(101, 5_000)], [("2", 5_010)], {}) == [hole]
 
 
-def test_a_log_that_ends_after_the_kill_is_not_its_work() -> None:
+def test_a_kill_does_not_explain_a_log_that_ends_after_it() -> None:
     later = [gap(101, 7_000)]
     assert without_kills(later, [("2", 5_000)], {}) == later
 
@@ -40,7 +40,7 @@ def test_a_broker_that_served_groups_was_not_silent_for_long_before_the_kill() -
     assert without_kills(cut, [("2", 20_000)], {"3": 10_000}) == []
 
 
-def test_a_broker_that_did_not_shut_down_ends_one_life_of_one_log() -> None:
+def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log() -> None:
     cut_off = gap(161, 9_001, "line not understood: 37 17952")
     gaps = [gap(101, 5_000), gap(160, 9_000), cut_off, gap(80, 5_000, broker="3")]
     assert without_cuts(gaps, {"2"}) == [gaps[0], gaps[3]]

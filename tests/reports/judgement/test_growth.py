@@ -68,7 +68,7 @@ def test_each_growth_has_a_rebalance_of_its_own() -> None:
     assert (first.delay_ms, second.delay_ms) == (None, 50.0)
 
 
-def test_what_did_not_grow_and_what_a_group_does_not_read_is_not_told() -> None:
+def test_topics_that_did_not_grow_or_are_not_read_are_not_listed() -> None:
     faults = [growth(None), growth(100.0, topic="other"), growth(100.0) | {"name": "broker.kill"}]
     assert topic_growths(faults, [row(150.0)], {"g": ("orders",)}) == []
 
@@ -96,7 +96,7 @@ def made(tmp_path: Path) -> MadeUpRun:
     return made
 
 
-def test_the_page_tells_reason_and_delay(made: MadeUpRun) -> None:
+def test_the_page_shows_reason_and_delay(made: MadeUpRun) -> None:
     page = Page(render(*made.finish()))
     first_ms = next(iter(made.client_reasons))
     delay = f"{(first_ms - IMPACT_MS - 150) / 1000:.3f}"

@@ -62,20 +62,20 @@ def test_a_runner_that_ran_late_shows_a_busy_machine() -> None:
 
 def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
     sample = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
-    told = lambda **rates: machine_log.busy_times(text(sample | rates))
-    assert told(cpu_waiting=0.79, cpu_stolen=0.2, throttled_ms={"1": 200}, load=40) == []
-    assert told(cpu_waiting=0.85) == [
+    busy = lambda **rates: machine_log.busy_times(text(sample | rates))
+    assert busy(cpu_waiting=0.79, cpu_stolen=0.2, throttled_ms={"1": 200}, load=40) == []
+    assert busy(cpu_waiting=0.85) == [
         Busy("", 1_000, 2_000, "something waited for a CPU in 85% of the time")
     ]
-    assert told(cpu_stolen=0.3) == [
+    assert busy(cpu_stolen=0.3) == [
         Busy("", 1_000, 2_000, "the hypervisor gave 30% of the CPU time to others")
     ]
-    assert told(throttled_ms={"2": 400, "runner": 900}) == [
+    assert busy(throttled_ms={"2": 400, "runner": 900}) == [
         Busy("2", 1_000, 2_000, "its control group was throttled for 400 ms")
     ]
 
 
-def test_what_cannot_be_read_is_left_out() -> None:
+def test_unreadable_lines_are_left_out() -> None:
     broken = '{"event": "stopped", "broker": 1, "from_ms": 1, "until_ms": 900}\n[1]\n{"event": "la'
     odd = text(
         {"event": "stopped", "broker": "1", "from_ms": "x", "until_ms": 900},

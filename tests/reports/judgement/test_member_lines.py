@@ -34,7 +34,7 @@ def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
         (["c-2"], ["c-1", "c-?7"], {("missing_line", "c-1")}),
     ],
 )
-def test_an_id_that_nobody_was_told(
+def test_a_member_id_that_no_response_had(
     observed: list[str], expected: list[str], found: set[tuple[str, str]]
 ) -> None:
     assert compared(observed, expected) == found

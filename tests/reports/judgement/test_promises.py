@@ -27,7 +27,7 @@ def named(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
     return broken_promises(explained, RULES, PROMISED)
 
 
-def test_what_a_group_needs_and_no_more() -> None:
+def test_exactly_the_broken_promises_are_named() -> None:
     assert named("joins_update_timeouts") == ("joins_update_timeouts",)
     both = ("every_return_is_stored", "joins_update_timeouts")
     assert named(*both) == both
@@ -42,8 +42,8 @@ def test_none_where_the_release_does_not_explain_it_either() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in DEFECTS.glob("*.jsonl")))
-def test_what_real_brokers_broke_is_named(name: str) -> None:
-    """Runs of the library's experiments: each broke the promise that its file foretells."""
+def test_promises_that_real_brokers_broke_are_named(name: str) -> None:
+    """Runs of the library's experiments: each broke the promise that its file names."""
     (sequence,) = read((DEFECTS / f"{name}.jsonl").read_text().splitlines(), name)
     profile = profile_for(sequence.kafka, sequence.coordinator)
     assert profile is not None

@@ -35,7 +35,7 @@ def tables(name: str, group: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def last_return(name: str, group: str) -> Request:
-    """Return the JoinGroup of whoever led the group and was back, which knew no id of its own."""
+    """Return the last JoinGroup without a member id: the leader's static rejoin."""
     rows = [row for row in recording(name).rows_by_group[group] if row["template"] is None]
     joins = [Request(row) for row in rows if row["api"] == "JOIN_GROUP" and row["readable"]]
     return [one for one in joins if not one.request["memberId"]][-1]
@@ -51,7 +51,7 @@ def last_return(name: str, group: str) -> Request:
         (MISSES, "static", []),
     ],
 )
-def test_who_has_the_partitions_that_were_added(name: str, group: str, left: list[str]) -> None:
+def test_owners_of_added_partitions(name: str, group: str, left: list[str]) -> None:
     run, rows = recording(name).run, tables(name, group)
     end_ms = dict(run.phases)["teardown"]
     assert unowned(rows["assigned"], rows["observed"], end_ms, (), run.partitions) == left
@@ -67,7 +67,7 @@ def test_who_has_the_partitions_that_were_added(name: str, group: str, left: lis
         (MISSES, "static", 5, None),
     ],
 )
-def test_what_a_leader_is_told_that_is_back(
+def test_response_to_the_static_rejoin_of_a_leader(
     name: str, group: str, version: int, skips: bool | None
 ) -> None:
     back = last_return(name, group)

@@ -36,7 +36,7 @@ def complaint(run: RunFolder) -> str:
     return str(caught.value)
 
 
-def test_what_was_recorded_can_be_read(run: RunFolder) -> None:
+def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
     read(run)
     assert not run.cut_off
 

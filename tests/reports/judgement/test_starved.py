@@ -33,22 +33,22 @@ def stopped(made, length_ms=1_000):
     return Standstill("2", from_ms, from_ms + length_ms, "its process was stopped")
 
 
-def test_nothing_is_said_of_a_run_in_which_nothing_stood_still(made):
-    told = judged(made)
-    assert told["verdict"] == "pass"
-    assert "brokers_stood_still" not in told
+def test_a_run_without_standstills_lists_none(made):
+    result = judged(made)
+    assert result["verdict"] == "pass"
+    assert "brokers_stood_still" not in result
 
 
 def test_a_run_in_order_passes_and_lists_when_brokers_stood_still(made):
-    told = judged(made, stopped(made))
-    assert told["verdict"] == "pass"
-    (listed,) = told["brokers_stood_still"]
+    result = judged(made, stopped(made))
+    assert result["verdict"] == "pass"
+    (listed,) = result["brokers_stood_still"]
     assert listed["broker"] == "2"
     assert listed["until_ms"] - listed["from_ms"] == 1_000
     assert listed["because"] == "its process was stopped"
 
 
-def test_a_short_standstill_is_not_worth_telling_of(made):
+def test_a_short_standstill_is_not_listed(made):
     assert "brokers_stood_still" not in judged(made, stopped(made, 200))
 
 
@@ -56,9 +56,9 @@ def test_a_count_proves_nothing_where_a_broker_stood_still(made):
     del made.comparison[6:]
     assert judged(made)["verdict"] == "fail"
     assert judged(made, stopped(made, 200))["verdict"] == "fail"
-    told = judged(made, stopped(made))
-    assert told["verdict"] == "unknown"
-    (why,) = told["unknown_because"]
+    result = judged(made, stopped(made))
+    assert result["verdict"] == "unknown"
+    (why,) = result["unknown_because"]
     assert why.startswith("what was expected is not met, but broker 2 stood still for 1,000 ms")
 
 
@@ -71,25 +71,25 @@ def sampled(made, waiting):
 def test_a_count_proves_nothing_on_a_machine_that_was_busy_all_the_time(made):
     del made.comparison[6:]
     assert judged(made, samples=sampled(made, 0.5))["verdict"] == "fail"
-    told = judged(made, samples=sampled(made, 0.95))
-    assert told["verdict"] == "unknown"
-    assert "the machine was busy" in told["unknown_because"][0]
+    result = judged(made, samples=sampled(made, 0.95))
+    assert result["verdict"] == "unknown"
+    assert "the machine was busy" in result["unknown_because"][0]
 
 
 def test_a_busy_machine_in_itself_is_no_doubt(made):
     assert judged(made, samples=sampled(made, 0.95))["verdict"] == "pass"
 
 
-def test_what_lateness_alone_explains_is_a_doubt(made):
+def test_a_violation_that_lateness_explains_is_a_doubt(made):
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
-    told = judged(made)
-    assert told["verdict"] == "fail"
-    assert verdict.proven_wrong(told) == {"dynamic": [made.recovery_ms - 1_000]}
-    told = judged(made, late_alone={"dynamic": WHY})
-    assert told["verdict"] == "unknown"
-    assert WHY in told["unknown_because"]
-    assert [finding["proven"] for finding in told["findings"]] == [False]
-    assert verdict.proven_wrong(told) == {}
+    result = judged(made)
+    assert result["verdict"] == "fail"
+    assert verdict.proven_wrong(result) == {"dynamic": [made.recovery_ms - 1_000]}
+    result = judged(made, late_alone={"dynamic": WHY})
+    assert result["verdict"] == "unknown"
+    assert WHY in result["unknown_because"]
+    assert [finding["proven"] for finding in result["findings"]] == [False]
+    assert verdict.proven_wrong(result) == {}
 
 
 def test_lateness_of_one_group_excuses_no_other(made):

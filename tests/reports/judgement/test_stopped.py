@@ -21,7 +21,7 @@ def judged(made):
     return verdict
 
 
-def test_all_that_was_meant_to_happen_has_happened(made):
+def test_a_stopped_run_with_all_faults_done_is_complete(made):
     verdict = judged(made)
     assert (verdict["verdict"], verdict["unknown_because"]) == ("pass", [])
 

@@ -24,9 +24,7 @@ def test_nothing_is_in_doubt(made: MadeUpRun) -> None:
 
 
 @pytest.mark.parametrize("at_ms", [None, ZERO_MS - 60_000])
-def test_what_nobody_understands_is_in_doubt_whatever_its_time(
-    made: MadeUpRun, at_ms: float | None
-) -> None:
+def test_an_unreadable_line_is_in_doubt_at_any_time(made: MadeUpRun, at_ms: float | None) -> None:
     made.gaps.append(Gap("3", "brokers/3/group.log", 7, at_ms, "line not understood: \\x00"))
     assert doubts(made) == [
         "evidence is missing: brokers/3/group.log:7: line not understood: \\x00"
@@ -47,31 +45,36 @@ def test_a_count_proves_nothing_in_a_run_that_did_not_come_to_its_end(made: Made
     assert verdict["verdict"] == "unknown"
 
 
-def test_a_count_proves_nothing_where_a_story_went_astray(made: MadeUpRun) -> None:
+def test_a_count_proves_nothing_after_a_failed_wire_script(made: MadeUpRun) -> None:
     del made.comparison[6:]
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "fail"
-    failed = {"at_ms": made.recovery_ms, "event": "failed", "fault_id": None, "error": "a story"}
+    failed = {
+        "at_ms": made.recovery_ms,
+        "event": "failed",
+        "fault_id": None,
+        "error": "a wire script",
+    }
     made.journal.insert(-1, failed)
     _, verdict, *_ = made.finish()
     assert verdict["verdict"] == "unknown"
 
 
 def test_starts_are_counted_in_runs_that_came_to_their_end(made: MadeUpRun) -> None:
-    """One that died has its journal's last entries from whoever put it right."""
+    """If a run died, `groupquake heal` wrote the last entries of its journal."""
     start_again(made, "2")
     made.journal.pop()
     assert doubts(made) == ["the journal ends before the run did"]
 
 
-def test_a_fault_that_was_not_put_right(made: MadeUpRun) -> None:
+def test_a_fault_that_was_not_healed(made: MadeUpRun) -> None:
     last = next(entry for entry in reversed(made.journal) if entry["event"] == "healed")
     last["healed"] = False
     (doubt,) = doubts(made)
     assert doubt.endswith(" was not put right")
 
 
-def test_a_fault_that_nobody_tried_to_put_right(made: MadeUpRun) -> None:
+def test_a_fault_without_an_attempt_to_heal(made: MadeUpRun) -> None:
     first = next(entry for entry in made.journal if entry["event"] == "intent")
     first["kind"] = "recoverable"
     made.journal = [
@@ -115,7 +118,7 @@ def test_a_log_with_another_number_of_starts(made: MadeUpRun, broker: str, start
     )
 
 
-def test_a_broker_that_was_not_put_right_may_have_been_started(made: MadeUpRun) -> None:
+def test_a_broker_that_was_not_healed_may_have_been_started(made: MadeUpRun) -> None:
     start_again(made, "2", healed=False)
     made.starts["2"] = 2
     (doubt,) = doubts(made)

@@ -40,7 +40,7 @@ def cut(rows, side="observed"):
     ]
 
 
-def test_a_group_is_either_rebalancing_or_in_a_generation():
+def test_each_instant_of_a_group_is_a_rebalance_or_a_generation():
     assert cut([row(5, 0), row(20, 1)]) == [
         (True, 1, 5, 6),
         (False, 1, 6, 20),

@@ -27,13 +27,13 @@ def test_static_stands_beside_dynamic(passed):
     assert "In a group of both kinds, a rebalance is counted with the kind" in passed.text
 
 
-def test_each_members_stops_are_told(passed):
+def test_stops_of_each_member_are_listed(passed):
     assert "dynamic: 8 members stopped" in passed.text
     assert "dynamic-dynamic-3 dynamic 14 0.800 0.800 0.800 11.200" in passed.text
     assert "No member was stopped" not in passed.text
 
 
-def test_it_is_said_that_nobody_was_stopped(tmp_path):
+def test_the_page_says_that_no_member_was_stopped(tmp_path):
     made = made_up(tmp_path)
     made.stops = []
     assert "No member was stopped in the impact phase." in read(made).text
@@ -48,7 +48,7 @@ def test_each_rebalance_has_its_cost(passed):
     assert "static +3.000 formation new_member static-0 1 0 0.000 0.000 0" in passed.text
 
 
-def test_what_was_lost_outside_of_any_rebalance_is_told_apart(tmp_path):
+def test_partitions_lost_outside_of_rebalances_are_listed_separately(tmp_path):
     made = made_up(tmp_path)
     made.stops.append(Stop("static", "static-0", "static", IMPACT_MS + 2000, 1250.0))
     shown = read(made)
@@ -63,7 +63,7 @@ def test_causes_are_counted_by_phase(passed):
     ) in passed.text
 
 
-def test_it_is_said_how_costs_are_counted(passed):
+def test_the_page_explains_how_costs_are_counted(passed):
     assert "A cooperative one revokes only what moves" in passed.text
     assert "No member was evicted. No client was fenced." in passed.text
     assert "No partition had two owners at the same time, as clients saw it." in passed.text
@@ -92,7 +92,7 @@ def test_evictions_fences_and_two_owners_are_listed_and_not_judged(tmp_path):
     assert sorted(marks["x"]) == [0.9, 1.25]
 
 
-def test_it_is_said_how_many_evictions_and_fences_are_left_out(tmp_path):
+def test_the_page_counts_omitted_evictions_and_fences(tmp_path):
     made = made_up(tmp_path)
     made.expulsions = [
         *(Expulsion("static", IMPACT_MS + at, f"static-{at}-id0") for at in range(202)),
@@ -214,7 +214,7 @@ def mixed(tmp_path):
     return CostRows(run, judged, rows, DrawnGroups(("mixed",), joins, {}), costs)
 
 
-def test_a_mixed_group_is_told_by_kind(mixed):
+def test_costs_of_a_mixed_group_are_split_by_kind(mixed):
     names = ("kind", "members", "faults", "rebalances", "each", "stopped", "evictions", "fences")
     rows = [tuple(row[name] for name in names) for row in mixed.beside(["mixed"])]
     assert rows == [
@@ -236,7 +236,7 @@ def test_stops_belong_to_the_rebalance_they_began_in_and_moves_to_the_one_before
     assert rows[-1]["cause"] == "outside of any rebalance"
 
 
-def test_a_member_that_changed_its_kind_is_what_it_was_then():
+def test_a_member_that_changed_its_kind_counts_as_its_kind_at_the_time():
     joins = (Join("g", "a", "a-1", 1, 1.0), Join("g", "a", "a-2", 2, 5.0, static=True))
     drawn = DrawnGroups(("g",), joins, {})
     kinds = [drawn.kind_at("a", at_ms) for at_ms in (0.0, 4.0, 6.0)]

@@ -54,7 +54,7 @@ def test_a_finding_fails_the_comparison_of_its_group(made):
     assert len(text.splitlines()) == 2
 
 
-def test_what_missing_evidence_might_explain_is_an_error(made):
+def test_a_finding_that_missing_evidence_may_explain_is_an_error(made):
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
     made.gaps.append(Gap("2", "brokers/2/group.log", 431, IMPACT_MS, "3 lines missing"))
     verdict, suite, marked = read(made)

@@ -53,7 +53,7 @@ def test_a_pass_says_that_there_are_no_findings_and_no_gaps(passed):
     assert "groupquake run made-up-bounce --seed 42" in passed.text
 
 
-def test_without_serial_numbers_nobody_claims_that_no_line_is_missing(passed, tmp_path):
+def test_logs_without_serial_numbers_are_not_called_complete(passed, tmp_path):
     made = made_up(tmp_path)
     made.environment.update(kafka_version="3.9.1", coordinator="scala")
     text = read(made).text
@@ -84,7 +84,7 @@ def test_comparison_stands_observed_beside_expected(passed, failed):
     assert [words.split()[1] for words in wrong] == ["members"] * 2 + ["started"] * 2
 
 
-def test_what_a_release_does_not_tell_is_no_difference(tmp_path):
+def test_a_value_that_a_release_does_not_log_is_no_difference(tmp_path):
     """Before 3.0 no line names the leader, before 2.8 none counts members."""
     made = made_up(tmp_path)
     unlogged = ("members", "assigned_members", "static_members", "leader")
@@ -103,7 +103,7 @@ def test_logs_that_give_lengths_alone_are_said_to(passed, tmp_path):
     assert ("length of metadata" in text, "length of metadata" in passed.text) == (True, False)
 
 
-def test_what_was_foretold_and_which_promise_was_broken_stand_on_top(failed, tmp_path):
+def test_expected_verdict_and_broken_promises_are_on_top(failed, tmp_path):
     made = made_up(tmp_path)
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "dynamic-dynamic-3")
     run, verdict, *rest = made.finish()
@@ -175,7 +175,7 @@ def test_an_unknown_says_why(tmp_path):
     assert "brokers/2/group.log:431 3 lines missing" in unknown.text
 
 
-def test_an_unmet_expectation_alone_is_told_apart_from_wrong_brokers(tmp_path):
+def test_an_unmet_expectation_is_distinguished_from_wrong_brokers(tmp_path):
     made = made_up(tmp_path)
     del made.comparison[6:]
     text = read(made).text
@@ -214,7 +214,7 @@ def test_hostile_names_stay_text(tmp_path):
     assert not re.search(r"<(?!/?(b|br)>)", str(hostile.figure))
 
 
-def test_the_browser_has_nothing_to_load(failed):
+def test_the_page_loads_no_external_resources(failed):
     loading = ("src", "href", "srcset", "poster", "action", "data", "background", "style")
     for tag, attributes in failed.elements:
         for name in loading:

@@ -74,7 +74,7 @@ def test_an_action_is_the_same_again_from_its_seed(name: str, phase: Phase) -> N
 
 @in_every_phase
 @with_every_action
-def test_what_an_action_says_can_be_sent(name: str, phase: Phase) -> None:
+def test_every_action_can_be_sent(name: str, phase: Phase) -> None:
     for seed in range(5):
         for step in played(ACTIONS[name], phase, seed):
             if step.api != CLOSE:

@@ -13,7 +13,7 @@ from reference_coordinator.classic.releases import NEWEST, PROFILES
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
-def test_every_rule_is_changed_alone_or_said_to_be_out_of_reach(profile: Profile) -> None:
+def test_every_rule_is_changed_alone_or_listed_as_out_of_reach(profile: Profile) -> None:
     changed = set()
     for flip in flips(profile):
         differing = {
@@ -25,12 +25,12 @@ def test_every_rule_is_changed_alone_or_said_to_be_out_of_reach(profile: Profile
         assert getattr(flip.profile, flip.rule) == flip.value
         changed.add(flip.rule)
     rules = {field.name for field in fields(Profile)} - {"name", "settings"}
-    untold = {name.partition("=")[0] for name in ALLOWS_MORE}
-    assert changed | untold == rules - OUT_OF_REACH.keys()
+    allows_more = {name.partition("=")[0] for name in ALLOWS_MORE}
+    assert changed | allows_more == rules - OUT_OF_REACH.keys()
     assert rules >= OUT_OF_REACH.keys()
 
 
-def test_what_no_answer_contradicts_is_a_value_that_some_release_has() -> None:
+def test_an_uncontradicted_rule_has_the_value_of_some_release() -> None:
     values = {
         f"{field.name}={getattr(getattr(profile, field.name), 'name', value).lower()}"
         for profile in PROFILES.values()
@@ -59,7 +59,7 @@ def test_errors_are_found_wherever_an_answer_has_them() -> None:
     assert list(errors_of({"format": "groupquake-events/1"})) == []
 
 
-def test_what_other_rules_or_versions_leave_open_is_not_asked_for() -> None:
+def test_coverage_does_not_expect_undecided_rules() -> None:
     new = {api: known(api) for api in COORDINATOR_APIS}
     assert not moot(NEWEST, new, "4.0.0")
     assert moot(NEWEST, new, "4.1.0").keys() == {"answers_wait_for_writes"}

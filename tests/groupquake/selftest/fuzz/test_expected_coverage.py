@@ -42,11 +42,13 @@ def test_old_rules_have_fewer_moves_and_records_of_a_usual_size_too() -> None:
         ("JOIN_GROUP FENCED_INSTANCE_ID", True, True),
     ],
 )
-def test_an_answer_is_asked_for_where_it_can_be_had(answer: str, new: bool, first: bool) -> None:
+def test_a_response_is_expected_only_where_it_is_possible(
+    answer: str, new: bool, first: bool
+) -> None:
     assert (answer in set(answers(NEWEST, NEW, bulky=True))) is new
     assert (answer in set(answers(FIRST, OLD, bulky=True))) is first
 
 
-def test_what_one_release_alone_answers_is_asked_for_there() -> None:
+def test_a_response_of_one_release_is_expected_there_only() -> None:
     failed = PROFILES["2.5.0"]
     assert "DESCRIBE_GROUPS UNSUPPORTED_VERSION" in set(answers(failed, OLD, bulky=True))

@@ -28,7 +28,7 @@ def hear(process: Process, api: str, answer: dict[str, object], step: int = 1) -
     process.apply(step, exchange, 5.0)
 
 
-def test_a_member_that_joined_speaks_with_what_it_was_told(process: Process) -> None:
+def test_a_joined_member_sends_the_ids_of_its_response(process: Process) -> None:
     hear(process, "JOIN_GROUP", JOINED, step=4)
     assert (process.member_id, process.generation) == (Ref(4, "memberId"), Ref(4, "generationId"))
     assert (process.phase, process.leader_step) == (Phase.JOINED, 4)
@@ -37,7 +37,7 @@ def test_a_member_that_joined_speaks_with_what_it_was_told(process: Process) -> 
 
 
 @pytest.mark.parametrize("answer", [{"leader": "other"}, {"skipAssignment": True}])
-def test_a_follower_hands_nothing_out(process: Process, answer: dict[str, object]) -> None:
+def test_a_follower_sends_no_assignment(process: Process, answer: dict[str, object]) -> None:
     hear(process, "JOIN_GROUP", JOINED | answer)
     assert process.leader_step == 0
 
@@ -48,14 +48,14 @@ def test_a_pending_member_keeps_its_id_and_is_still_out(process: Process) -> Non
 
 
 @pytest.mark.parametrize("error", [25, 82])
-def test_an_id_that_counts_no_more_is_remembered_as_stale(process: Process, error: int) -> None:
+def test_an_invalid_id_is_remembered_as_stale(process: Process, error: int) -> None:
     hear(process, "JOIN_GROUP", JOINED, step=4)
     hear(process, "HEARTBEAT", {"errorCode": error}, step=5)
     assert (process.member_id, process.phase) == ("", Phase.OUT)
     assert process.stale == [Ref(4, "memberId")]
 
 
-def test_a_member_told_of_a_rebalance_keeps_its_id_and_joins_again(process: Process) -> None:
+def test_a_member_keeps_its_id_and_rejoins_after_rebalance_in_progress(process: Process) -> None:
     hear(process, "JOIN_GROUP", JOINED, step=4)
     hear(process, "HEARTBEAT", {"errorCode": Error.REBALANCE_IN_PROGRESS}, step=5)
     assert (process.member_id, process.phase) == (Ref(4, "memberId"), Phase.OUT)
@@ -75,7 +75,7 @@ def test_errors_of_commits_and_of_single_leavers_count(process: Process) -> None
     assert process.stale == [Ref(4, "memberId"), Ref(6, "memberId")]
 
 
-def test_answers_to_the_process_before_the_restart_are_not_heard(process: Process) -> None:
+def test_responses_to_the_process_before_the_restart_are_ignored(process: Process) -> None:
     process.waiting[3] = "JOIN_GROUP"
     process.restart()
     assert not process.waiting
@@ -83,11 +83,11 @@ def test_answers_to_the_process_before_the_restart_are_not_heard(process: Proces
     assert (process.member_id, process.connection) == ("", "c1.2")
 
 
-def test_who_is_refused_for_its_protocols_offers_more(process: Process) -> None:
+def test_a_member_refused_for_its_protocols_offers_more(process: Process) -> None:
     hear(process, "JOIN_GROUP", {"errorCode": Error.INCONSISTENT_GROUP_PROTOCOL})
     assert [name for name, _ in process.protocols] == ["range", "rr"]
 
 
-def test_who_finds_no_room_gives_up(process: Process) -> None:
+def test_a_member_refused_for_the_group_size_gives_up(process: Process) -> None:
     hear(process, "JOIN_GROUP", {"errorCode": Error.GROUP_MAX_SIZE_REACHED})
     assert process.gone

@@ -45,7 +45,7 @@ def fuzz(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_a_target_is_told_by_the_broker_itself(target: Target) -> None:
+def test_a_target_has_the_configuration_and_versions_of_its_broker(target: Target) -> None:
     groups = {k: v for k, v in CONFIG.items() if k.startswith("group.") and k not in NOT_RULES}
     assert target.config == groups
     assert target.largest_record == CONFIG["message.max.bytes"]
@@ -109,7 +109,7 @@ def lost(played: Played) -> bool:
     return any(step.api == CLOSE for step in played.steps)
 
 
-def test_a_lie_in_any_answer_is_unexplained(target: Target, played: PlayedBySeed) -> None:
+def test_an_altered_response_is_unexplained(target: Target, played: PlayedBySeed) -> None:
     """One error that the broker did not answer with, in one sequence after the other."""
     rng = Random(3)
     caught = 0
@@ -130,7 +130,7 @@ def test_a_lie_in_any_answer_is_unexplained(target: Target, played: PlayedBySeed
     assert caught == 3
 
 
-def test_bad_options_are_told_in_one_line(tmp_path: Path) -> None:
+def test_bad_options_are_one_error_line(tmp_path: Path) -> None:
     for options, error_line in (
         (["--at=nowhere"], "'nowhere' is not an address; write 127.0.0.1:9092"),
         (["--kafka=1.0.0"], "the oracle has no rules for Kafka 1.0.0"),

@@ -22,7 +22,7 @@ def test_the_group_is_the_one_that_is_played_in() -> None:
     assert resolve({"groups": [GROUP]}, ANSWERS) == {"groups": ["g"]}
 
 
-def test_a_leader_hands_out_what_it_was_told_of() -> None:
+def test_a_leader_assigns_to_the_members_of_its_response() -> None:
     shares = resolve(Assignments(3, spare=1, size=4), ANSWERS)
     assert shares == [
         {"memberId": "m-1", "assignment": "0001"},
@@ -30,7 +30,7 @@ def test_a_leader_hands_out_what_it_was_told_of() -> None:
     ]
 
 
-def test_an_answer_that_never_came_leaves_ids_that_nobody_has() -> None:
+def test_a_missing_response_leaves_unknown_ids() -> None:
     resolved = resolve([Ref(9, "memberId"), Ref(9, "generationId", 1), Assignments(9)], ANSWERS)
     assert resolved == ["nobody", 0, []]
 

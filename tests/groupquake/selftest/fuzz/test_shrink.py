@@ -42,7 +42,7 @@ def test_steps_stay_in_order_and_keep_their_times() -> None:
     assert small.steps == tuple(step for step in SCRIPT if step.number in (9, 20, 33))
 
 
-def test_what_does_not_come_again_is_not_made_small() -> None:
+def test_a_violation_that_does_not_reproduce_is_not_shrunk() -> None:
     broker = Broker(lambda _: False)
     assert shrink(SCRIPT, broker.play) is None
     assert broker.tried == 1

@@ -10,7 +10,7 @@ from tests.reports.test_lies import LIES
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_has_the_root_that_the_pipeline_finds(lie: str) -> None:
+def test_a_mutant_has_the_root_that_the_pipeline_finds(lie: str) -> None:
     group, places = LIES[lie]
     synthesized = judging.synthesized_run_of(MUTANTS[lie], RECORDINGS["kafka-4.3.0"], group)
     first, *_ = sorted(

@@ -50,7 +50,7 @@ def test_every_mutant_is_in_the_docs_with_its_experiment_and_source() -> None:
 
 
 @pytest.mark.long
-def test_the_docs_say_of_all_mutants_on_all_seeds_what_the_evidence_gives(process: Command) -> None:
+def test_the_docs_have_the_results_of_all_mutants_on_all_seeds(process: Command) -> None:
     done = process("dev", "mutants", timeout_s=900)
     assert done.code == 0, done.err
     rows = [line for line in done.out.splitlines() if line.startswith("| `")]
@@ -58,7 +58,7 @@ def test_the_docs_say_of_all_mutants_on_all_seeds_what_the_evidence_gives(proces
 
 
 @pytest.mark.parametrize("mutant", SAMPLE)
-def test_the_docs_say_what_the_evidence_gives(mutant: str, runs: Runs) -> None:
+def test_the_docs_have_the_results_of_the_evidence(mutant: str, runs: Runs) -> None:
     mine = runs[CATCHING_EXPERIMENTS[mutant].experiment]
     worked_out = row(mutant, mine, traces.read_all(KEPT / "traces"), ())
     assert worked_out.line == in_docs(mutant)
@@ -69,7 +69,7 @@ def test_the_docs_say_what_the_evidence_gives(mutant: str, runs: Runs) -> None:
 @pytest.mark.parametrize(
     "experiment", sorted({a.experiment for a in CATCHING_EXPERIMENTS.values()})
 )
-def test_nothing_is_found_where_nothing_is_altered(experiment: str, runs: Runs) -> None:
+def test_unaltered_evidence_has_no_finding(experiment: str, runs: Runs) -> None:
     first = runs[experiment][0]
     assert first.groups
     assert [found for group in first.groups for found in judging.found(first, group)] == []
@@ -95,7 +95,7 @@ def test_the_oracle_explains_the_kept_sequences_and_a_mutant_does_not() -> None:
     assert Verdict.UNEXPLAINED in fooled
 
 
-def test_real_answers_contradict_a_coordinator_that_speaks_without_office() -> None:
+def test_real_responses_contradict_a_coordinator_without_its_partition() -> None:
     recording = Recording(KEPT / "kafka-4.3.0")
     assert is_caught_as_oracle("speaks_without_office", recording, "failover")
     assert not is_caught_as_oracle("has_no_max_size", recording, "failover")
@@ -119,6 +119,6 @@ def test_a_finding_in_unaltered_evidence_makes_it_bad() -> None:
     assert not Table((CAUGHT,), 50, 0, 5, 1).good
 
 
-def test_without_evidence_nothing_is_claimed(groupquake: Command, tmp_path: Path) -> None:
+def test_without_evidence_the_table_has_no_result(groupquake: Command, tmp_path: Path) -> None:
     done = groupquake("dev", "mutants", "--evidence", tmp_path / "none")
     assert done.code == 64

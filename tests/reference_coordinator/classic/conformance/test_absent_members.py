@@ -27,7 +27,7 @@ def test_static_member_follower_fail_to_rejoin_before_rebalance_timeout():
     newcomer = play.join(instance="N", session_ms=LONG_MS)
     rejoin = play.join(leader, instance="L", session_ms=LONG_MS)
     play.after(REBALANCE_MS - 1)
-    assert (rejoin.parked, newcomer.parked) == (True, True)
+    assert (rejoin.pending, newcomer.pending) == (True, True)
     play.after(1)
     assert {m for m, _, _ in rejoin.answer.members} == {leader, follower, "N-1"}
     assert newcomer.answer.members == frozenset()
@@ -47,8 +47,8 @@ def test_static_member_leader_fail_to_rejoin_before_rebalance_timeout(picked):
     play.after(REBALANCE_MS)
     assert newcomer.answer.leader == rejoin.answer.leader == play.leader == picked
     assert newcomer.answer.generation == rejoin.answer.generation == 2
-    told = newcomer if picked == "N-1" else rejoin
-    assert {m for m, _, _ in told.answer.members} == {leader, follower, "N-1"}
+    leading = newcomer if picked == "N-1" else rejoin
+    assert {m for m, _, _ in leading.answer.members} == {leader, follower, "N-1"}
     assert play.member_ids == {leader, follower, "N-1"}
     assert [b.refused for b in play.bound if b.kind == "leader"] == [""]
 
@@ -173,15 +173,15 @@ def test_rebalance_times_out_when_sync_request_is_not_received_from_followers(
 @pytest.mark.parametrize("static", [False, True])
 @case("testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders", spares_statics=SPARED)
 def test_rebalance_times_out_when_sync_request_is_not_received_from_leaders(spares_statics, static):
-    """The leader does not sync: it is removed, the others are told to join again."""
+    """The leader does not sync: it is removed, the others receive REBALANCE_IN_PROGRESS."""
     play = Playbook()
     leader, *followers = joined(play, static=static)
     syncs = [play.sync(follower) for follower in followers]
     play.after(REBALANCE_MS - 1, alive=[leader])
-    assert all(sync.parked for sync in syncs)
+    assert all(sync.pending for sync in syncs)
     play.after(1)
     if static and spares_statics:
-        assert all(sync.parked for sync in syncs)
+        assert all(sync.pending for sync in syncs)
         return
     assert [sync.error for sync in syncs] == [Error.REBALANCE_IN_PROGRESS] * 2
     assert play.member_ids == set(followers)
@@ -193,7 +193,7 @@ def test_rebalance_times_out_when_sync_request_is_not_received_from_leaders(spar
 @pytest.mark.parametrize("static", [False, True])
 @case("testRebalanceDoesNotTimeOutWhenAllSyncAreReceived")
 def test_rebalance_does_not_time_out_when_all_sync_are_received(static):
-    """Who fetched its assignment has nothing but its session to fear."""
+    """After its SyncGroup a member is removed only by its session timeout."""
     play = Playbook()
     everyone = joined(play, static=static)
     play.sync_everyone()

@@ -42,7 +42,7 @@ def test_every_group_has_a_case_that_runs():
     assert all(any(case.left_out is None for case in group.cases) for group in CHECKLIST)
 
 
-def test_who_leaves_a_case_out_says_why():
+def test_an_omitted_case_has_a_reason():
     """A reason is a sentence."""
     reasons = [case.left_out for case in CASES.values() if case.left_out is not None]
     assert reasons

@@ -71,7 +71,7 @@ def test_txn_commit_offset_with_invalid_member_id():
     without_generation={"2.5": Error.NONE, "3.0": Error.ILLEGAL_GENERATION},
 )
 def test_txn_commit_offset_with_known_member_id(without_generation):
-    """Who names itself has to name its generation as well, since 3.0."""
+    """A request with a member id needs a generation as well, since 3.0."""
     play = Playbook()
     member_id = completing(play)
     commit = partial(play.commit, version=3, transactional=True)
@@ -114,7 +114,7 @@ def test_commit_offset_in_completing_rebalance_from_unknown_member_id(member_id)
 
 @case("testCommitOffsetInCompletingRebalanceFromIllegalGeneration")
 def test_commit_offset_in_completing_rebalance_from_illegal_generation():
-    """And so is its generation."""
+    """The generation is checked, too."""
     play = Playbook()
     assert play.commit(completing(play), generation=2) is Error.ILLEGAL_GENERATION
 
@@ -222,7 +222,7 @@ def test_heartbeat_unknown_group():
 
 @case("testHeartbeatDeadGroup")
 def test_heartbeat_dead_group():
-    """A Dead group, whoever asks."""
+    """A Dead group, with any member id."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.force(State.DEAD)
@@ -274,7 +274,7 @@ def test_heartbeat_illegal_generation(generation):
 
 @case("testHeartbeatDuringRebalanceCausesRebalanceInProgress")
 def test_heartbeat_during_rebalance_causes_rebalance_in_progress():
-    """In PreparingRebalance members are told to join again, unless their generation is wrong."""
+    """In PreparingRebalance the error is REBALANCE_IN_PROGRESS, unless the generation is wrong."""
     play = Playbook()
     (member,) = statics(play, "I1")
     play.join_dynamic("c")

@@ -46,7 +46,7 @@ def test_select_protocol():
 
 @case("testSelectProtocolChoosesCompatibleProtocol")
 def test_select_protocol_chooses_compatible_protocol():
-    """A protocol that one member lacks is out, whoever likes it best."""
+    """A protocol that one member lacks is never selected."""
     play = Playbook()
     play.join(instance="I1", protocols=("range", "roundrobin"))
     last = play.join(instance="I2", protocols=("roundrobin", "blah"))
@@ -80,9 +80,9 @@ def test_init_next_generation_empty_group():
 def test_supports_protocols(protocols, supported):
     """An Empty group takes anything; who joins later shares a protocol with all who are there."""
     play = Playbook()
-    assert play.join(instance="I1").parked
+    assert play.join(instance="I1").pending
     newcomer = play.join(instance="I2", protocols=protocols)
-    assert newcomer.parked == supported
+    assert newcomer.pending == supported
     if not supported:
         assert newcomer.error is Error.INCONSISTENT_GROUP_PROTOCOL
 
@@ -106,7 +106,7 @@ def test_init_next_generation():
     },
 )
 def test_update_member(timeouts):
-    """Who joins again is known by what it says now; its timeouts were not heard before 3.3.2."""
+    """A rejoin updates the member; before 3.3.2 it did not update the timeouts."""
     play = Playbook()
     _, follower = statics(play, "L", "F")
     play.join(
@@ -133,7 +133,7 @@ def test_replace_group_instance():
     assert (second.answer.leader, play.id_of("I1")) == ("I1-2", "I1-2")
     play.hold_writes = True
     syncing = play.sync("I1-2", instance="I1")
-    assert syncing.parked
+    assert syncing.pending
     play.join(instance="I1")
     assert syncing.answer == SyncResponse(Error.FENCED_INSTANCE_ID)
     assert (play.leader, play.id_of("I1")) == ("I1-3", "I1-3")
@@ -156,7 +156,7 @@ def test_elect_new_joined_leader(offered):
 
 @case("testMaybeElectNewJoinedLeaderChooseExisting")
 def test_maybe_elect_new_joined_leader_choose_existing():
-    """A leader that joined again stays the leader, whoever else would do."""
+    """A leader that joined again stays the leader."""
     play = Playbook()
     statics(play, "L", "F", session_ms=LONG_MS)
     play.join("L-1", instance="L", session_ms=LONG_MS)
@@ -212,7 +212,7 @@ def test_removal_from_pending_after_member_is_stable():
 @pytest.mark.parametrize("leaves", [False, True])
 @case("testRemovalFromPendingWhenMemberIsRemoved")
 def test_removal_from_pending_when_member_is_removed(leaves):
-    """Nor is one whose member leaves before it ever joined, or does not come in time."""
+    """A pending id is removed if its member leaves before it joins, or does not join in time."""
     play = Playbook()
     pending = play.join(client="c").answer.member_id
     assert play.group.pending_joins == {pending}
@@ -246,7 +246,7 @@ def test_can_add_and_remove_pending_sync_member():
 
 @case("testRemovalFromPendingSyncWhenMemberIsRemoved")
 def test_removal_from_pending_sync_when_member_is_removed():
-    """Who leaves is waited for no longer, so its absence makes no trouble later."""
+    """A member that leaves is no longer pending sync, so it causes no rebalance later."""
     play = completing("L", "F")
     play.leave(("F-1", "F"))
     assert "F-1" not in play.group.pending_syncs
@@ -294,7 +294,7 @@ def test_invoke_sync_callback():
     """The leader's assignment answers who waits for it, and nobody else."""
     play = completing("L", "F", "G")
     waiting = play.sync("F-1")
-    assert waiting.parked
+    assert waiting.pending
     play.sync("L-1", **{"L-1": "a", "F-1": "b", "G-1": "c"})
     assert waiting.answer == SyncResponse(Error.NONE, "consumer", "range", "b")
     assert [m.sync for m in play.group.members.values()] == [None] * 3
@@ -307,7 +307,7 @@ def test_complete_all_sync_futures():
     play = completing("L", "F", "G")
     play.hold_writes = True
     waiting = [play.sync(f"{name}-1") for name in ("F", "G", "L")]
-    assert [call.parked for call in waiting] == [True] * 3
+    assert [call.pending for call in waiting] == [True] * 3
     play.join(instance="N")
     assert [call.answer for call in waiting] == [SyncResponse(Error.REBALANCE_IN_PROGRESS)] * 3
     assert [m.sync for m in play.group.members.values()] == [None] * 4

@@ -22,7 +22,7 @@ def test_static_member_rejoin_with_leader_id_and_known_member_id():
     rejoin = play.join(leader, instance="L", session_ms=250)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
     play.after(249)
-    assert rejoin.parked
+    assert rejoin.pending
     play.after(1)
     assert rejoin.answer == JoinResponse(
         Error.NONE,
@@ -69,7 +69,7 @@ def test_static_member_rejoin_with_follower_id_and_change_of_protocol():
     rejoin = play.join(follower, instance="F", protocols=("roundrobin",), session_ms=100_000)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.MEMBER_METADATA]
     play.after(REBALANCE_MS - 1)
-    assert rejoin.parked
+    assert rejoin.pending
     play.after(1)
     assert rejoin.answer == JoinResponse(
         Error.NONE,
@@ -98,7 +98,7 @@ def test_static_member_rejoin_with_known_leader_id_to_trigger_rebalance_and_foll
     assert (first.answer.generation, first.answer.leader) == (2, leader)
     assert (second.answer.generation, play.state) == (2, State.COMPLETING_REBALANCE)
     third = play.join(follower, instance="F", protocols=("roundrobin",), session_ms=100_000)
-    assert (third.parked, play.state) == (True, State.PREPARING_REBALANCE)
+    assert (third.pending, play.state) == (True, State.PREPARING_REBALANCE)
     play.after(REBALANCE_MS)
     assert (third.answer.generation, third.answer.protocol) == (3, "roundrobin")
     assert third.answer.leader == follower

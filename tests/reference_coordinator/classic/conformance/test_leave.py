@@ -25,7 +25,7 @@ def test_leave_group_with_fenced_instance_id():
 
 @case("testLeaveGroupStaticMemberWithUnknownMemberId")
 def test_leave_group_static_member_with_unknown_member_id():
-    """An instance id alone removes whoever holds it."""
+    """An instance id alone removes the member that holds it."""
     play = Playbook()
     statics(play, "I1")
     left = play.leave(("", "I1"))
@@ -100,7 +100,7 @@ def with_pending(play: Playbook) -> tuple[list[Call[JoinResponse]], str]:
     calls = [play.join(first.answer.member_id, client="a")]
     pending = play.join(client="c").answer.member_id
     calls.append(play.join(second.answer.member_id, client="b"))
-    assert [call.parked for call in calls] == [True, True]
+    assert [call.pending for call in calls] == [True, True]
     assert play.group.pending_joins == {pending}
     return calls, pending
 
@@ -128,18 +128,18 @@ def test_pending_members_leaves_group():
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.LEADER_REJOIN]
 
 
-@pytest.mark.parametrize("stranger", [False, True])
+@pytest.mark.parametrize("unknown", [False, True])
 @case(
     "testJoinedMemberPendingMemberBatchLeaveGroup",
     "testJoinedMemberPendingMemberBatchLeaveGroupWithUnknownMember",
 )
-def test_joined_member_pending_member_batch_leave_group(stranger):
-    """Members, a pending one, and perhaps a stranger, in one request."""
+def test_joined_member_pending_member_batch_leave_group(unknown):
+    """Members, a pending one, and perhaps an unknown member, in one request."""
     play = Playbook()
     calls, pending = with_pending(play)
     leaving = [*sorted(play.member_ids), pending]
     expected = [(member_id, None, Error.NONE) for member_id in leaving]
-    if stranger:
+    if unknown:
         leaving.append("unknown")
         expected.append(("unknown", None, Error.UNKNOWN_MEMBER_ID))
     left = play.leave(*((member_id, None) for member_id in leaving))

@@ -45,7 +45,7 @@ def test_static_members_join_group_with_max_size():
 def test_dynamic_members_join_group_with_max_size_and_required_known_member(first, second):
     """Ids are given out freely; the size is held to where they are used.
 
-    Before 2.6.0 they got in all the same, and the first to come again had to go.
+    Before 2.6.0 they were admitted all the same, and the first to rejoin was refused.
     """
     play = Playbook(max_size=MAX)
     ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
@@ -78,7 +78,7 @@ def test_dynamic_members_join_group_with_max_size():
     joined={"2.4": [IN] * (MAX + 1), "2.6.0": [IN] * MAX + [OUT]},
 )
 def test_dynamic_members_can_re_join_group_with_max_size_while_rebalancing(joined):
-    """Who waits already has its place, and may send its JoinGroup again."""
+    """A member whose JoinGroup is pending has its place, and may repeat the JoinGroup."""
     play = Playbook(max_size=MAX)
     ids = [play.join(client="c").answer.member_id for _ in range(MAX + 1)]
     for member_id in ids:

@@ -19,7 +19,7 @@ from tests.reference_coordinator.classic.playbook import (
     sync_error={"2.4": Error.REBALANCE_IN_PROGRESS, "java": Error.COORDINATOR_LOAD_IN_PROGRESS},
 )
 def test_request_handling_while_loading_in_progress(sync_error):
-    """A heartbeat is waved through, everything else has to come again."""
+    """A heartbeat is answered NONE; every other request is refused while the group loads."""
     play = Playbook()
     play.start_loading()
     loading = Error.COORDINATOR_LOAD_IN_PROGRESS
@@ -85,10 +85,10 @@ def test_load_group_with_static_member():
 
 @case(
     "testClassicGroupOnUnloadedEmptyAndPreparingRebalance",
-    told={"2.4": Error.NOT_COORDINATOR, "3.7-java": None},
+    error={"2.4": Error.NOT_COORDINATOR, "3.7-java": None},
 )
-def test_classic_group_on_unloaded_empty_and_preparing_rebalance(told):
-    """Whoever waits in JoinGroup is sent on; Java's first release left them without an answer."""
+def test_classic_group_on_unloaded_empty_and_preparing_rebalance(error):
+    """A pending JoinGroup is answered NOT_COORDINATOR; Java's first release did not answer it."""
     empty = Playbook()
     (member,) = statics(empty, "I1")
     empty.leave((member, "I1"))
@@ -99,17 +99,17 @@ def test_classic_group_on_unloaded_empty_and_preparing_rebalance(told):
     ids = [f"c-{n}" for n in (1, 2)]
     assert play.member_ids == set(ids)
     play.unload()
-    answers = [None if told is None else JoinResponse(told, member_id) for member_id in ids]
+    answers = [None if error is None else JoinResponse(error, member_id) for member_id in ids]
     assert [call.response for call in waiting] == answers
     assert play.timers == {}
 
 
 @case(
     "testClassicGroupOnUnloadedCompletingRebalance",
-    told={"2.4": Error.NOT_COORDINATOR, "3.7-java": None},
+    error={"2.4": Error.NOT_COORDINATOR, "3.7-java": None},
 )
-def test_classic_group_on_unloaded_completing_rebalance(told):
-    """So with whoever waits in SyncGroup."""
+def test_classic_group_on_unloaded_completing_rebalance(error):
+    """A pending SyncGroup is answered NOT_COORDINATOR; Java's first release did not answer it."""
     play = Playbook()
     for instance in ("L", "F", "G"):
         play.join(instance=instance)
@@ -117,6 +117,8 @@ def test_classic_group_on_unloaded_completing_rebalance(told):
     assert play.leader is not None
     followers = sorted(play.member_ids - {play.leader})
     waiting = [play.sync(follower) for follower in followers]
-    assert [call.parked for call in waiting] == [True, True]
+    assert [call.pending for call in waiting] == [True, True]
     play.unload()
-    assert [call.response for call in waiting] == [None if told is None else SyncResponse(told)] * 2
+    assert [call.response for call in waiting] == [
+        None if error is None else SyncResponse(error)
+    ] * 2

@@ -35,13 +35,13 @@ def test_new_member_timeout_completion():
 @pytest.mark.parametrize("static", [False, True])
 @case("testNewMemberJoinExpiration")
 def test_new_member_join_expiration(static):
-    """Who waits for five minutes fails with UNKNOWN_MEMBER_ID; an old member is not affected."""
+    """A new member that waits 5 min fails with UNKNOWN_MEMBER_ID; an old one is not affected."""
     play = Playbook()
     (old,) = statics(play, "I1", rebalance_ms=TEN_MINUTES_MS)
     newcomer = play.join(instance="I2") if static else play.join(client="c", version=3)
     assert [play.group.members[m].is_new for m in play.member_ids - {old}] == [True]
     play.after(FIVE_MINUTES_MS - 1, alive=[old])
-    assert newcomer.parked
+    assert newcomer.pending
     play.after(1)
     assert newcomer.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
     assert play.member_ids == {old}
@@ -115,7 +115,7 @@ def test_heartbeat_expiration_should_remove_member(empty_after_ms):
     play = Playbook(initial_delay_ms=TEN_MINUTES_MS)
     first = play.join(client="c", version=3)
     play.after(FIVE_MINUTES_MS - 1)
-    assert first.parked
+    assert first.pending
     play.after(1)
     assert first.answer == JoinResponse(Error.UNKNOWN_MEMBER_ID)
     assert play.member_ids == set()
@@ -136,26 +136,26 @@ def test_should_delay_initial_rebalance_by_group_initial_rebalance_delay_on_empt
     first = play.join(instance="I1")
     assert (play.state, play.rebalances) == (State.PREPARING_REBALANCE, [Reason.NEW_MEMBER])
     play.after(DELAY_MS - 1)
-    assert first.parked
+    assert first.pending
     play.after(1)
     assert first.answer.generation == 1
 
 
 @case("shouldResetRebalanceDelayWhenNewMemberJoinsGroupInInitialRebalance")
 def test_should_reset_rebalance_delay_when_new_member_joins_group_in_initial_rebalance():
-    """Who comes within a delay starts another one at its end."""
+    """A member that joins within a delay starts another one at its end."""
     play = Playbook(initial_delay_ms=DELAY_MS)
     first = play.join(instance="I1")
     play.after(DELAY_MS - 1)
     second = play.join(instance="I2")
     play.after(1)
-    assert (first.parked, second.parked) == (True, True)
+    assert (first.pending, second.pending) == (True, True)
     play.after(DELAY_MS - 1)
     third = play.join(instance="I3")
     play.after(1)
-    assert third.parked
+    assert third.pending
     play.after(DELAY_MS - 1)
-    assert (first.parked, second.parked, third.parked) == (True, True, True)
+    assert (first.pending, second.pending, third.pending) == (True, True, True)
     play.after(1)
     assert [call.answer.generation for call in (first, second, third)] == [1, 1, 1]
     assert play.rebalances == [Reason.NEW_MEMBER]
@@ -171,7 +171,7 @@ def test_should_delay_rebalance_upto_rebalance_timeout():
         play.after(800)
         calls.append(play.join(instance=f"I{n}", rebalance_ms=timeout))
     play.after(timeout - 2_400 - 1)
-    assert all(call.parked for call in calls)
+    assert all(call.pending for call in calls)
     play.after(1)
     assert {call.answer.generation for call in calls} == {1}
 
@@ -203,7 +203,7 @@ def test_heartbeat_maintains_session():
 
 @case("testCommitMaintainsSession")
 def test_commit_maintains_session():
-    """So does each commit."""
+    """Each commit restarts the session."""
     play = Playbook()
     (member,) = statics(play, "I1")
     for _ in range(5):
@@ -221,7 +221,7 @@ def test_session_timeout_during_rebalance():
     play.after(SESSION_MS - 1)
     assert play.heartbeat(first, instance="I1") is Error.REBALANCE_IN_PROGRESS
     play.after(SESSION_MS - 1)
-    assert newcomer.parked
+    assert newcomer.pending
     play.after(1)
     assert (newcomer.answer.generation, len(newcomer.answer.members)) == (2, 1)
     assert play.heartbeat(first, instance="I1") is Error.UNKNOWN_MEMBER_ID

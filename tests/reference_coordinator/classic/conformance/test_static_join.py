@@ -19,7 +19,7 @@ def test_static_member_join_as_first_member():
     """A static member is in at its first request, without MEMBER_ID_REQUIRED."""
     play = Playbook()
     first = play.join(instance="I1")
-    assert first.parked
+    assert first.pending
     play.after(INITIAL_DELAY_MS)
     assert first.answer == JoinResponse(
         Error.NONE,
@@ -38,22 +38,22 @@ def test_static_member_re_join_with_explicit_unknown_member_id():
     """A known instance with an id that nobody has is fenced."""
     play = Playbook()
     statics(play, "I1")
-    stranger = play.join("unknown_member", instance="I1")
-    assert stranger.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "unknown_member")
+    unknown = play.join("unknown_member", instance="I1")
+    assert unknown.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "unknown_member")
     assert play.member_ids == {"I1-1"}
 
 
 @case("staticMemberFenceDuplicateRejoinedFollower")
 def test_static_member_fence_duplicate_rejoined_follower():
-    """PreparingRebalance; the duplicate fences the follower's parked JoinGroup."""
+    """PreparingRebalance; the duplicate fences the follower's pending JoinGroup."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     dynamic = play.join_dynamic("d")
     old = play.join(follower, instance="F")
-    assert old.parked
+    assert old.pending
     duplicate = play.join(instance="F")
     assert old.answer == JoinResponse(Error.FENCED_INSTANCE_ID, follower)
-    assert duplicate.parked
+    assert duplicate.pending
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.NEW_MEMBER]
     play.join(leader, instance="L")
     assert (duplicate.error, duplicate.answer.generation) == (Error.NONE, 2)
@@ -66,7 +66,7 @@ def test_static_member_fence_duplicate_rejoined_follower():
     leader={"2.4": "L-1", "2.5": "F-2"},
 )
 def test_static_member_fence_duplicate_syncing_follower_after_member_id_changed(generation, leader):
-    """CompletingRebalance; the parked SyncGroup is fenced, and the group starts over.
+    """CompletingRebalance; the pending SyncGroup is fenced, and the group starts over.
 
     The silent leader stays a member, but leads no longer. In 2.4 the duplicate was answered with
     the generation under way.
@@ -77,19 +77,19 @@ def test_static_member_fence_duplicate_syncing_follower_after_member_id_changed(
     play.join(follower, instance="F", session_ms=100_000)
     assert (rejoin.answer.generation, play.state) == (2, State.COMPLETING_REBALANCE)
     old = play.sync(follower, instance="F")
-    assert old.parked
+    assert old.pending
     duplicate = play.join(instance="F", session_ms=100_000, version=5)
     assert old.answer == SyncResponse(Error.FENCED_INSTANCE_ID)
     rebalances = generation == 3
-    assert duplicate.parked == rebalances
+    assert duplicate.pending == rebalances
     assert (play.state is State.PREPARING_REBALANCE) == rebalances
     assert (play.rebalances[-1] is Reason.STATIC_REPLACED) == rebalances
     if rebalances:
         play.after(REBALANCE_MS)
     assert (duplicate.error, duplicate.answer.generation) == (Error.NONE, generation)
     assert (duplicate.answer.member_id, duplicate.answer.leader) == ("F-2", leader)
-    told = {m for m, _, _ in duplicate.answer.members}
-    assert told == ({old_leader, "F-2"} if rebalances else set())
+    listed = {m for m, _, _ in duplicate.answer.members}
+    assert listed == ({old_leader, "F-2"} if rebalances else set())
     assert play.state is State.COMPLETING_REBALANCE
 
 
@@ -99,7 +99,7 @@ def test_static_member_fence_duplicate_rejoining_follower_after_member_id_change
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     rejoin = play.join(leader, instance="L")
-    assert rejoin.parked
+    assert rejoin.pending
     duplicate = play.join(instance="F")
     old = play.join(follower, instance="F")
     assert old.answer == JoinResponse(Error.FENCED_INSTANCE_ID, follower, generation=-1)
@@ -175,7 +175,7 @@ def test_join_group_replace_static_member():
     first = play.join(instance="I1")
     second = play.join(instance="I1")
     assert first.answer == JoinResponse(Error.FENCED_INSTANCE_ID, "I1-1")
-    assert second.parked
+    assert second.pending
     play.after(INITIAL_DELAY_MS)
     assert (second.error, second.answer.generation) == (Error.NONE, 1)
     assert play.member_ids == {"I1-2"}
@@ -208,7 +208,7 @@ def test_replace_static_member_in_completing_rebalance_state_triggers_rebalance(
     "staticMemberRejoinAsLeaderWithMismatchedMemberId",
 )
 def test_static_member_rejoin_as_follower_with_mismatched_member_id(instance):
-    """One member's id under another's instance is fenced, whoever of them leads."""
+    """One member's id under another's instance is fenced, with either as leader."""
     play = Playbook()
     statics(play, "L", "F")
     stray = play.id_of("F" if instance == "L" else "L")

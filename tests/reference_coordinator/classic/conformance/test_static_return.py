@@ -30,7 +30,7 @@ def assert_replaced(play: Playbook, instance: str, old: str, new: str) -> None:
 @pytest.mark.parametrize("version", [5, 6])
 @case("staticMemberRejoinWithLeaderIdAndUnknownMemberId")
 def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
-    """It is told its old id as the leader's, so it does not take itself for the leader."""
+    """Its response names its old id as the leader, so it does not act as the leader."""
     play = Playbook()
     leader, _ = statics(play, "L", "F")
     back = play.join(instance="L", version=version)
@@ -51,7 +51,7 @@ def test_static_member_rejoin_with_leader_id_and_unknown_member_id(version):
 @pytest.mark.parametrize("version", [7, 8, 9])
 @case("staticMemberRejoinWithLeaderIdAndUnknownMemberId", since="3.2")
 def test_static_member_rejoin_with_leader_id_and_unknown_member_id_since_v9(version):
-    """From JoinGroup v9 on it is told that it leads, and to skip the assignment (KIP-814)."""
+    """From JoinGroup v9 on its response makes it the leader, with skipAssignment (KIP-814)."""
     play = Playbook()
     leader, follower = statics(play, "L", "F")
     back = play.join(instance="L", version=version)
@@ -105,7 +105,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_with
     statics(play, "L", "F", session_ms=LONG_MS)
     back = play.join(instance=instance, protocols=("roundrobin",), session_ms=LONG_MS)
     assert play.rebalances == [Reason.NEW_MEMBER, Reason.PROTOCOL_CHANGE]
-    assert back.parked
+    assert back.pending
     play.after(REBALANCE_MS)
     new = f"{instance}-2"
     assert back.answer == JoinResponse(
@@ -167,7 +167,7 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_whil
     leader, follower = statics(play, "L", "F")
     play.hold_writes = True
     back = play.join(instance="F", protocols=("range",), version=7)
-    assert back.parked
+    assert back.pending
     play.written(back, error)
     assert back.answer == JoinResponse(
         error,
@@ -181,8 +181,8 @@ def test_static_member_rejoin_with_unknown_member_id_and_change_of_protocol_whil
     assert play.sync(follower, instance="F").answer.assignment == f"work of {follower}"
     play.hold_writes = False
     again = play.join(follower, instance="F", protocols=("range",))
-    assert again.parked == (generation == 2)
-    if again.parked:
+    assert again.pending == (generation == 2)
+    if again.pending:
         play.join(leader, instance="L", protocols=("range",))
     assert (again.error, again.answer.generation) == (Error.NONE, generation)
     assert play.sync(leader, instance="L").error is Error.NONE
@@ -207,7 +207,7 @@ def test_replace_static_member_in_stable_state_errors(offers, error):
         rebalance_ms=2 * REBALANCE_MS,
         version=7,
     )
-    assert back.parked
+    assert back.pending
     assert [m.member_id for m in play.records[-1].members] == ["I1-2"]
     play.written(back, error)
     assert back.answer == JoinResponse(error, "", 1, "consumer", "range", leader=old)
@@ -231,7 +231,7 @@ NEW_TIMEOUTS = {
 def test_static_member_rejoin_with_updated_session_and_rebalance_timeouts_and_persist_change(
     timeouts,
 ):
-    """Whoever returns brings its timeouts along; before 3.3.2 it kept those of its first join."""
+    """A static rejoin updates the timeouts; before 3.3.2 those of the first join stayed."""
     play = Playbook()
     statics(play, "L", "F")
     for instance in ("F", "L"):
@@ -288,7 +288,7 @@ def returned_alone(version: int, protocols: tuple[str, ...]) -> Playbook:
         rebalance_ms=2 * REBALANCE_MS,
         version=version,
     )
-    assert back.parked
+    assert back.pending
     record = play.records[-1]
     assert (record.generation, record.leader) == (1, "I1-2")
     assert {m.member_id: m.assignment for m in record.members} == {"I1-2": f"work of {old}"}
@@ -331,7 +331,7 @@ def test_replace_static_member_in_stable_state_no_error(timeouts, protocols):
     timeouts=NEW_TIMEOUTS,
 )
 def test_replace_static_member_in_stable_state_succeeds(timeouts, protocols):
-    """The same from JoinGroup v9 on, where the leader is told that it leads."""
+    """The same from JoinGroup v9 on, where the response names the leader's new id."""
     play = returned_alone(9, protocols)
     member = play.member("I1")
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == timeouts

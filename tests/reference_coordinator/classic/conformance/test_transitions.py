@@ -129,7 +129,7 @@ def test_nothing_brings_a_dead_group_back(event):
 def test_can_rebalance_when_stable():
     """A newcomer is enough."""
     play = in_state(State.STABLE)
-    assert play.join(instance="N").parked
+    assert play.join(instance="N").pending
     assert play.state is State.PREPARING_REBALANCE
     assert play.rebalances == [Reason.NEW_MEMBER]
     assert play.group.previous_state is State.STABLE
@@ -139,9 +139,9 @@ def test_can_rebalance_when_stable():
     "testCanRebalanceWhenCompletingRebalance", "testAwaitingRebalanceToPreparingRebalanceTransition"
 )
 def test_can_rebalance_when_completing_rebalance():
-    """So it is here."""
+    """A CompletingRebalance group can begin a rebalance."""
     play = in_state(State.COMPLETING_REBALANCE)
-    assert play.join(instance="N").parked
+    assert play.join(instance="N").pending
     assert play.state is State.PREPARING_REBALANCE
     assert play.rebalances == [Reason.NEW_MEMBER]
     assert play.group.previous_state is State.COMPLETING_REBALANCE
@@ -187,6 +187,6 @@ def test_awaiting_rebalance_to_stable_transition():
     play.after(INITIAL_DELAY_MS)
     play.hold_writes = True
     leading = play.sync("L-1", **ASSIGNED)
-    assert (leading.parked, play.state) == (True, State.COMPLETING_REBALANCE)
+    assert (leading.pending, play.state) == (True, State.COMPLETING_REBALANCE)
     play.written(leading)
     assert (leading.answer.assignment, play.state) == ("some", State.STABLE)
