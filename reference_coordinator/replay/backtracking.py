@@ -244,7 +244,7 @@ def _does_nothing(hypothesis: Hypothesis, seen: ObservedRequest) -> bool:
 
 def _event_of(hypothesis: Hypothesis, seen: ObservedRequest) -> Event:
     """Return the event of a request that is acted on now."""
-    return hypothesis.conditions.event_of(seen, hypothesis.clock.now_ms, Choices())
+    return hypothesis.conditions.protocol.event_of(seen, hypothesis.clock.now_ms, Choices())
 
 
 def _decide(hypothesis: Hypothesis, event: Event) -> tuple[Group, tuple[Effect, ...]]:

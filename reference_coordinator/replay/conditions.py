@@ -1,15 +1,16 @@
 """What stays the same for all hypotheses about one coordinator epoch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.effects import Effect, Response
-from reference_coordinator.classic.events import Choices, Event
+from reference_coordinator.classic.events import Event
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
-from reference_coordinator.replay.evidence import ObservedRequest, Outage, Tolerance
+from reference_coordinator.protocol import Body
+from reference_coordinator.replay.evidence import Outage, Tolerance
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 
 
@@ -34,13 +35,12 @@ class Conditions:
     loads_closed: bool = False
     protocol: ClassicProtocol = CLASSIC
     step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
-    event_of: Callable[[ObservedRequest, float, Choices], Event] = field(init=False)
-    response_of: Callable[[ObservedRequest], Response] = field(init=False)
+    bodies: Mapping[str, Body[Event, Response]] = field(init=False)
     as_sent: Callable[[Response, int], Response] = field(init=False)
 
     def __post_init__(self) -> None:
         """Bind what every event needs of the bundle."""
-        for name in ("step", "event_of", "response_of", "as_sent"):
+        for name in ("step", "bodies", "as_sent"):
             object.__setattr__(self, name, getattr(self.protocol, name))
 
     def latest_expiry(self, due_ms: float) -> float:

@@ -112,7 +112,8 @@ class Hypothesis:
         match candidate.cause:
             case ObservedRequest() as seen:
                 self.pending_requests.add(seen)
-                event = self.conditions.event_of(seen, at_ms, self._choices(seen, candidate))
+                body = self.conditions.bodies[seen.api]
+                event = body.event(seen, at_ms, self._choices(seen, candidate))
             case Timer() as timer:
                 if not candidate.overtaken:
                     self.timers.expire(timer, candidate)
@@ -203,7 +204,7 @@ class Hypothesis:
             return None
         self.output.answered.append(seen.id)
         conditions = self.conditions
-        observed = conditions.response_of(seen)
+        observed = conditions.bodies[seen.api].response(seen.request, seen.response)
         ours = conditions.as_sent(answer.response, seen.api_version)
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)

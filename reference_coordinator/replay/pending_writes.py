@@ -57,7 +57,7 @@ def outcome_of(seen: ObservedRequest, conditions: Conditions) -> Error:
     """
     if not seen.response:
         return NO_ERROR
-    profile, code = conditions.profile, conditions.response_of(seen).error
+    profile, code = conditions.profile, conditions.protocol.response_of(seen).error
     if code not in profile.failed_writes:
         return NO_ERROR
     error = Error(code)
