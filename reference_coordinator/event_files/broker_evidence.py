@@ -1,4 +1,4 @@
-"""What brokers logged of a group in addition to its requests, as it stands in an event file.
+"""What brokers logged of a group in addition to its requests, in the form of an event file.
 
 Clients do not see it. Where it is known, from a run, it stands under `logged`: in the header, the
 hints of coordinator lines, the loads and the stalls; with a request, the broker and the window in

@@ -1,4 +1,4 @@
-"""The counterexample of a violation: as few requests as show it; the last is answered wrongly.
+"""The counterexample of a violation: the few requests that show it; the last response is wrong.
 
 First everything after the wrong answer is left out, and what brokers logged in addition; then the
 requests of whole members, and then single requests, as long as the first violation stays the same.

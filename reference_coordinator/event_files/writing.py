@@ -1,4 +1,4 @@
-"""Writing a counterexample down: a page for people, an event file, and a test.
+"""Writes a counterexample: as text, as an event file, and as a test.
 
 The test fails as long as nothing explains the evidence, and needs nothing but this package.
 """

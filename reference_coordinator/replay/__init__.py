@@ -1,7 +1,7 @@
-"""Replay: a group's evidence in; what the oracle explains of it, and what it does not, out.
+"""Replay: a group's evidence in; expected rebalances, checked responses and violations out.
 
-The oracle is fed requests, timers and record outcomes alone. Responses and coordinator lines are
-what it is compared with; they bind only what Kafka leaves open (`Choices`, the instant of a timer,
+The oracle gets only requests, timers and record outcomes. Its effects are compared with responses
+and coordinator lines; these bind only what Kafka leaves open (`Choices`, the instant of a timer,
 the order of requests that overlap).
 """
 

@@ -1,4 +1,4 @@
-"""What may happen next, and by when; and how it shows that it did not."""
+"""Events that may come next, each with its latest time, and contradictions to an order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

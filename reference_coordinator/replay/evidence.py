@@ -1,4 +1,4 @@
-"""What a replay is fed: one group's requests as its brokers logged them, hints and epoch events.
+"""The input of a replay: a group's requests as its brokers logged them, hints and epoch events.
 
 All times are UTC epoch ms with fractions, of one broker's clock.
 """

@@ -1,4 +1,4 @@
-"""The lines a coordinator must print of members that come and go.
+"""The lines that a coordinator must print about members that join, leave or expire.
 
 Each comes from what a step did to the group, and is compared one to one with the lines observed.
 """

@@ -1,4 +1,4 @@
-"""The likeliest order of events, straight on: without a way back, and so without copies.
+"""The fast path: events in their likeliest order, without backtracking and so without copies.
 
 Nearly all of a file is explained by it. Where it is not, `search` finds out what is.
 """

@@ -1,4 +1,4 @@
-"""Lateness: until when something that is due may happen, given when brokers stood still."""
+"""Lateness: the latest time of an event that is due, given the stalls of brokers."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a stretch of evidence yields: rows of the expected timeline, lines said, answers checked.
+"""The output of a stretch: rows of the expected timeline, expected lines, checked responses.
 
 It forks with its hypothesis, so an order that is given up leaves no trace in the outcome.
 """

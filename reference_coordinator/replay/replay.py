@@ -1,4 +1,4 @@
-"""Replays a group's evidence from start to end, and goes on after what cannot be explained.
+"""Replays a group's evidence from start to end, and goes on after a violation.
 
 The theory is in `README.md` beside this module. When a stretch has no explanation, the replay
 assumes as little as possible to be wrong: one answer, while the oracle's state is right. If that

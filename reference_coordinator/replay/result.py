@@ -1,4 +1,4 @@
-"""What a replay gives: every answer checked, every rebalance expected, every violation."""
+"""The result of a replay: checked responses, expected rebalances, violations."""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What held brokers up: samples of the machine and logs of JVMs in; standstills, busy times out.
+"""Causes of late brokers: samples of the machine and logs of JVMs in; standstills, busy times out.
 
 Pure functions of text. `machine.jsonl` is that of `groupquake.machine_sampler`; a broker's
 `jvm-*.log` is what `-Xlog:safepoint*,gc*` with `timemillis` writes (JEP 158, JDK 17 to 25). What

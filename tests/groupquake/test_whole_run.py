@@ -106,7 +106,7 @@ def test_a_cluster_that_is_kept_goes_at_a_signal_to_any_thread(small: Path, tmp_
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stderr is not None
-        while b"the cluster stays up" not in (line := process.stderr.readline()):
+        while b"the cluster keeps running" not in (line := process.stderr.readline()):
             assert line, "the run ended without its cluster being kept"
         signal_other_thread(process.pid, signal.SIGINT)
         while b"starting Spark" not in (line := process.stderr.readline()):

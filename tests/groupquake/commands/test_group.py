@@ -100,7 +100,7 @@ def members(cluster: ProcessCluster, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.fixture
 def remove(groupquake: Command, cluster: ProcessCluster, tmp_path: Path) -> Remove:
-    """Calls the command as the administrator, or as whom the file says."""
+    """Calls the command as the administrator, or as the user of the properties file."""
 
     def run(*words: object, properties: dict[str, str] = ADMIN) -> Done:
         file = tmp_path / "client.properties"
@@ -172,13 +172,13 @@ def test_a_dry_run_lists_unknown_members(members: Members, remove: Remove) -> No
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("whom", [["--all"], ["--instances", "a"], ["--all", "--dry-run"]])
-def test_a_group_that_does_not_exist(whom: Sequence[str], remove: Remove) -> None:
-    done = remove("no-such-group", *whom)
+@pytest.mark.parametrize("selected", [["--all"], ["--instances", "a"], ["--all", "--dry-run"]])
+def test_a_group_that_does_not_exist(selected: Sequence[str], remove: Remove) -> None:
+    done = remove("no-such-group", *selected)
     assert done.code == 1
     assert done.out == ""
     assert done.err == (
-        "groupquake: group no-such-group: there is no classic group of that name"
+        "groupquake: group no-such-group: there is no classic group with that name"
         " (GROUP_ID_NOT_FOUND)\n"
     )
 
@@ -203,9 +203,9 @@ def test_a_group_without_static_members(cluster: ProcessCluster, remove: Remove)
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("whom", [["--all"], ["--instances", "a"]])
+@pytest.mark.parametrize("selected", [["--all"], ["--instances", "a"]])
 def test_a_client_without_authorization(
-    whom: Sequence[str], cluster: ProcessCluster, remove: Remove
+    selected: Sequence[str], cluster: ProcessCluster, remove: Remove
 ) -> None:
     denied = AclBinding(
         ResourceType.GROUP,
@@ -218,7 +218,7 @@ def test_a_client_without_authorization(
     )
     admin = AdminClient({**ADMIN, "bootstrap.servers": cluster.bootstrap})
     admin.create_acls([denied])[denied].result(WAIT_S)
-    done = remove("guarded", *whom, properties=OPERATOR)
+    done = remove("guarded", *selected, properties=OPERATOR)
     assert done.code == 1
     assert "GROUP_AUTHORIZATION_FAILED" in done.err
     assert "ACL" in done.err

@@ -173,7 +173,7 @@ def test_a_pending_sync_id_before_a_stale_one_is_not_removed(left):
 
 @UNDER_ALL
 def test_an_overtaken_pending_timer_still_removes_its_member():
-    """Seen live on 3.9.1: it asks for whom it was started, not who that is by now.
+    """Seen live on 3.9.1: it looks for the id it was started for, not for the one that replaced it.
 
     Neither the member nor the group hears of it; `onExpireHeartbeat` with `isPending`.
     """

@@ -159,7 +159,7 @@ def test_instance_outlasts_its_refused_member(outlasts):
     among=lambda profile: profile.last_to_rejoin_are_refused,
 )
 def test_refused_pending_stays(pending):
-    """Up to 2.8 the group goes on waiting for whom it refused, until its timer runs out."""
+    """Up to 2.8 the group still waits for the refused pending member, until its timer expires."""
     play = Playbook(max_size=2)
     (first,) = statics(play, "I1")
     refused = play.join(client="c").answer.member_id

@@ -190,7 +190,7 @@ def stable() -> Scenario:
 def rejoin(
     scenario: Scenario, at: float, generation: int, *, first: str = "a", then: str = "b"
 ) -> None:
-    """Both members come again, with their ids, and get another generation."""
+    """Both members rejoin with their ids and get another generation."""
     for who, when in ((first, at), (then, at + 40)):
         scenario.join(
             who,

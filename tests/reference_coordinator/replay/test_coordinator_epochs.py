@@ -174,7 +174,7 @@ class TestSilence:
         assert [row.started_ms for row in scenario.replay().rows[1:]] == [START + 5_520]
 
     def test_a_member_with_a_pending_request_keeps_its_session(self) -> None:
-        # both came again, which is in the log once it is answered, and it never was
+        # both rejoined; a request is logged once it is answered, and these never were
         scenario = self.silent(9_000)
         scenario.leave("b", 2_700)
         scenario.heartbeat("a", 2_800, error=Error.REBALANCE_IN_PROGRESS)

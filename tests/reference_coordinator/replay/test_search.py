@@ -61,7 +61,7 @@ def test_a_spent_budget_proves_nothing(budget: int, *, searched: bool) -> None:
     for at in range(3_000, 3_005):
         scenario.heartbeat("a", at, answered=at + 0.5, before=20)
     scenario.leave("b", 3_010, answered=3_041, before=30)
-    for number in range(3):  # newcomers, each of whom is given an id: in any order
+    for number in range(3):  # new members, each gets an id, in any order
         scenario.newcomer(f"c-{number}", 3_012 + number, answered=3_043, before=30)
     scenario.change("HEARTBEAT:a:3004", errorCode=Error.FENCED_INSTANCE_ID)
     outcome = scenario.replay(Tolerance(search=budget))

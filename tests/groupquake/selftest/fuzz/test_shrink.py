@@ -1,4 +1,4 @@
-"""An unexplained sequence is made small, as long as it comes again when it is played."""
+"""An unexplained sequence is shrunk as long as it reproduces."""
 
 from collections.abc import Callable, Sequence
 

@@ -165,7 +165,7 @@ def test_join_group_inconsistent_group_protocol():
 
 @case("testJoinGroupSecondJoinInconsistentProtocol")
 def test_join_group_second_join_inconsistent_protocol():
-    """A member that comes again is held to it too, against what it offered before."""
+    """A rejoin is checked too, against the protocols of the earlier join."""
     play = Playbook()
     pending = play.join(client="c", protocols=("range",)).answer.member_id
     none = play.join(pending, client="c", protocols=())

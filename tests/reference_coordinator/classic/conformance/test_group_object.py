@@ -171,7 +171,7 @@ def test_maybe_elect_new_joined_leader_choose_existing():
 )
 @case("testCannotAddStaticMemberIfAlreadyPresent")
 def test_cannot_add_static_member_if_already_present(state):
-    """In no state does an instance make a second member: who comes again takes its place."""
+    """In no state does an instance make a second member: a static rejoin replaces the first."""
     play = Playbook()
     play.join(instance="I1")
     if state is not State.PREPARING_REBALANCE:
@@ -258,7 +258,7 @@ def test_removal_from_pending_sync_when_member_is_removed():
 
 @case("testNewGenerationClearsPendingSyncMembers")
 def test_new_generation_clears_pending_sync_members():
-    """A rebalance forgets whom the last one waited for; the next generation waits for its own."""
+    """A rebalance clears the pending syncs of the last one; the next generation has its own."""
     play = completing("L", "F")
     play.join("F-1", instance="F", subscription="payments")
     assert (play.state, play.group.pending_syncs) == (State.PREPARING_REBALANCE, frozenset())

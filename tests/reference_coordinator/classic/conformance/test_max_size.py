@@ -21,7 +21,7 @@ def errors(calls: list[Call[JoinResponse]]) -> list[Error]:
 
 @case("testStaticMembersJoinGroupWithMaxSize")
 def test_static_members_join_group_with_max_size():
-    """One too many is refused; those who are in may come again with their ids."""
+    """A member beyond the maximum is refused; current members may rejoin with their ids."""
     play = Playbook(max_size=MAX)
     names = [f"I{n}" for n in range(MAX + 1)]
     calls = [play.join(instance=name) for name in names]

@@ -211,9 +211,9 @@ def test_static_member_rejoin_as_follower_with_mismatched_member_id(instance):
     """One member's id under another's instance is fenced, with either as leader."""
     play = Playbook()
     statics(play, "L", "F")
-    stray = play.id_of("F" if instance == "L" else "L")
-    call = play.join(stray, instance=instance)
-    assert call.answer == JoinResponse(Error.FENCED_INSTANCE_ID, stray)
+    other_id = play.id_of("F" if instance == "L" else "L")
+    call = play.join(other_id, instance=instance)
+    assert call.answer == JoinResponse(Error.FENCED_INSTANCE_ID, other_id)
     assert play.rebalances == [Reason.NEW_MEMBER]
 
 

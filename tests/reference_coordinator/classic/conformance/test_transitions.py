@@ -152,7 +152,7 @@ def test_can_rebalance_when_completing_rebalance():
     "testPreparingRebalanceToPreparingRebalanceIllegalTransition",
 )
 def test_cannot_rebalance_when_preparing_rebalance():
-    """Newcomers, who comes again and who leaves all belong to the rebalance under way."""
+    """Joins, rejoins and leaves all belong to the rebalance under way."""
     play = in_state(State.PREPARING_REBALANCE)
     play.join(instance="N")
     play.join("L-1", instance="L", protocols=("roundrobin",))
