@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.bodies import response_of
+from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.evidence import ObservedRequest
 
@@ -31,14 +31,20 @@ class Confirmations:
     answered_ms: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, requests: Iterable[ObservedRequest], profile: Profile) -> Self:
+    def of(
+        cls,
+        requests: Iterable[ObservedRequest],
+        profile: Profile,
+        protocol: ClassicProtocol = CLASSIC,
+    ) -> Self:
         """Pick them among the requests of one coordinator epoch."""
         if not profile.answers_wait_for_writes:
             return cls()
         fine = sorted(
             (seen.earliest_ms, seen.answered_ms)
             for seen in requests
-            if seen.response and response_of(seen).error in FINE.get(seen.api, ())
+            if seen.api in FINE and seen.response
+            if protocol.response_of(seen).error in FINE[seen.api]
         )
         return cls(tuple(at_ms for at_ms, _ in fine), tuple(at_ms for _, at_ms in fine))
 

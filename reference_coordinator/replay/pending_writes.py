@@ -6,7 +6,6 @@ The evidence shows the end of a write only through the responses that wait for i
 from collections.abc import Iterable
 
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.classic.bodies import response_of
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.clock import Clock
@@ -62,7 +61,7 @@ def outcome_of(seen: ObservedRequest, conditions: Conditions) -> Error:
     taken `offsets.commit.timeout.ms` then, and no longer than the broker may be late. Any other
     failure needs a broker that was down meanwhile. Without either it succeeds.
     """
-    error = _failure(seen, conditions.profile)
+    error = _failure(seen, conditions)
     if error is NO_ERROR or _timed_out(seen, error, conditions) or _broken(seen, error, conditions):
         return error
     return NO_ERROR
@@ -76,7 +75,7 @@ def awaited_outcome(seen: ObservedRequest, writes: PendingWrites, conditions: Co
     way, or a broker stood still for much of the time, so that a write of another group of the
     partition may have been.
     """
-    error = _failure(seen, conditions.profile)
+    error = _failure(seen, conditions)
     if error is NO_ERROR or _broken(seen, error, conditions):
         return error
     if not _timed_out(seen, error, conditions):
@@ -114,12 +113,12 @@ def _meet(commit: ObservedRequest, seen: ObservedRequest) -> bool:
     return commit.started_ms <= seen.handled_ms and commit.answered_ms >= seen.started_ms
 
 
-def _failure(seen: ObservedRequest, profile: Profile) -> Error:
+def _failure(seen: ObservedRequest, conditions: Conditions) -> Error:
     """Return the error of an answer if it may be that of a write."""
     if not seen.response:
         return NO_ERROR
-    code = response_of(seen).error
-    return Error(code) if code in profile.failed_writes else NO_ERROR
+    code = conditions.protocol.response_of(seen).error
+    return Error(code) if code in conditions.profile.failed_writes else NO_ERROR
 
 
 def _timed_out(seen: ObservedRequest, error: Error, conditions: Conditions) -> bool:
