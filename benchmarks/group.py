@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from kafka_protocol.versions import FIRST_WITH_INSTANCE_ID
-from reference_coordinator.classic.bodies import event_of
+from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -108,7 +108,7 @@ class Simulation:
         )
         self.sent[seen.id] = member, seen
         choices = Choices(new_member_id=f"{member.instance}-{number:036}")
-        self._step(event_of(seen, at_ms, choices))
+        self._step(CLASSIC.event_of(seen, at_ms, choices))
 
     def _body(self, api: str, member: Member) -> dict[str, Any]:
         who = {"groupId": GROUP, "groupInstanceId": member.instance}

@@ -1,10 +1,30 @@
 """What a group protocol brings, as one declared bundle: the seam for a second protocol.
 
-`reference_coordinator.classic.CLASSIC` is the first. KIP-848's protocol would be another package
-with a bundle of the same form: its own group, events and profile fields, ConsumerGroupHeartbeat as
-its body, and a timeline with one row per bump of the group epoch. Two things differ there, and the
-bundle leaves room for both: the target assignment is bound from observation (a field of its
-choices), and a group may be converted to the other protocol, which ends its life under this one.
+`reference_coordinator.classic.CLASSIC` is the first bundle. KIP-848's protocol would be another
+package with a bundle of the same form. `replay(…, protocol=…)` takes from the bundle: `new_group`
+(what a group is before its first event), `step` (the coordinator that brokers are compared with),
+`bodies` (events and observed responses) and `as_sent` (what is compared). Commands and reports take
+`profile_named` and `profile_for` from it, and the comparison takes `row_key`. Nothing reads `name`
+and `timeline_row` yet.
+
+The rest of the replay is still classic. A second protocol needs its own form of each:
+
+- Events that no request makes: `hypothesis` makes `TimerFired`, `RecordWritten`, `LoadStarted`,
+  `Loaded`, `RequestsEnabled` and `Unloaded`. `alternatives` and `backtracking` make `Choices`.
+- Effects: `hypothesis`, `reactions` and `backtracking` match `Answer`, `Arm`, `Disarm`, `Persist`,
+  `Bound`, `Transition` and `AssignmentReceived`.
+- The group: `replay`, `alternatives`, `armed_timers`, `expected_lines`, `options`, `reactions` and
+  `unnamed_members` read the fields and states of the classic `Group`.
+- Timers: `hints`, `options` and `armed_timers` know the kinds in `TimerKind`.
+- Requests: the windows, hints and alternatives of JoinGroup, SyncGroup and LeaveGroup, and the
+  remembered reactions to Heartbeat and OffsetCommit (`EXCHANGES`), go by their APIs' names.
+- Responses: each has an `error`; `comparing`, `unnamed_members` and `adoption` know other fields.
+- Profile: the replay reads how long writes and timers take, and `answers_wait_for_writes`,
+  `overtaken_expiry_counts` and `failed_writes`.
+- Records: a coordinator epoch begins with the classic `GroupRecord` that the one before stored.
+- Going on after a violation: `adoption` builds a classic group from a leader's JoinGroup response.
+- Output: `output` builds rows of `ExpectedRebalance` from the classic transitions, and
+  `expected_lines` names the lines of the classic coordinator.
 """
 
 from collections.abc import Callable, Mapping
@@ -86,3 +106,11 @@ class GroupProtocol(Generic[Group, Event, Effect, Response, Profile]):
     """A row of the expected timeline: a frozen dataclass whose fields are columns."""
     row_key: tuple[str, ...]
     """The columns by which observed and expected rows of one group are compared first."""
+
+    def event_of(self, seen: Observed, at_ms: float, choices: Any) -> Event:
+        """Return the event of an observed request, acted on at a time (ms), with its choices."""
+        return self.bodies[seen.api].event(seen, at_ms, choices)
+
+    def response_of(self, seen: Observed) -> Response:
+        """Return the observed response of a request; error codes stay numbers."""
+        return self.bodies[seen.api].response(seen.request, seen.response_fields)

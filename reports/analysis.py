@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reference_coordinator.classic.releases import NEWEST, profile_for, promised_by
+from reference_coordinator.classic import CLASSIC
+from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import results, tables
 from reports.ingest.capture import capture
 from reports.ingest.spark import session
@@ -26,7 +27,7 @@ def analyse(
     """
     run = RunFolder(folder)
     environment = run.environment
-    known = profile_for(environment["kafka_version"], environment["coordinator"])
+    known = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
     rules = (known or NEWEST).with_settings(run.settings)
     promised = promised_by(rules)
     profile = promised if run.experiment.judge == "kip-345" else rules

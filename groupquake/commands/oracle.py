@@ -13,12 +13,11 @@ import click
 from groupquake import folders
 from groupquake.console import Console
 from groupquake.exits import Exit
+from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import (
     KIP_345,
     PROFILE_NAMES,
-    profile_for,
-    profile_named,
     promised_by,
 )
 from reference_coordinator.event_files.counterexample import counterexample
@@ -117,7 +116,7 @@ def replay(file: str, profile: str | None, folder: Path | None, *, as_json: bool
      "answered_at_ms": 14.1, "response": {…}}
     {"at_ms": 9000, "end": true}
     """  # noqa: D301 (click's mark: leave these lines as they are)
-    rules = None if profile is None else profile_named(profile)
+    rules = None if profile is None else CLASSIC.profile_named(profile)
     if profile is not None and rules is None:
         raise click.UsageError(f"there is no profile {profile!r}; choose one of {NAMES}")
     _check_free(folder)
@@ -188,7 +187,7 @@ def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
 
     The rules of KIP-345 are applied to that release, if the oracle knows it.
     """
-    own = profile_for(sequence.kafka, sequence.coordinator)
+    own = CLASSIC.profile_for(sequence.kafka, sequence.coordinator)
     if rules is KIP_345 and own is not None:
         rules = promised_by(own)
     rules = rules or own

@@ -15,7 +15,10 @@ from reference_coordinator.classic.step import step
 from reference_coordinator.classic.timeline import ROW_KEY, ExpectedRebalance
 from reference_coordinator.protocol import GroupProtocol
 
-CLASSIC: GroupProtocol[Group, Event, Effect, Response, Profile] = GroupProtocol(
+ClassicProtocol = GroupProtocol[Group, Event, Effect, Response, Profile]
+"""The type of `CLASSIC`, and of bundles with another `step`: coordinators that break a rule."""
+
+CLASSIC: ClassicProtocol = GroupProtocol(
     name="classic",
     new_group=Group,
     step=step,
@@ -28,4 +31,4 @@ CLASSIC: GroupProtocol[Group, Event, Effect, Response, Profile] = GroupProtocol(
 )
 """The classic protocol, up to Kafka 4.x the default of every client."""
 
-__all__ = ["CLASSIC"]
+__all__ = ["CLASSIC", "ClassicProtocol"]

@@ -46,16 +46,6 @@ Exchange = tuple[str, str | None, *tuple[int, ...]]
 """Member id, instance id, and everything else of a request and its response but their times."""
 
 
-def event_of(seen: Observed, at_ms: float, choices: Choices) -> Request:
-    """Return the event of an observed request."""
-    return BODIES[seen.api].event(seen, at_ms, choices)
-
-
-def response_of(seen: Observed) -> Response:
-    """Return the observed response of a request; error codes stay numbers."""
-    return BODIES[seen.api].response(seen.request, seen.response_fields)
-
-
 def _join(seen: Observed, at_ms: float, choices: Choices) -> Request:
     body = seen.request
     return JoinReceived(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 from reference_coordinator.replay.replay import replay
@@ -34,13 +35,16 @@ class Counterexample:
 
 
 def counterexample(
-    evidence: Evidence, profile: Profile, steps: int = STEPS
+    evidence: Evidence,
+    profile: Profile,
+    steps: int = STEPS,
+    protocol: ClassicProtocol = CLASSIC,
 ) -> Counterexample | None:
     """Reduce evidence to what shows its first violation; None if it is explained."""
-    whole = replay(evidence, profile, first_alone=True)
+    whole = replay(evidence, profile, first_alone=True, protocol=protocol)
     if not whole.violations:
         return None
-    rest = _Rest(evidence, profile, whole, steps)
+    rest = _Rest(evidence, profile, whole, steps, protocol)
     wrong = rest.violation
     rest.leave_out(
         "requests", [[seen for seen in evidence.requests if seen.earliest_ms > wrong.at_ms]]
@@ -67,6 +71,7 @@ class _Rest:
     profile: Profile
     outcome: Replay
     steps: int
+    protocol: ClassicProtocol
 
     @property
     def violation(self) -> Violation:
@@ -85,7 +90,7 @@ class _Rest:
             if self.steps <= 0 or len(fewer) == len(items):
                 continue
             less = replace(self.evidence, **{part: fewer})  # type: ignore[arg-type]
-            outcome = replay(less, self.profile, first_alone=True)
+            outcome = replay(less, self.profile, first_alone=True, protocol=self.protocol)
             self.steps -= outcome.steps + len(less.requests)
             if _shows(outcome, self.outcome):
                 self.evidence, self.outcome = less, outcome

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.bodies import event_of
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import Choices, Event
 from reference_coordinator.classic.state import Group
@@ -239,11 +238,13 @@ def _is_idle(variant: StretchVariant, until_ms: float | None) -> bool:
 
 def _does_nothing(hypothesis: Hypothesis, seen: ObservedRequest) -> bool:
     """Tell whether a request would leave the group as it is, were it acted on now."""
-    event = event_of(seen, hypothesis.clock.now_ms, Choices())
-    group, effects = hypothesis.conditions.step(
-        hypothesis.group, event, hypothesis.conditions.profile
-    )
+    group, effects = _decide(hypothesis, _event_of(hypothesis, seen))
     return group is hypothesis.group and not any(isinstance(effect, Arm) for effect in effects)
+
+
+def _event_of(hypothesis: Hypothesis, seen: ObservedRequest) -> Event:
+    """Return the event of a request that is acted on now."""
+    return hypothesis.conditions.protocol.event_of(seen, hypothesis.clock.now_ms, Choices())
 
 
 def _decide(hypothesis: Hypothesis, event: Event) -> tuple[Group, tuple[Effect, ...]]:
@@ -256,10 +257,7 @@ def _comes_to_nothing(hypothesis: Hypothesis, seen: ObservedRequest) -> bool:
     """Tell whether a request can do nothing any more: no member gets an id that was in use."""
     if not seen.request.get("memberId"):
         return False
-    event = event_of(seen, hypothesis.clock.now_ms, Choices())
-    group, effects = hypothesis.conditions.step(
-        hypothesis.group, event, hypothesis.conditions.profile
-    )
+    group, effects = _decide(hypothesis, _event_of(hypothesis, seen))
     refused = [effect.response.error for effect in effects if isinstance(effect, Answer)]
     gone = refused in ([Error.UNKNOWN_MEMBER_ID], [Error.FENCED_INSTANCE_ID])
     return gone and group is hypothesis.group

@@ -1,10 +1,15 @@
 """What stays the same for all hypotheses about one coordinator epoch."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+from reference_coordinator.classic import CLASSIC, ClassicProtocol
+from reference_coordinator.classic.effects import Effect, Response
+from reference_coordinator.classic.events import Event
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.classic.step import Step, step
+from reference_coordinator.classic.state import Group
+from reference_coordinator.protocol import Body
 from reference_coordinator.replay.evidence import Outage, Tolerance
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 
@@ -13,8 +18,9 @@ from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 class Conditions:
     """The rules of the replay, and what is known of the broker in this epoch.
 
-    `step` is the coordinator that the broker is compared with. `stored_record` is the group record
-    that the broker loads; `loads_closed` says that it loads before it takes requests.
+    The `step` of `protocol` is the coordinator that the broker is compared with. `stored_record` is
+    the group record that the broker loads; `loads_closed` says that it loads before it takes
+    requests. What every event needs of the bundle is bound once.
     """
 
     profile: Profile
@@ -27,7 +33,15 @@ class Conditions:
     """What holds up any broker, and so answers: they wait for writes, and these for replicas."""
     outages: tuple[Outage, ...] = ()
     loads_closed: bool = False
-    step: Step = step
+    protocol: ClassicProtocol = CLASSIC
+    step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
+    bodies: Mapping[str, Body[Event, Response]] = field(init=False)
+    as_sent: Callable[[Response, int], Response] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Bind what every event needs of the bundle."""
+        for name in ("step", "bodies", "as_sent"):
+            object.__setattr__(self, name, getattr(self.protocol, name))
 
     def latest_expiry(self, due_ms: float) -> float:
         """Return until when a timer that is due at `due_ms` may expire."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.bodies import response_of
+from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, ObservedRequest, Stall
 
@@ -56,10 +56,12 @@ class CoordinatorEpoch:
         return max(answers + lines, default=0.0)
 
 
-def coordinator_epochs(evidence: Evidence, early: float) -> list[CoordinatorEpoch]:
+def coordinator_epochs(
+    evidence: Evidence, early: float, protocol: ClassicProtocol
+) -> list[CoordinatorEpoch]:
     """Cut the evidence into epochs, in the order in which brokers took over.
 
-    `early` is how far the time of a request may lie too early, in ms.
+    `early` is how far the time of a request may lie too early, in ms. `protocol` reads responses.
     """
     if not evidence.epoch_events:
         whole = (evidence.requests, evidence.hints, (), evidence.stalls)
@@ -69,7 +71,7 @@ def coordinator_epochs(evidence: Evidence, early: float) -> list[CoordinatorEpoc
         for broker in sorted(
             {seen.broker for seen in evidence.requests} | {s.broker for s in evidence.epoch_events}
         )
-        for part in _of_broker(evidence, broker, early)
+        for part in _of_broker(evidence, broker, early, protocol)
     ]
     parts.sort(key=lambda part: part.loaded_ms)  # of the same time: the lower broker first
     return [
@@ -78,14 +80,16 @@ def coordinator_epochs(evidence: Evidence, early: float) -> list[CoordinatorEpoc
     ]
 
 
-def _of_broker(evidence: Evidence, broker: str, early: float) -> Iterator[CoordinatorEpoch]:
+def _of_broker(
+    evidence: Evidence, broker: str, early: float, protocol: ClassicProtocol
+) -> Iterator[CoordinatorEpoch]:
     """Cut what one broker did wherever it started or began to load."""
     epoch_events = sorted(
         _of(evidence.epoch_events, broker), key=lambda epoch_event: epoch_event.at_ms
     )
     cuts = [s.at_ms - early for s in epoch_events if s.kind in ("started", "loading")]
     loads = [s.at_ms for s in epoch_events if s.kind == "loading"]
-    requests = [_once_it_loads(seen, loads) for seen in _of(evidence.requests, broker)]
+    requests = [_once_it_loads(seen, loads, protocol) for seen in _of(evidence.requests, broker)]
     starts = [float("-inf"), *cuts]
     for start, end in zip(starts, [*cuts, float("inf")], strict=True):
         inside = [s for s in epoch_events if start <= s.at_ms < end and s.kind != "opened"]
@@ -122,12 +126,14 @@ def _opens(
     return min([*opened[:1], *received[:1]]) if opened else float("-inf")
 
 
-def _once_it_loads(seen: ObservedRequest, loads: Iterable[float]) -> ObservedRequest:
+def _once_it_loads(
+    seen: ObservedRequest, loads: Iterable[float], protocol: ClassicProtocol
+) -> ObservedRequest:
     """Move a request to the begin of the load that its error is about, if it may have come then."""
     load_ms = next((at for at in loads if seen.at_ms < at <= seen.latest_ms), None)
     if load_ms is None or seen.response is None:
         return seen
-    loading = response_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
+    loading = protocol.response_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
     return replace(seen, at_ms=load_ms) if loading else seen
 
 

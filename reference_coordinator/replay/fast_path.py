@@ -36,7 +36,8 @@ def fast_forward(
         return index
     group, pending_requests = hypothesis.group, hypothesis.pending_requests
     conditions, reaction_to = hypothesis.conditions, hypothesis.reactions.to
-    step, profile, reply_ms = conditions.step, conditions.profile, conditions.tolerance.reply
+    protocol, profile = conditions.protocol, conditions.profile
+    reply_ms = conditions.tolerance.reply
     while index < last:
         until_ms, passing = next_ms(parts, index), []
         for candidate in parts[index]:
@@ -47,7 +48,7 @@ def fast_forward(
                 candidate.earliest_ms, seen.connection
             ):
                 return index
-            timers = reaction_to(group, seen, step, profile)
+            timers = reaction_to(group, seen, protocol, profile)
             if timers is None:
                 return index
             if latest_ms > until_ms:
@@ -110,8 +111,8 @@ def _left_no_trace(hypothesis: Hypothesis, option: Candidate, cutoff: float) -> 
     in_time = -tolerance.early <= seen.answered_ms - latest_ms <= tolerance.reply
     if not in_time or hypothesis.timers.overtaken:
         return False
-    step, profile = conditions.step, conditions.profile
-    timers = hypothesis.reactions.to(hypothesis.group, seen, step, profile)
+    protocol, profile = conditions.protocol, conditions.profile
+    timers = hypothesis.reactions.to(hypothesis.group, seen, protocol, profile)
     if timers is None:
         return False
     _pass(hypothesis, option, timers, seen.id)

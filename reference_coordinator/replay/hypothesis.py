@@ -7,7 +7,6 @@ those of the oracle. `search` forks hypotheses; nothing here decides the order o
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.bodies import as_sent, event_of, response_of
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -113,7 +112,8 @@ class Hypothesis:
         match candidate.cause:
             case ObservedRequest() as seen:
                 self.pending_requests.add(seen)
-                event = event_of(seen, at_ms, self._choices(seen, candidate))
+                body = self.conditions.bodies[seen.api]
+                event = body.event(seen, at_ms, self._choices(seen, candidate))
             case Timer() as timer:
                 if not candidate.overtaken:
                     self.timers.expire(timer, candidate)
@@ -203,11 +203,13 @@ class Hypothesis:
         if seen is None or seen.response is None:
             return None
         self.output.answered.append(seen.id)
-        observed, ours = response_of(seen), as_sent(answer.response, seen.api_version)
+        conditions = self.conditions
+        observed = conditions.bodies[seen.api].response(seen.request, seen.response)
+        ours = conditions.as_sent(answer.response, seen.api_version)
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
-        mismatch, tolerance = None, self.conditions.tolerance
+        mismatch, tolerance = None, conditions.tolerance
         if unequal and not self._write_failed(seen):
             mismatch = Mismatch(
                 seen.id,
@@ -218,7 +220,7 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif seen.answered_ms > self.conditions.latest_answer(cause.latest_ms):
+        elif seen.answered_ms > conditions.latest_answer(cause.latest_ms):
             mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
@@ -264,7 +266,7 @@ class Hypothesis:
 
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
-        outcome = outcome_of(seen, self.conditions.outages, self.conditions.profile)
+        outcome = outcome_of(seen, self.conditions)
         if outcome is not Error.NONE:
             self.output.bind("failed_write")
         return outcome

@@ -3,15 +3,11 @@
 The evidence shows the end of a write only through the responses that wait for it.
 """
 
-from collections.abc import Sequence
-
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.classic.bodies import response_of
-from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
-from reference_coordinator.replay.evidence import ObservedRequest, Outage
+from reference_coordinator.replay.evidence import ObservedRequest
 
 ONLY_TIMEOUTS = frozenset({Error.REQUEST_TIMED_OUT, Error.REBALANCE_IN_PROGRESS})
 """Errors by which a write tells that it timed out, and never that it failed in another way."""
@@ -48,12 +44,11 @@ class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
         if len(requests) < 2 or not conditions.profile.answers_wait_for_writes:
             return requests
         first, *others = requests
-        outages, profile = conditions.outages, conditions.profile
-        ends = {request: outcome_of(self[request][0], outages, profile) for request in others}
+        ends = {request: outcome_of(self[request][0], conditions) for request in others}
         return [first, *(request for request in others if ends[request] is not NO_ERROR)]
 
 
-def outcome_of(seen: ObservedRequest, outages: Sequence[Outage], profile: Profile) -> Error:
+def outcome_of(seen: ObservedRequest, conditions: Conditions) -> Error:
     """Return the outcome of a request's write, as far as its answer tells it.
 
     A write that its replicas do not confirm times out, whatever held them up: the request must have
@@ -62,7 +57,7 @@ def outcome_of(seen: ObservedRequest, outages: Sequence[Outage], profile: Profil
     """
     if not seen.response:
         return NO_ERROR
-    code = response_of(seen).error
+    profile, code = conditions.profile, conditions.protocol.response_of(seen).error
     if code not in profile.failed_writes:
         return NO_ERROR
     error = Error(code)
@@ -72,6 +67,6 @@ def outcome_of(seen: ObservedRequest, outages: Sequence[Outage], profile: Profil
             return error
     down = any(
         outage.from_ms <= seen.answered_ms and outage.until_ms >= seen.earliest_ms
-        for outage in outages
+        for outage in conditions.outages
     )
     return error if down and error not in ONLY_TIMEOUTS else NO_ERROR

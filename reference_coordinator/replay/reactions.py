@@ -5,13 +5,13 @@ decides the same, but for the time that deadlines are counted from: that is deci
 remembered. `Step` says what it looks at. A SyncGroup to a Stable group is decided each time.
 """
 
-from reference_coordinator.classic.bodies import EXCHANGES, Exchange, as_sent, event_of, response_of
+from reference_coordinator.classic import ClassicProtocol
+from reference_coordinator.classic.bodies import EXCHANGES, Exchange
 from reference_coordinator.classic.effects import Answer, Arm, Disarm
 from reference_coordinator.classic.events import NO_CHOICES, Timer
 from reference_coordinator.classic.members import Members
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import STABLE, Group, Member
-from reference_coordinator.classic.step import Step
 from reference_coordinator.replay.evidence import ObservedRequest
 
 Timers = tuple[tuple[Timer, float | None], ...]
@@ -32,14 +32,14 @@ class Reactions:
         self._known: dict[Exchange, tuple[Member | None, Member | None, str | None, Timers]] = {}
 
     def to(
-        self, group: Group, seen: ObservedRequest, step: Step, profile: Profile
+        self, group: Group, seen: ObservedRequest, protocol: ClassicProtocol, profile: Profile
     ) -> Timers | None:
         """Return what becomes of timers; None if the answer is wrong, or the group changes."""
         exchange_of = EXCHANGES.get(seen.api)
         if seen.response is None:
             return None
         if exchange_of is None:
-            return _decide(group, seen, step, profile) if _is_late_sync(group, seen) else None
+            return _decide(group, seen, protocol, profile) if _is_late_sync(group, seen) else None
         if group is not self._group:
             self._look_at(group)
         exchange = exchange_of(seen.request, seen.response, seen.api_version)
@@ -49,7 +49,7 @@ class Reactions:
         known = self._known.get(exchange)
         if known is not None and known[0] is member and known[1] is owner and known[2] == owner_id:
             return known[3]
-        timers = _decide(group, seen, step, profile)
+        timers = _decide(group, seen, protocol, profile)
         if timers is not None:
             self._known[exchange] = member, owner, owner_id, timers
         return timers
@@ -73,9 +73,11 @@ def _is_late_sync(group: Group, seen: ObservedRequest) -> bool:
     )
 
 
-def _decide(group: Group, seen: ObservedRequest, step: Step, profile: Profile) -> Timers | None:
+def _decide(
+    group: Group, seen: ObservedRequest, protocol: ClassicProtocol, profile: Profile
+) -> Timers | None:
     """Let the coordinator decide at time 0, so that deadlines are delays."""
-    after, effects = step(group, event_of(seen, 0.0, NO_CHOICES), profile)
+    after, effects = protocol.step(group, protocol.event_of(seen, 0.0, NO_CHOICES), profile)
     if after is not group:
         return None
     timers: list[tuple[Timer, float | None]] = []
@@ -85,14 +87,14 @@ def _decide(group: Group, seen: ObservedRequest, step: Step, profile: Profile) -
             timers.append((effect.timer, effect.deadline_ms))
         elif isinstance(effect, Disarm):
             timers.append((effect.timer, None))
-        elif isinstance(effect, Answer) and _was_observed(effect, seen):
+        elif isinstance(effect, Answer) and _was_observed(effect, seen, protocol):
             answered = True
         else:
             return None
     return tuple(timers) if answered else None
 
 
-def _was_observed(answer: Answer, seen: ObservedRequest) -> bool:
+def _was_observed(answer: Answer, seen: ObservedRequest, protocol: ClassicProtocol) -> bool:
     """Tell whether an answer is the one that was observed."""
-    given = as_sent(answer.response, seen.api_version)
-    return answer.request == seen.id and given == response_of(seen)
+    given = protocol.as_sent(answer.response, seen.api_version)
+    return answer.request == seen.id and given == protocol.response_of(seen)

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.classic.state import Group, Service, State
-from reference_coordinator.classic.step import Step, step
+from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
 from reference_coordinator.replay.backtracking import (
     Backtracking,
@@ -86,7 +86,7 @@ class Replayer:
     records: StoredRecords
     stored_record: GroupRecord | None
     first_alone: bool = False
-    step: Step = step
+    protocol: ClassicProtocol = CLASSIC
     hints: Hints = field(init=False)
     checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
@@ -104,10 +104,10 @@ class Replayer:
             requests, epoch.epoch_events, self.tolerance, Lateness.of(epoch.stalls)
         )
         parts = stretches([*candidates, _end(epoch.end_ms + 3 * self.tolerance.early)])
-        service = Service.ACTIVE if epoch.serves else Service.ABSENT
-        hypothesis = Hypothesis.of(
-            self._conditions(), Group(self.everything.group, service=service)
-        )
+        group = self.protocol.new_group(self.everything.group)
+        if not epoch.serves:
+            group = replace(group, service=Service.ABSENT)
+        hypothesis = Hypothesis.of(self._conditions(), group)
         index = 0
         if self.records.uncertain and epoch.incarnation > 0:
             index, hypothesis = self._resume(
@@ -194,7 +194,7 @@ class Replayer:
             Lateness.of(self.everything.stalls),
             self.everything.outages,
             self.epoch.loads_closed,
-            self.step,
+            self.protocol,
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:
@@ -360,16 +360,17 @@ def replay(
     tolerance: Tolerance | None = None,
     *,
     first_alone: bool = False,
-    step: Step = step,
+    protocol: ClassicProtocol = CLASSIC,
 ) -> Replay:
     """Replay one group's evidence under a profile.
 
-    With `first_alone` the replay ends at the first violation. `step` is the coordinator that the
-    brokers are compared with; `classic.mutants` has others.
+    With `first_alone` the replay ends at the first violation. The `step` of `protocol` is the
+    coordinator that the brokers are compared with. A mutant takes its place by
+    `replace(CLASSIC, step=mutant)`; `classic.mutants` has them.
     """
     tolerance = tolerance or Tolerance()
     outcome, records = Outcome(), StoredRecords()
-    epochs = coordinator_epochs(evidence, tolerance.early)
+    epochs = coordinator_epochs(evidence, tolerance.early, protocol)
     takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in epochs}
     for epoch in epochs:
         stored_record = records.loaded_by(epoch, takeovers)
@@ -382,7 +383,7 @@ def replay(
             records,
             stored_record,
             first_alone,
-            step,
+            protocol,
         ).run()
         if first_alone and outcome.violations:
             break

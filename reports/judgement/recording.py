@@ -17,8 +17,8 @@ from typing import Any
 from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
+from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import TABLES, BrokerProcess, Clocks, Log, Offsets
@@ -130,7 +130,8 @@ class Recording:
     @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""
-        profile = profile_for(self.environment["kafka_version"], self.environment["coordinator"])
+        environment = self.environment
+        profile = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
         assert profile is not None
         return profile.with_settings(self.run.settings)
 

@@ -9,11 +9,12 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from multiprocessing.pool import Pool
 
 from groupquake.selftest.fuzz.coverage import Flip, errors_of
+from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.step import Step, step
@@ -74,8 +75,9 @@ def replay_of(
 ) -> Replay:
     """Replay a parsed sequence with a coordinator; see `replayed`."""
     rules = profile.with_settings(sequence.settings)
+    protocol = replace(CLASSIC, step=coordinator)
     with collector_paused():
-        return replay(sequence.evidence, rules, tolerance, first_alone=True, step=coordinator)
+        return replay(sequence.evidence, rules, tolerance, first_alone=True, protocol=protocol)
 
 
 def verdict_of(result: Replay) -> Verdict:

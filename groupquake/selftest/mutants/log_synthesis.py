@@ -16,7 +16,7 @@ from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording, body
 from kafka_protocol.request_log import COMPLETED, printed
-from reference_coordinator.classic.bodies import event_of
+from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -171,7 +171,7 @@ class LogSynthesis:
                 process.waiting[item.connection].append(item)
                 return
             process.open[item.seen.id] = item
-            yield event_of(item.seen, at_ms, self._choices(process, item.seen))
+            yield CLASSIC.event_of(item.seen, at_ms, self._choices(process, item.seen))
         elif isinstance(item, Timer):
             if process.timers.get(item) == at_ms:
                 del process.timers[item]

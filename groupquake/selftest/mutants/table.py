@@ -2,13 +2,14 @@
 
 import multiprocessing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
 from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
 from groupquake.selftest.mutants.evidence import Runs
+from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
 from reference_coordinator.event_files.reading import EventSequence
@@ -100,8 +101,9 @@ def is_caught_in_logs(mutant: str, run: Recording) -> bool:
 def is_caught_as_oracle(mutant: str, run: Recording, group: str) -> bool:
     """Return whether a mutant as the oracle cannot explain the unaltered evidence of a group."""
     evidence = run.evidence_with_faults(group)
+    protocol = replace(CLASSIC, step=MUTANTS[mutant])
     with collector_paused():
-        result = replay(evidence, run.profile, first_alone=True, step=MUTANTS[mutant])
+        result = replay(evidence, run.profile, first_alone=True, protocol=protocol)
     return result.proven
 
 

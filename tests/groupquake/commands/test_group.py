@@ -178,7 +178,7 @@ def test_a_group_that_does_not_exist(selected: Sequence[str], remove: Remove) ->
     assert done.code == 1
     assert done.out == ""
     assert done.err == (
-        "groupquake: group no-such-group: there is no classic group of that name"
+        "groupquake: group no-such-group: there is no classic group with that name"
         " (GROUP_ID_NOT_FOUND)\n"
     )
 

@@ -31,21 +31,24 @@ def test_a_night_that_fails_and_one_that_passes_stand_on_one_page(
     experiment("tiny")
     experiment("wrong", rebalances=3)
     failed = process("nightly", suite("tiny", "wrong"), "--json", timeout_s=900)
-    assert failed.code == 1, failed.err
     record = json.loads(failed.out)
     assert record == last_night(tmp_path)
-    assert (record["state"], record["verdict"]) == ("ended", "fail")
+    # on a busy machine a count that is not met proves nothing: then it is unknown
+    code, *counts = {"fail": (1, "2", "1", "0"), "unknown": (2, "2", "0", "1")}[record["verdict"]]
+    assert failed.code == code, failed.err
+    assert record["state"] == "ended"
     tiny, wrong = record["runs"]
     assert (tiny["verdict"], tiny["why"], tiny["exit_code"]) == ("pass", None, 0)
     assert tiny["groups"] == {"clerks": {"rebalances": 0, "rebalancing_ms": 0.0}}
-    assert wrong["verdict"] == "fail"
-    assert wrong["why"].startswith("expected 3 rebalances of clerks in impact, observed 0")
+    assert wrong["verdict"] == record["verdict"]
+    why = "expected 3 rebalances of clerks in impact, observed 0"
+    assert code == 2 or wrong["why"].startswith(why)
 
     night = (tmp_path / "nights" / "latest").resolve()
     assert (night / tiny["folder"] / "report.html").is_file()
     assert "verdict: pass" in (night / tiny["output"]).read_text()
     junit = ET.parse(night / "junit.xml").getroot()
-    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("2", "1", "0")
+    assert [junit.get("tests"), junit.get("failures"), junit.get("errors")] == counts
 
     passed = process("nightly", suite("tiny"), timeout_s=900)
     assert passed.code == 0, passed.err

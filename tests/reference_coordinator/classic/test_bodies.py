@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.classic.bodies import BODIES, EXCHANGES, event_of, response_of
+from reference_coordinator.classic import CLASSIC
+from reference_coordinator.classic.bodies import BODIES, EXCHANGES
 from reference_coordinator.classic.effects import CommitResponse, JoinResponse
 from reference_coordinator.classic.events import (
     NO_CHOICES,
@@ -29,11 +30,11 @@ def test_a_join_is_read_with_its_timeouts() -> None:
     scenario = Scenario()
     scenario.join("a", 0, 900, members="ab")
     (seen,) = scenario.requests
-    event = event_of(seen, 7.0, NO_CHOICES)
+    event = CLASSIC.event_of(seen, 7.0, NO_CHOICES)
     assert isinstance(event, JoinReceived)
     assert (event.at_ms, event.group_instance_id) == (7.0, "a")
     assert (event.session_timeout_ms, event.rebalance_timeout_ms) == (SESSION_MS, REBALANCE_MS)
-    answer = response_of(seen)
+    answer = CLASSIC.response_of(seen)
     assert isinstance(answer, JoinResponse)
     assert {member_id for member_id, *_ in answer.members} == {IDS["a"], IDS["b"]}
 
@@ -43,7 +44,7 @@ def test_join_v0_has_the_sessions_timeout_for_the_rebalance() -> None:
     scenario.join("a", 0, 900)
     (seen,) = scenario.requests
     request = {key: value for key, value in seen.request.items() if key != "rebalanceTimeoutMs"}
-    event = event_of(replace(seen, request=request), 0, NO_CHOICES)
+    event = CLASSIC.event_of(replace(seen, request=request), 0, NO_CHOICES)
     assert isinstance(event, JoinReceived)
     assert event.rebalance_timeout_ms == SESSION_MS
 
@@ -51,7 +52,7 @@ def test_join_v0_has_the_sessions_timeout_for_the_rebalance() -> None:
 def test_a_member_listed_twice_in_the_leaders_response_is_counted() -> None:
     scenario = Scenario()
     scenario.join("a", 0, 900, members="bb")
-    answer = response_of(scenario.requests[0])
+    answer = CLASSIC.response_of(scenario.requests[0])
     assert isinstance(answer, JoinResponse)
     assert [member_id for member_id, *_ in answer.members] == [f"{IDS['b']} (2 times)"]
 
@@ -60,7 +61,7 @@ def test_a_member_listed_twice_in_the_leaders_response_is_counted() -> None:
 def test_leave_names_one_member_or_many(version: int, members: Any) -> None:
     named = {"memberId": "", "groupInstanceId": "x"}
     body = {"members": [named]} if version == 3 else {}
-    event = event_of(made("LEAVE_GROUP", body, {}, version), 0, NO_CHOICES)
+    event = CLASSIC.event_of(made("LEAVE_GROUP", body, {}, version), 0, NO_CHOICES)
     assert isinstance(event, LeaveReceived)
     assert event.members == members
 
@@ -78,15 +79,15 @@ def test_a_commit_is_one_error_if_all_partitions_have_it(
     partitions = [{"partitionIndex": n, "errorCode": code} for n, code in enumerate(codes)]
     response = {"topics": [{"name": "t", "partitions": partitions}]}
     seen = made("OFFSET_COMMIT", {"topics": [TOPIC], "generationId": 4}, response, 7)
-    assert response_of(seen) == CommitResponse(error, alike)
-    event = event_of(seen, 0, NO_CHOICES)
+    assert CLASSIC.response_of(seen) == CommitResponse(error, alike)
+    event = CLASSIC.event_of(seen, 0, NO_CHOICES)
     assert isinstance(event, CommitReceived)
     assert event.generation == 4
 
 
 def test_a_commits_generation_has_another_name_from_3_6_on() -> None:
     request = {"topics": [TOPIC], "generationIdOrMemberEpoch": 5}
-    event = event_of(made("OFFSET_COMMIT", request, {"topics": []}, 9), 0, NO_CHOICES)
+    event = CLASSIC.event_of(made("OFFSET_COMMIT", request, {"topics": []}, 9), 0, NO_CHOICES)
     assert isinstance(event, CommitReceived)
     assert event.generation == 5
 

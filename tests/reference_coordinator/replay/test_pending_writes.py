@@ -21,9 +21,9 @@ def sync(error: int = 0, at: float = 10) -> ObservedRequest:
     return scenario.requests[0]
 
 
-def conditions(*, waits: bool = True) -> Conditions:
+def conditions(*, waits: bool = True, outages: tuple[Outage, ...] = ALWAYS) -> Conditions:
     profile = replace(PROFILE, answers_wait_for_writes=waits)
-    return Conditions(profile, Tolerance(), outages=ALWAYS)
+    return Conditions(profile, Tolerance(), outages=outages)
 
 
 def test_a_write_is_done_by_the_answer_that_waits_for_it() -> None:
@@ -55,9 +55,9 @@ def test_writes_are_done_in_order_but_for_those_that_fail(error: Error) -> None:
 
 def test_a_write_fails_only_during_an_outage() -> None:
     seen = sync(int(Error.COORDINATOR_NOT_AVAILABLE))
-    assert outcome_of(seen, ALWAYS, PROFILE) is Error.COORDINATOR_NOT_AVAILABLE
-    assert outcome_of(seen, (), PROFILE) is Error.NONE
-    assert outcome_of(sync(27), ALWAYS, PROFILE) is Error.NONE
+    assert outcome_of(seen, conditions()) is Error.COORDINATOR_NOT_AVAILABLE
+    assert outcome_of(seen, conditions(outages=())) is Error.NONE
+    assert outcome_of(sync(27), conditions()) is Error.NONE
 
 
 def test_a_fork_goes_on_by_itself() -> None:

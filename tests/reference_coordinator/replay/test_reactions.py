@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.versions import FIRST_SYNC_WITH_PROTOCOL
+from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import (
     CommitReceived,
@@ -68,6 +69,11 @@ class Counted:
         self.asked += 1
         return step(group, event, profile)
 
+    @property
+    def protocol(self) -> ClassicProtocol:
+        """The classic protocol with this coordinator."""
+        return replace(CLASSIC, step=self)
+
 
 def heartbeat(
     number: int, member_id: str = "a-1", instance: str | None = "a", code: int = 0
@@ -93,7 +99,7 @@ def reactions(groups: Iterable[Group], code: int = 0) -> tuple[list[Timers | Non
     """Ask the same of one group after the other; return what came of it, and who was asked."""
     known, coordinator = Reactions(), Counted()
     timers = [
-        known.to(each, heartbeat(number, code=code), coordinator, NEWEST)
+        known.to(each, heartbeat(number, code=code), coordinator.protocol, NEWEST)
         for number, each in enumerate(groups)
     ]
     return timers, coordinator.asked
@@ -134,7 +140,7 @@ def test_a_wrong_response_is_never_cached_as_right() -> None:
     known, coordinator = Reactions(), Counted()
     codes = [0, 27, 0]
     found = [
-        known.to(group(A, B), heartbeat(number, code=code), coordinator, NEWEST)
+        known.to(group(A, B), heartbeat(number, code=code), coordinator.protocol, NEWEST)
         for number, code in enumerate(codes)
     ]
     assert [timers is not None for timers in found] == [True, False, True]
@@ -147,7 +153,7 @@ OWNER = replace(A, assignment="work")
 def test_a_sync_group_that_changes_nothing_is_recognized_by_its_response(api_version: int) -> None:
     known, rules = Reactions(), replace(NEWEST, sync_in_stable_restarts_session=True)
     right, wrong = (
-        known.to(group(OWNER, B), sync(share, api_version), step, rules)
+        known.to(group(OWNER, B), sync(share, api_version), CLASSIC, rules)
         for share in ("work", "other")
     )
     assert right is not None
@@ -165,7 +171,7 @@ def test_a_sync_group_that_changes_nothing_is_recognized_by_its_response(api_ver
     ],
 )
 def test_a_sync_group_that_may_change_something_is_not_passed_over(other: Group) -> None:
-    assert Reactions().to(other, sync("work"), step, NEWEST) is None
+    assert Reactions().to(other, sync("work"), CLASSIC, NEWEST) is None
 
 
 @pytest.mark.parametrize("coordinator", [step, *MUTANTS.values()], ids=lambda it: it.__name__)
@@ -229,5 +235,5 @@ def test_a_dynamic_member_that_changed_is_looked_at_anew() -> None:
     for number, session_ms in enumerate((SESSION_MS, 2 * SESSION_MS)):
         dynamic = replace(B, session_timeout_ms=session_ms)
         asked = heartbeat(number, "b-1", None)
-        ((_, after_ms),) = known.to(group(A, dynamic), asked, coordinator, NEWEST) or ()
+        ((_, after_ms),) = known.to(group(A, dynamic), asked, coordinator.protocol, NEWEST) or ()
         assert after_ms == session_ms
