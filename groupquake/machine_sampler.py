@@ -8,7 +8,8 @@ in UTC epoch ms:
              the hypervisor, or was waited for (`/proc/stat`, `/proc/pressure/cpu`, both of the
              machine), time for which the control groups of runner and brokers were throttled
     late     the sampler itself ran later than it meant to: the stall detector
-    stopped  the process of a broker was stopped (state T or t in `/proc/<pid>/stat`)
+    stopped  the process of a broker was stopped (state T or t in `/proc/<pid>/stat`), from the
+             first look that saw it so to the last one: what lies before and after is not seen
 
 What a system does not tell is left out. Source of the forms: proc(5), cgroups(7), Linux
 Documentation/accounting/psi.rst.
@@ -104,7 +105,7 @@ class _Ticks:
     _tick_s: float = field(default_factory=time.monotonic)
     _tick_ms: int = field(default_factory=_now_ms)
     _pids: Mapping[int, int] = field(default_factory=dict)
-    _stopped_since_ms: dict[int, int] = field(default_factory=dict)
+    _stopped_ms: dict[int, tuple[int, int]] = field(default_factory=dict)
     _sampled_s: float = float("-inf")
     _counters: dict[str, float] = field(default_factory=dict)
 
@@ -117,25 +118,26 @@ class _Ticks:
             self._sample(now_s)
         for broker, pid in self._pids.items():
             if _is_stopped(pid):
-                self._stopped_since_ms.setdefault(broker, self._tick_ms)
-            elif broker in self._stopped_since_ms:
-                self._went_on(broker, now_ms)
+                since_ms, _ = self._stopped_ms.get(broker, (now_ms, now_ms))
+                self._stopped_ms[broker] = since_ms, now_ms
+            elif broker in self._stopped_ms:
+                self._went_on(broker)
         self._tick_s, self._tick_ms = now_s, now_ms
 
     def end(self) -> None:
         """Write down what is open."""
-        for broker in list(self._stopped_since_ms):
-            self._went_on(broker, _now_ms())
+        for broker in list(self._stopped_ms):
+            self._went_on(broker)
 
-    def _went_on(self, broker: int, at_ms: int) -> None:
-        since_ms = self._stopped_since_ms.pop(broker)
-        self._write("stopped", broker=str(broker), from_ms=since_ms, until_ms=at_ms)
+    def _went_on(self, broker: int) -> None:
+        from_ms, until_ms = self._stopped_ms.pop(broker)
+        self._write("stopped", broker=str(broker), from_ms=from_ms, until_ms=until_ms)
 
     def _sample(self, now_s: float) -> None:
         with suppress(Exception):  # brokers come and go; what cannot be read is left out
             self._pids = dict(self.brokers())
-        for broker in self._stopped_since_ms.keys() - self._pids.keys():
-            self._went_on(broker, _now_ms())
+        for broker in self._stopped_ms.keys() - self._pids.keys():
+            self._went_on(broker)
         before, counters = self._counters, _counters(self._pids)
         grown = {name: counters[name] - before[name] for name in counters if name in before}
         interval_s = now_s - self._sampled_s

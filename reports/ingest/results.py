@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import pyarrow.dataset as ds
 
 from reports.ingest.tables import Tables, activity
-from reports.judgement import findings
-from reports.judgement.broker_activity import doubt, longest_near, possible, signs_of
+from reports.judgement import findings, verdict
+from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.gaps import ENDS_OF_GROUPS, missing, possible_deletion, unreadable
-from reports.judgement.machine_log import Busy
+from reports.judgement.run_folder import RunFolder
+from reports.judgement.second_judgement import SecondJudgement
 from reports.judgement.verdict import GAPS, Results
 
 AROUND_MS = 120_000.0
@@ -69,23 +70,28 @@ def results(tables: Tables) -> Results:
 
 
 def late_alone(
-    tables: Tables, busy: Sequence[Busy], wrong: Mapping[str, Sequence[float]]
+    tables: Tables, run: RunFolder, data: Results, wrong: Mapping[str, Sequence[float]]
 ) -> dict[str, str]:
     """Say, by group, why all that is wrong with it may be lateness that nothing disproves.
 
-    `wrong` tells when something is wrong with groups, ms. Such a group is explained if its brokers
-    stood still whenever nothing shows that they worked. Others are left out.
+    `wrong` tells when something is wrong with groups, ms. Others are left out.
     """
     if not wrong:
         return {}
     every = [at_ms for times in wrong.values() for at_ms in times]
-    rows = activity(tables.folder, min(every) - AROUND_MS, max(every) + AROUND_MS)
-    stalls = possible(signs_of(*rows, busy))
-    return {
-        group: doubt(group, longest_near(stalls, min(times)), busy)
+    requests, lines = activity(tables.folder, min(every) - AROUND_MS, max(every) + AROUND_MS)
+    second = SecondJudgement(
+        tables.judge,
+        verdict.missing_evidence(run, data),
+        possible_in(requests, lines, run.brokers, run.busy),
+        run.busy,
+        tables.standstills,
+    )
+    doubts = {
+        group: second.doubt(group, tables.rows_of_group(group), min(times))
         for group, times in wrong.items()
-        if tables.explained_by(group, stalls, busy)
     }
+    return {group: doubt for group, doubt in doubts.items() if doubt is not None}
 
 
 def _broken_promises(tables: Tables) -> Mapping[str, Sequence[str]]:

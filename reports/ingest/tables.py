@@ -1,8 +1,8 @@
 """From captured lines to tables: the Spark pipeline in the order of its stages."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, Stall
+from reference_coordinator.replay import Evidence
 from reports.ingest import broker_log_pass, group_pass, ownership, parts
 from reports.ingest.capture import Captured
 from reports.judgement import broker_log, coordinator_epochs, group
@@ -19,7 +19,7 @@ from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjou
 from reports.judgement.broker_log import Clocks
 from reports.judgement.errors import EvidenceError
 from reports.judgement.group import Judge
-from reports.judgement.machine_log import Busy, Standstill
+from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
 
@@ -61,18 +61,10 @@ class Tables:
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
-        return self.judge.evidence(name, self._rows_of_group(name))
+        return self.judge.evidence(name, self.rows_of_group(name))
 
-    def explained_by(self, name: str, stalls: Iterable[Stall], busy: Iterable[Busy]) -> bool:
-        """Tell whether a group is explained if brokers stood still at other times, too.
-
-        And if they wrote lines late while the machine was `busy`.
-        """
-        stalls = (*self.judge.stalls, *stalls)
-        judge = replace(self.judge, stalls=stalls, busy=tuple(busy))
-        return judge.explains(name, self._rows_of_group(name))
-
-    def _rows_of_group(self, name: str) -> list[Json]:
+    def rows_of_group(self, name: str) -> list[Json]:
+        """Read the rows of `requests` and `transitions` about a group, as `Judge` takes them."""
         mine = ds.field("group") == name
         requests = [row | {"template": None} for row in self.rows("requests", mine)]
         return [*requests, *self.rows("transitions", mine)]

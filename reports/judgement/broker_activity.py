@@ -139,14 +139,32 @@ def that_matter(
     ]
 
 
-def possible(signs: Signs) -> tuple[Stall, ...]:
-    """Return when each broker may have stood still, for want of signs that it worked."""
-    return tuple(
-        Stall(broker, before_ms + WORKS_ON_MS, after_ms, proven=False)
-        for broker, times in sorted(signs.items())
-        for before_ms, after_ms in pairwise(times)
-        if after_ms - before_ms > WORKS_ON_MS
-    )
+def possible(
+    signs: Signs, brokers: Iterable[str], from_ms: float, until_ms: float
+) -> tuple[Stall, ...]:
+    """Return when each broker may have stood still in a time, for want of signs that it worked.
+
+    The time before the first sign counts, too, and so does the time after the last one: a broker
+    without any sign may have stood still throughout.
+    """
+    stalls = []
+    for broker in sorted({*brokers, *signs}):
+        worked_until_ms = from_ms
+        for at_ms in (*signs.get(broker, ()), until_ms):
+            if at_ms > worked_until_ms:
+                stalls.append(Stall(broker, worked_until_ms, at_ms, proven=False))
+            worked_until_ms = max(worked_until_ms, at_ms + WORKS_ON_MS)
+    return tuple(stalls)
+
+
+def possible_in(
+    requests: Sequence[Row], lines: Sequence[Row], brokers: Iterable[str], busy: Sequence[Busy] = ()
+) -> tuple[Stall, ...]:
+    """Return when each broker may have stood still from the first of some rows to the last."""
+    times = [at_ms for broker in lines_of(requests, lines).values() for at_ms in broker]
+    if not times:
+        return ()
+    return possible(signs_of(requests, lines, busy), brokers, min(times), max(times))
 
 
 def as_stalls(standstills: Iterable[Standstill]) -> tuple[Stall, ...]:
@@ -160,9 +178,14 @@ def longest_near(stalls: Iterable[Stall], at_ms: float) -> Stall | None:
     return max(near, key=lambda s: (s.until_ms - s.from_ms, -s.from_ms), default=None)
 
 
-def doubt(group: str, stall: Stall | None, busy: Sequence[Busy]) -> str:
-    """Say why what is wrong with a group proves nothing."""
+def doubt(group: str, stall: Stall | None, busy: Sequence[Busy], *, wholly: bool = True) -> str:
+    """Say why what is wrong with a group proves nothing.
+
+    Lateness explains all of it (`wholly`), or all that missing evidence does not.
+    """
     words = f"group {group}: what is wrong is explained if its brokers acted late"
+    if not wholly:
+        words += ", apart from what missing evidence may explain"
     if stall is None:
         return f"{words}, and nothing shows that they worked at their pace"
     words += (
@@ -179,6 +202,21 @@ def doubt(group: str, stall: Stall | None, busy: Sequence[Busy]) -> str:
     return f"{words} ({'; '.join(sorted(within))})" if within else words
 
 
+def doubt_of_writes(group: str, standstill: Standstill) -> str:
+    """Say that what is wrong with a group may be writes that a standstill made fail."""
+    return (
+        f"group {group}: what is wrong is explained if writes failed because"
+        f" {_described(standstill)}: {standstill.because}"
+    )
+
+
+def _described(one: Standstill) -> str:
+    return (
+        f"broker {one.broker} stood still for {one.until_ms - one.from_ms:,.0f} ms from"
+        f" {clock(one.from_ms)} UTC on"
+    )
+
+
 def clock(at_ms: float) -> str:
     """Write a time of day, UTC, with ms."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%H:%M:%S.%f")[:-3]
@@ -193,12 +231,8 @@ def held_up(
     """
     if within := that_matter(standstills, from_ms, until_ms):
         worst = max(within, key=lambda one: one.until_ms - one.from_ms)
-        lasted_ms = worst.until_ms - worst.from_ms
         more = f", and {len(within) - 1} more times" if len(within) > 1 else ""
-        return (
-            f"broker {worst.broker} stood still for {lasted_ms:,.0f} ms from"
-            f" {clock(worst.from_ms)} UTC on{more}: {worst.because}"
-        )
+        return f"{_described(worst)}{more}: {worst.because}"
     spans = sorted(
         (max(one.from_ms, from_ms), min(one.until_ms, until_ms), one.because)
         for one in busy

@@ -56,6 +56,35 @@ def collect(
     return rooted if tells_bytes else unproven_since(rooted, possible_metadata_changes(comparison))
 
 
+@dataclass(frozen=True, slots=True)
+class MissingEvidence:
+    """What no log has, so that findings that it may explain are not proven.
+
+    `gaps` gives, by group, the time from which evidence is missing (`gaps.by_group`). `kills` are
+    those of brokers (broker id, ms). `waits` says how long a request of each group may wait, ms.
+    """
+
+    gaps: Mapping[str, float]
+    kills: Sequence[tuple[str, float]]
+    waits: Mapping[str, float]
+    tells_bytes: bool = True
+
+    def findings(
+        self,
+        violations: Sequence[Row],
+        comparison: Sequence[Row],
+        member_lines: Sequence[Row],
+    ) -> list[Finding]:
+        """List all differences in log order, those unproven that missing evidence may explain."""
+        found = collect(violations, comparison, member_lines, tells_bytes=self.tells_bytes)
+        return unproven_around_kills(unproven_since(found, self.gaps), self.kills, self.waits)
+
+
+def proven_roots(found: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that make the verdict `fail`."""
+    return [finding for finding in found if finding.root is None and finding.proven]
+
+
 def located(
     row: dict[str, Any], due: str, before: Callable[[str, float], Iterable[Row]]
 ) -> dict[str, Any]:

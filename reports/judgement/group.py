@@ -103,10 +103,24 @@ class Judge:
 
     def explains(self, group: str, rows: Iterable[LoggedRow]) -> bool:
         """Tell whether the rules explain all of a group: responses, rebalances and lines."""
+        return all(
+            name == "comparison" and row["outcome"] == "match"
+            for name, row in self.differences(group, rows)
+        )
+
+    def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
+        """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
         case = self._case(group, rows)
-        if case.partition is not None and self.epochs.repeated_loads.get(case.partition):
-            return False
-        return case.compared(self.profile, self._observed(case)).explained
+        found = case.compared(self.profile, self._observed(case), first_alone=self.first_alone)
+        yield from self._differences(case, found)
+        yield from (("violations", row) for row in case.violations(found.result))
+
+    def _differences(self, case: "_Case", found: "_Compared") -> Iterator[tuple[str, Json]]:
+        yield from (("comparison", row) for row in found.comparison)
+        yield from (("member_lines", row) for row in found.lines)
+        if case.partition is not None:
+            loads = self.epochs.repeated_loads.get(case.partition, ())
+            yield from (("member_lines", row) for row in loads)
 
     def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`, each with the name of its table."""
@@ -118,11 +132,7 @@ class Judge:
         yield from (("bound", {"name": n, "count": c}) for n, c in sorted(result.bound.items()))
         yield from (("observed", row) for row in observed)
         yield from (("expected", row) for row in found.expected)
-        yield from (("comparison", row) for row in found.comparison)
-        lines = [*found.lines]
-        if case.partition is not None:
-            lines += self.epochs.repeated_loads.get(case.partition, ())
-        yield from (("member_lines", row) for row in lines)
+        yield from self._differences(case, found)
         yield from case.about(result)
         if not case.has_statics:
             return

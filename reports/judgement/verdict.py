@@ -14,7 +14,7 @@ from typing import Any
 from reports.judgement import broker_activity, findings
 from reports.judgement.assignments import unowned
 from reports.judgement.expectations import expected_verdict, unmet
-from reports.judgement.findings import Finding
+from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.gaps import (
     Gap,
     by_group,
@@ -67,19 +67,9 @@ class Results:
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
     """Build `verdict.json`."""
-    serving = {broker for row in data.groups.values() for broker in row["brokers"]}
-    absent = [broker for broker in run.brokers if broker not in data.starts]
-    of_logs = [*map(missing_log, absent), *wrong_start_counts(data.starts, run)]
-    data = replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
-    gaps = by_group(data.gaps, data.groups)
-    waits = {group: row["max_rebalance_timeout_ms"] or 0.0 for group, row in data.groups.items()}
-    found = findings.collect(
-        data.violations,
-        data.comparison,
-        data.member_lines,
-        tells_bytes=data.tells_bytes,
-    )
-    found = findings.unproven_around_kills(findings.unproven_since(found, gaps), run.kills, waits)
+    data = _with_unexplained_gaps(run, data)
+    missing = _missing(run, data)
+    found = missing.findings(data.violations, data.comparison, data.member_lines)
     unsure = {*kip_848, *data.late_alone}
     found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
     counts = Counter(
@@ -93,13 +83,13 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     doubts = _doubts(run, data, kip_848, profile)
     if held_up is not None:
         doubts.append(f"what was expected is not met, but {held_up}")
-    proven = [finding for finding in found if finding.root is None and finding.proven]
+    proven = findings.proven_roots(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     # a count proves something only where the evidence is whole
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
     counted = [item for item in short if item.group in data.checks and whole]
-    if proven or (counted and not gaps and held_up is None):
+    if proven or (counted and not missing.gaps and held_up is None):
         verdict = "fail"
     elif doubts or found or short:
         verdict = "unknown"
@@ -149,6 +139,24 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         **_standstills(run, data.standstills),
         "repeat_command": environment["repeat_command"],
     }
+
+
+def missing_evidence(run: RunFolder, data: Results) -> MissingEvidence:
+    """Return what may explain findings of a run because no log has it."""
+    return _missing(run, _with_unexplained_gaps(run, data))
+
+
+def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
+    """Add the gaps of whole logs, and drop those that the run's own kills explain."""
+    serving = {broker for row in data.groups.values() for broker in row["brokers"]}
+    absent = [broker for broker in run.brokers if broker not in data.starts]
+    of_logs = [*map(missing_log, absent), *wrong_start_counts(data.starts, run)]
+    return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
+
+
+def _missing(run: RunFolder, data: Results) -> MissingEvidence:
+    waits = {group: row["max_rebalance_timeout_ms"] or 0.0 for group, row in data.groups.items()}
+    return MissingEvidence(by_group(data.gaps, data.groups), run.kills, waits, data.tells_bytes)
 
 
 def proven_wrong(verdict: Json) -> dict[str, list[float]]:

@@ -16,6 +16,7 @@ from reports.judgement.findings import Finding
 from reports.judgement.gaps import by_group
 from reports.judgement.group import Judge
 from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import findings_of
 
 Tables = Mapping[str, list[dict[str, Any]]]
 """The rows of a group's tables (`reports.judgement.group`), by table."""
@@ -51,19 +52,19 @@ def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
 
 def _differences(recording: Recording, group: str, tables: Tables) -> list[Finding]:
     """List the differences in log order, without those that kills or gaps may explain."""
-    lines = [row for row in recording.rows_by_group.get(group, ()) if row["template"] is not None]
-    before = lambda _, at_ms: [line for line in lines if line["at_ms"] <= at_ms]
-    located = lambda name, due: [findings.located(row, due, before) for row in tables[name]]
-    differences = findings.collect(
-        tables["violations"],
-        located("comparison", "expected_started_ms"),
-        located("member_lines", "due_ms"),
-        tells_bytes=recording.run.grammar.tells_bytes,
-    )
-    spans = {row["group"]: row for row in tables["groups"] if row["requests"]}
+    rows = recording.rows_by_group.get(group, ())
+    return findings_of(rows, tables, missing_evidence(recording, tables["groups"]))
+
+
+def missing_evidence(
+    recording: Recording, groups: Iterable[Mapping[str, Any]]
+) -> findings.MissingEvidence:
+    """Return what no log of a recording has; `groups` are rows of that table."""
+    spans = {row["group"]: row for row in groups if row["requests"]}
     waits = {name: span["max_rebalance_timeout_ms"] or 0.0 for name, span in spans.items()}
-    differences = findings.unproven_since(differences, by_group(recording.gaps, spans))
-    return findings.unproven_around_kills(differences, recording.run.kills, waits)
+    gaps = by_group(recording.gaps, spans)
+    tells_bytes = recording.run.grammar.tells_bytes
+    return findings.MissingEvidence(gaps, recording.run.kills, waits, tells_bytes)
 
 
 def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> SynthesizedRun:
@@ -74,4 +75,4 @@ def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> S
 
 def proven(differences: Iterable[Finding]) -> list[Finding]:
     """Return the root findings that make the verdict `fail`."""
-    return [finding for finding in differences if finding.root is None and finding.proven]
+    return findings.proven_roots(differences)

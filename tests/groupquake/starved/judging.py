@@ -1,11 +1,12 @@
 """Judges a recorded run folder as a report does, without Spark."""
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from reports.judgement.broker_activity import possible, signs_of
+from groupquake.selftest.mutants import judging
+from reports.judgement.broker_activity import possible_in
 from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import SecondJudgement
 
 
 class Outcome(StrEnum):
@@ -16,18 +17,29 @@ class Outcome(StrEnum):
     WRONG = "wrong"
 
 
+def second_judgement(recording: Recording, group: str) -> SecondJudgement:
+    """Return what judges a group again, as a report does with one that is proven wrong."""
+    rows, run = recording.rows_by_group[group], recording.run
+    spans = [row for table, row in recording.judge.tables(group, rows) if table == "groups"]
+    return SecondJudgement(
+        recording.judge,
+        judging.missing_evidence(recording, [{"group": group, **row} for row in spans]),
+        possible_in(*recording.activity, run.brokers, run.busy),
+        run.busy,
+        recording.standstills,
+    )
+
+
 def outcomes(folder: Path) -> dict[str, Outcome]:
     """Return what is found about each group of a run folder."""
     recording = Recording(folder)
     judge = recording.judge
-    stalls = possible(signs_of(*recording.activity, recording.run.busy))
-    lenient = replace(judge, stalls=(*judge.stalls, *stalls), busy=recording.run.busy)
     found = {}
     for group in recording.groups:
         rows = recording.rows_by_group[group]
         if judge.explains(group, rows):
             found[group] = Outcome.EXPLAINED
-        elif lenient.explains(group, rows):
+        elif second_judgement(recording, group).doubt(group, rows, 0.0) is not None:
             found[group] = Outcome.LATE_ALONE
         else:
             found[group] = Outcome.WRONG

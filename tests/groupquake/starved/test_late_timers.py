@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from groupquake.selftest.mutants import judging
 from groupquake.selftest.mutants.judging import synthesized_run_of
 from reference_coordinator.classic.effects import Arm, Effect
 from reference_coordinator.classic.events import Event, TimerKind
@@ -17,9 +18,11 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.replay import Stall
-from reports.judgement.broker_activity import possible, signs_of
-from reports.judgement.machine_log import Busy
+from reports.judgement.broker_activity import possible_in, signs_of
+from reports.judgement.findings import MissingEvidence
+from reports.judgement.machine_log import Busy, Standstill
 from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import SecondJudgement
 from tests.recorded.logs import RECORDINGS
 
 Row = Mapping[str, Any]
@@ -67,9 +70,10 @@ def explains(run: Recording, group: str, stalls: Iterable[Stall] = ()) -> bool:
 def test_a_late_timer(recorded: str, kind: TimerKind, late_ms: float, group: str) -> None:
     run = synthesized_run_of(late(kind, late_ms), RECORDINGS[recorded], group)
     assert not explains(run, group)
-    quiet = possible(signs_of(*activity_of(run.rows_by_group[group])))
+    quiet = possible_in(*activity_of(run.rows_by_group[group]), run.run.brokers)
     assert explains(run, group, quiet), "nothing shows that a broker with this group alone worked"
-    assert not explains(run, group, possible(signs_of(*run.activity))), "it answered other groups"
+    stalls = possible_in(*run.activity, run.run.brokers)
+    assert not explains(run, group, stalls), "it answered other groups"
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
@@ -81,7 +85,7 @@ def test_a_timer_within_its_slack_needs_no_excuse(recorded: str) -> None:
 @pytest.mark.parametrize("recorded", RECORDED)
 def test_a_timer_that_never_expires_is_wrong_on_a_quiet_broker_too(recorded: str) -> None:
     run = synthesized_run_of(late(TimerKind.SYNC, 60_000), RECORDINGS[recorded], "silent")
-    quiet = possible(signs_of(*activity_of(run.rows_by_group["silent"])))
+    quiet = possible_in(*activity_of(run.rows_by_group["silent"]), run.run.brokers)
     assert not explains(run, "silent", quiet)
 
 
@@ -92,8 +96,72 @@ def test_a_line_that_is_written_late_makes_a_timer_seem_early(recorded: str) -> 
     earlier = synthesized_run_of(late(TimerKind.SESSION, -400), RECORDINGS[recorded], "absent")
     busy = (Busy("", 0, float("inf"), "load"),)
     rows = run.rows_by_group["absent"]
-    stalls = possible(signs_of(*activity_of(rows), busy))
+    stalls = possible_in(*activity_of(rows), run.run.brokers, busy)
     assert not explains(run, "absent", stalls)
     judge = replace(run.judge, stalls=stalls, busy=busy)
     assert judge.explains("absent", rows)
     assert not judge.explains("absent", earlier.rows_by_group["absent"])
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+@pytest.mark.parametrize(
+    ("kind", "group"), [(TimerKind.JOIN, "absent"), (TimerKind.SESSION, "pending")]
+)
+def test_brokers_that_never_showed_their_pace(recorded: str, kind: TimerKind, group: str) -> None:
+    """Every request is held up on a machine that is busy all the time: there is no sign at all."""
+    run = synthesized_run_of(late(kind, 800), RECORDINGS[recorded], group)
+    requests, lines = run.activity
+    slow = [{**row, "arrived_ms": (row["arrived_ms"] or 0.0) - 150} for row in requests]
+    busy = (Busy("", 0, float("inf"), "load"),)
+    assert signs_of(slow, lines, busy) == {}
+    assert explains(run, group, possible_in(slow, lines, run.run.brokers, busy))
+
+
+def test_a_late_timer_and_missing_evidence_afterwards() -> None:
+    """Lateness need not explain what follows a gap: that is not proven in any case."""
+    group = "silent"
+    whole = synthesized_run_of(late(TimerKind.SYNC, 800), RECORDINGS["kafka-4.3.0"], group)
+    first_ms = min(one.at_ms for one in judging.found(whole, group))
+    rows = whole.rows_by_group[group]
+    lost = next(
+        row
+        for row in rows
+        if row["template"] is None and row["api"] == "SYNC_GROUP" and row["at_ms"] > first_ms + 3e3
+    )
+    rows = [row for row in rows if row is not lost]
+    quiet = possible_in(*activity_of(rows), whole.run.brokers)
+    second = SecondJudgement(whole.judge, MissingEvidence({}, (), {}), quiet)
+    assert second.doubt(group, rows, first_ms) is None
+    missing = MissingEvidence({group: lost["logged_ms"]}, (), {})
+    doubt = replace(second, missing=missing).doubt(group, rows, first_ms)
+    assert doubt is not None
+    assert "acted late, apart from what missing evidence may explain, and nothing shows" in doubt
+    working = possible_in(*whole.activity, whole.run.brokers)
+    assert replace(second, missing=missing, possible=working).doubt(group, rows, first_ms) is None
+
+
+def test_a_commit_that_failed_at_once_after_another_broker_stood_still() -> None:
+    """It is a doubt: the standstill is proven, and nothing proves that it made the write fail."""
+    recording, group = RECORDINGS["kafka-4.3.0"], "static"
+    rows = [*recording.rows_by_group[group]]
+    place, commit = next(
+        (place, row)
+        for place, row in enumerate(rows)
+        if row["template"] is None
+        and row["api"] == "OFFSET_COMMIT"
+        and '"errorCode":0' in row["response"]
+    )
+    failed = commit["response"].replace('"errorCode":0', '"errorCode":15')
+    rows[place] = {**commit, "response": failed}
+    at_ms = commit["at_ms"]
+    other = next(broker for broker in recording.run.brokers if broker != commit["broker"])
+    second = SecondJudgement(recording.judge, MissingEvidence({}, (), {}), ())
+    assert second.doubt(group, rows, at_ms) is None
+    stopped = Standstill(other, at_ms - 42_000, at_ms - 1_000, "its process was stopped")
+    doubt = replace(second, standstills=[stopped]).doubt(group, rows, at_ms)
+    assert doubt is not None
+    assert f"writes failed because broker {other} stood still for 41,000 ms" in doubt
+    brief = replace(stopped, from_ms=stopped.until_ms - 2_900)
+    assert replace(second, standstills=[brief]).doubt(group, rows, at_ms) is None
+    earlier = replace(stopped, until_ms=at_ms - 12_000)
+    assert replace(second, standstills=[earlier]).doubt(group, rows, at_ms) is None

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.mutants.evidence import Runs, runs_in
-from reports.judgement.broker_activity import lines_of, possible, proven, signs_of
+from reports.judgement.broker_activity import lines_of, possible_in, proven
 from reports.judgement.recording import Recording
 from reports.judgement.run_folder import MACHINE
 from tests.groupquake.starved.judging import Outcome, outcomes
@@ -63,7 +63,7 @@ def test_it_is_wrong_where_the_broker_worked_meanwhile(late_timer: Path) -> None
     assert proven(stopped, lines_of(requests, [*lines, *worked])) == []
     (late_timer / MACHINE).unlink()
     judge = Recording(late_timer).judge
-    stalls = possible(signs_of(requests, [*lines, *worked]))
+    stalls = possible_in(requests, [*lines, *worked], recording.run.brokers)
     judge = replace(judge, stalls=(*judge.stalls, *stalls))
     assert not judge.explains("static", recording.rows_by_group["static"])
 

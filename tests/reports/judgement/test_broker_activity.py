@@ -4,7 +4,14 @@ import pytest
 
 from reference_coordinator.replay import Stall
 from reports.judgement import broker_activity
-from reports.judgement.broker_activity import WORKS_ON_MS, held_up, lines_of, possible, signs_of
+from reports.judgement.broker_activity import (
+    WORKS_ON_MS,
+    held_up,
+    lines_of,
+    possible,
+    possible_in,
+    signs_of,
+)
 from reports.judgement.machine_log import Busy, Standstill
 
 
@@ -54,13 +61,32 @@ def test_an_unreadable_request_is_no_sign() -> None:
 
 
 def test_nothing_is_known_between_signs_that_are_far_apart() -> None:
-    assert possible({"1": [1_000, 1_200, 3_000]}) == (
+    assert possible({"1": [1_000, 1_200, 3_000]}, ["1"], 1_000, 3_100) == (
         Stall("1", 1_200 + WORKS_ON_MS, 3_000, proven=False),
     )
 
 
 def test_a_broker_that_works_all_the_time_cannot_have_stood_still() -> None:
-    assert possible({"1": [float(at) for at in range(0, 10_000, 200)]}) == ()
+    signs = {"1": [float(at) for at in range(0, 10_000, 200)]}
+    assert possible(signs, ["1"], 0, 10_000) == ()
+
+
+def test_nothing_is_known_before_the_first_sign_and_after_the_last() -> None:
+    """A broker that shows nothing at all is one of those that may have stood still."""
+    assert possible({"1": [1_000]}, ["1", "2"], 0, 3_000) == (
+        Stall("1", 0, 1_000, proven=False),
+        Stall("1", 1_000 + WORKS_ON_MS, 3_000, proven=False),
+        Stall("2", 0, 3_000, proven=False),
+    )
+
+
+def test_the_time_in_question_is_that_of_all_rows_busy_or_not() -> None:
+    rows = [request(1_000), request(1_200, held_ms=150)], [line(4_000)]
+    busy = [Busy("", 0, 5_000, "load")]
+    assert possible_in(*rows, ["1"], busy) == (
+        Stall("1", 1_000 + WORKS_ON_MS, 4_000, proven=False),
+    )
+    assert possible_in([], [], ["1"]) == ()
 
 
 STOPPED = Standstill("1", 1_000, 3_000, "its process was stopped")
@@ -110,7 +136,9 @@ def test_counts_are_unsure_where_the_machine_was_busy_for_half_of_the_time() -> 
 
 
 def test_the_doubt_names_broker_and_time() -> None:
-    stall = broker_activity.longest_near(possible({"3": [1_000.0, 4_000.0]}), 4_100)
+    stall = broker_activity.longest_near(
+        possible({"3": [1_000.0, 4_000.0]}, ["3"], 1_000, 4_000), 4_100
+    )
     busy = [Busy("", 0, 2_000, "the runner itself ran 900 ms late")]
     assert broker_activity.doubt("g", stall, busy) == (
         "group g: what is wrong is explained if its brokers acted late, and nothing shows whether"
