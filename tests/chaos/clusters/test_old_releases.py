@@ -38,7 +38,7 @@ class Life:
 def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Life:
     version: str = request.param
     folder = tmp_path_factory.mktemp("old")
-    config = {"group.initial.rebalance.delay.ms": 100, "zookeeper.session.timeout.ms": 3_000}
+    config = {"group.initial.rebalance.delay.ms": 100, "zookeeper.session.timeout.ms": 6_000}
     cluster = make(
         Place(),
         f"test-{folder.parent.name}-{folder.name}",

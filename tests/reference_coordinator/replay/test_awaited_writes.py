@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import EpochEvent, Evidence, Replay, Stall, replay
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable, wrong
@@ -33,7 +34,7 @@ def refused_join(took: float) -> Scenario:
     scenario = stable()
     refused = scenario.join("c", 2_000, 2_000 + took, generation=2)
     nobody = {"generationId": -1, "protocolName": "", "leader": "", "memberId": ""}
-    scenario.change(refused, errorCode=15, **nobody)
+    scenario.change(refused, errorCode=Error.COORDINATOR_NOT_AVAILABLE, **nobody)
     where = {"generation": 2, "answered": 2_000 + took}
     scenario.join("b", 2_100, known=IDS["b"], **where)
     scenario.join("a", 1_998 + took, known=IDS["a"], members="abc", **where)
@@ -46,7 +47,7 @@ def refused_sync(took: float) -> Scenario:
     scenario.join("a", 0, 1_001, members="ab")
     scenario.join("b", 20, 1_001)
     refused = scenario.sync("b", 1_010, 1_010 + took)
-    scenario.change(refused, errorCode=15, assignment="")
+    scenario.change(refused, errorCode=Error.COORDINATOR_NOT_AVAILABLE, assignment="")
     scenario.sync("a", 1_007 + took, 1_010 + took, gives="ab")
     return scenario
 
