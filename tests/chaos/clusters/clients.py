@@ -19,6 +19,8 @@ def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 15) 
 
 def create_topic(cluster: Cluster, name: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    # librdkafka keeps a request to the controller until its metadata names one, and asks rarely
+    eventually(lambda: admin.list_topics(timeout=5).controller_id >= 0, "a controller")
     topic = NewTopic(name, 3, len(cluster.brokers))
     admin.create_topics([topic])[name].result(15)
 
