@@ -23,6 +23,7 @@ def engine(docker_image: str) -> Iterator[docker.DockerClient]:
     client.close()
 
 
+@pytest.mark.long
 @pytest.mark.docker
 def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
     groupquake: Command, small: Path, tmp_path: Path, engine: docker.DockerClient

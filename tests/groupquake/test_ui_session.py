@@ -124,6 +124,7 @@ def test_a_page_ends_as_the_last_run_did(session: Session, port: int) -> None:
     assert process.wait(timeout=60) == 3
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_a_page_ends_as_its_last_verdict(
     session: Session, small: Path, port: int, tmp_path: Path
