@@ -167,8 +167,8 @@ class Runner:
 
     def _wait(self, cluster: Cluster) -> None:
         """Keep the cluster running until a signal."""
-        self.progress(f"the cluster keeps running at {cluster.bootstrap}; end it with Ctrl-C")
-        try:
+        try:  # a signal may come as soon as the line is printed
+            self.progress(f"the cluster keeps running at {cluster.bootstrap}; end it with Ctrl-C")
             wait_interruptibly(time.sleep)
         except AbortedError:
             self.progress("stopping the cluster")
