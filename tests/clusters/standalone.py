@@ -96,7 +96,7 @@ class Daemon:
 
         def look() -> str | None:
             text = self.log.read_text(errors="replace")
-            assert self.process.poll() is None, f"{self.command} ended:\n{text}"
+            assert self.process.poll() is None, f"{self.command} ended:\n{text[-2000:]}"
             found = re.search(pattern, text)
             return found[1] if found else None
 
@@ -173,3 +173,34 @@ class Standalone:
     def alive(self) -> int:
         """How many workers the master holds for alive."""
         return sum(worker["state"] == "ALIVE" for worker in self.state["workers"])
+
+
+class ConnectServer(Daemon):
+    """A Spark Connect server whose sessions work on a cluster; `remote` is its address."""
+
+    def __init__(self, folder: Path, master: str, conf: Mapping[str, str]) -> None:
+        options = {
+            "spark.driver.host": HOST,
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": "0",
+            "spark.ui.enabled": "false",
+            **conf,
+        }
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        super().__init__(
+            folder,
+            ["spark-class", "org.apache.spark.deploy.SparkSubmit", "--class", server,
+             "--master", master, *conf_options(options), "spark-internal"],
+            {"SPARK_DAEMON_MEMORY": "1g"},
+        )  # fmt: skip
+
+    @property
+    def remote(self) -> str:
+        """Its address, once it can be reached."""
+        port = self.says(r"Spark Connect server started at: \S*?:(\d+)")
+        return f"sc://{HOST}:{port}"
+
+
+def conf_options(conf: Mapping[str, str]) -> list[str]:
+    """Return settings as options of `spark-submit` and of `groupquake report`."""
+    return [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
