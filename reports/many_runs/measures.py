@@ -1,6 +1,9 @@
 """Measures of runs, by Spark SQL over run tables: for two runs side by side, and for a trend."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -56,6 +59,8 @@ TABLES = {
     "groups": "group STRING, requests LONG",
 }
 """The run tables that `MEASURES` reads, and their columns besides `run`."""
+STORED = tuple(name for name in TABLES if name != "runs")
+"""Those that every judged run has stored."""
 ORDER = (
     "rebalances", "rebalancing_ms", "longest_ms", "moved_partitions", "longest_unowned_ms",
     "requests",
@@ -71,9 +76,22 @@ GROUP BY r.night, r.experiment, r.kafka_version, r.coordinator, r.cluster, m.gro
 """The measures of each night: the mean over its seeds, and how many runs that is of."""
 
 
-def tables_at(spark: SparkSession, uri: str) -> dict[str, DataFrame]:
+def tables_at(spark: SparkSession, uri: str | Path) -> dict[str, DataFrame]:
     """Return the run tables at a URI that the measures need."""
     return {name: run_tables.read(spark, uri, name, of) for name, of in TABLES.items()}
+
+
+def of_runs(spark: SparkSession, outputs: Iterable[str | Path]) -> dict[str, DataFrame]:
+    """Return the tables that the measures need, of judged run folders (paths or URIs).
+
+    Raises EvidenceError where one is no run folder, or was not judged.
+    """
+    tables: dict[str, list[DataFrame]] = defaultdict(list)
+    for output in outputs:
+        row, found = run_tables.of_run(spark, output, STORED)
+        for name, table in (*found.items(), ("runs", run_tables.listed(spark, row))):
+            tables[name].append(table.withColumn("run", F.lit(row["run"])))
+    return {name: reduce(DataFrame.unionByName, of) for name, of in tables.items()}
 
 
 def measures(tables: dict[str, DataFrame]) -> DataFrame:

@@ -8,11 +8,15 @@ A run's name is that of its folder. A run that is appended again replaces its ro
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reports.ingest import places
+from reports.ingest.tables import COLUMNS
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run_folder import RunFolder
 
@@ -31,7 +35,7 @@ def about(run: RunFolder, verdict: Mapping[str, Any], night: str | None = None) 
     """Return the row of `RUNS` about a judged run."""
     environment, began = run.environment, dict(run.phases)
     return {
-        "run": run.path.name,
+        "run": run.name,
         "night": night,
         "experiment": run.experiment.name,
         "kafka_version": environment["kafka_version"],
@@ -52,14 +56,31 @@ def _float(at_ms: float | None) -> float | None:
     return None if at_ms is None else float(at_ms)
 
 
-def read_verdict(run: RunFolder) -> dict[str, Any]:
-    """Return the verdict of a judged run. Raises EvidenceError if there is none."""
+def of_run(
+    spark: SparkSession,
+    output: str | Path,
+    names: Iterable[str] = tuple(COLUMNS),
+    night: str | None = None,
+) -> tuple[dict[str, Any], dict[str, DataFrame]]:
+    """Return a judged run's row of `RUNS`, and its stored tables of the given names.
+
+    `output` is the run folder: a path or a URI. Raises EvidenceError where it is none, or was not
+    judged.
+    """
+    source = places.uri_of(output)
+    with places.run_folder(spark, source) as run:
+        row = about(run, _verdict(spark, source), night)
+    place = f"{source}/tables/"
+    return row, {name: spark.read.schema(COLUMNS[name]).parquet(place + name) for name in names}
+
+
+def _verdict(spark: SparkSession, source: str) -> dict[str, Any]:
     try:
-        verdict: dict[str, Any] = json.loads((run.path / "verdict.json").read_bytes())
-    except (OSError, ValueError) as error:
+        text = spark.read.text(f"{source}/verdict.json", wholetext=True).collect()[0]["value"]
+        verdict: dict[str, Any] = json.loads(text)
+    except (PySparkException, IndexError, ValueError) as error:
         raise EvidenceError(
-            f"{run.path}/verdict.json: no verdict ({error}); judge the run: groupquake report"
-            f" {run.path}"
+            f"{source}/verdict.json: no verdict of a run; judge the run first: groupquake report"
         ) from error
     return verdict
 
@@ -68,17 +89,22 @@ def append(
     spark: SparkSession,
     row: Mapping[str, Any],
     tables: Mapping[str, DataFrame],
-    uri: str,
+    uri: str | Path,
     table_format: str = PARQUET,
 ) -> None:
-    """Append the tables of one run, and its row of `RUNS`, to the run tables at a URI.
+    """Append the tables of one run and its row of `RUNS` to the run tables at a URI (see `of_run`).
 
     `runs` is written last: a run that is listed there is whole. `table_format` is a format that
     the session has; `delta` replaces the run's rows as well, others only append.
     """
-    listed = spark.createDataFrame([tuple(row[name] for name in columns(RUNS))], RUNS)
-    for name, rows in (*tables.items(), ("runs", listed)):
-        _write(rows.withColumn("run", F.lit(row["run"])), row["run"], f"{uri}/{name}", table_format)
+    for name, rows in (*tables.items(), ("runs", listed(spark, row))):
+        place = f"{places.uri_of(uri)}/{name}"
+        _write(rows.withColumn("run", F.lit(row["run"])), row["run"], place, table_format)
+
+
+def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
+    """Return the table `RUNS` with one row."""
+    return spark.createDataFrame([tuple(row[name] for name in columns(RUNS))], RUNS)
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
@@ -93,17 +119,17 @@ def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
 
 
 def read(
-    spark: SparkSession, uri: str, name: str, schema: str, table_format: str = PARQUET
+    spark: SparkSession, uri: str | Path, name: str, schema: str, table_format: str = PARQUET
 ) -> DataFrame:
     """Return one of the run tables, of all runs: the columns of `schema` and `run`.
 
     The schema is given, since a table without a row has no file to take it from.
     """
     with_run = schema if name == "runs" else f"{schema}, run STRING"
-    reader = spark.read.format(table_format)
+    reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
     if table_format == PARQUET:
-        return reader.schema(with_run).load(f"{uri}/{name}")
-    return reader.load(f"{uri}/{name}").select(*columns(with_run))
+        return reader.schema(with_run).load(place)
+    return reader.load(place).select(*columns(with_run))
 
 
 def columns(schema: str) -> Iterable[str]:
