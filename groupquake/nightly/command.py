@@ -78,7 +78,7 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
 
 
 def _draw_trend(directory: Path, folder: Path, record: Json, console: Console) -> None:
-    """Add the judged runs of a night to the trend; what prevents that leaves the trend as it was."""
+    """Add a night to the trend; an error leaves the trend as it was."""
     judged = [folder / run["folder"] for run in record["runs"] if run["groups"]]
     if not judged or record["aborted"] is not None:
         return
