@@ -1,51 +1,50 @@
 """`groupquake report`: judges a run folder, as every run does at its end."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
 from chaos.clusters.java import find_java
-from groupquake.commands.options import master_option
+from groupquake.commands.options import spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
 from reports import EvidenceError
-from reports.analysis import analyse_folder
+from reports.analysis import analyse, analyse_folder
+from reports.ingest.cluster import SparkOptions, session
 
 WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
 
 @click.command()
-@click.argument("folders_given", metavar="RUN…", nargs=-1, required=True, type=Path)
-@master_option
-def report(folders_given: tuple[Path, ...], master: str) -> Exit:
-    """Judge stored runs again, from their run folders."""
-    worst = Exit.PASS
-    for folder in folders_given:
-        try:
-            code = judge(folder.resolve() if folder.is_symlink() else folder, master, Console())
-        except EvidenceError as error:  # judge the others too
-            Console.error(str(error))
-            code = Exit.USAGE
-        worst = min(worst, code, key=WORST_FIRST.index)
-    return worst
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.option(
+    "--output",
+    metavar="FOLDER",
+    help="For tables, verdict and page of one run.  [default: the run's folder]",
+)
+@spark_options
+def report(runs: tuple[str, ...], output: str | None, spark: SparkOptions) -> Exit:
+    """Judge stored runs again, from their run folders.
 
-
-def judge(folder: Path, master: str, console: Console) -> Exit:
-    """Analyse a run folder, print the summary, and return the exit code of the verdict."""
-    find_java()  # Spark needs Java too, and its own error has forty lines
-    with SIGNALS.handling(_leave_at_once):
-        verdict = analyse_folder(folder, console.progress, master)
-    console.result(summary(verdict, folder))
-    return OF_VERDICT[verdict["verdict"]]
-
-
-def _leave_at_once(name: str) -> None:
-    """End during the analysis: no fault is open, the evidence is kept, and Spark's JVM ends too.
-
-    An exception would be raised inside Spark's gateway, which prints tracebacks.
+    RUN and FOLDER are paths, or URIs that Spark can read and write (s3a://…, hdfs://…).
     """
-    Console.error(f"{name}: stopped, everything healed; `groupquake report` judges the evidence")
-    os._exit(Exit.ABORTED)
+    if output is not None and len(runs) > 1:
+        raise click.UsageError("--output is for one run; give one")
+    worst = Exit.PASS
+    with _session(spark) as judge_one:
+        for run in runs:
+            place = str(Path(run).resolve()) if Path(run).is_symlink() else run
+            try:
+                code = judge_one(place, output)
+            except EvidenceError as error:  # judge the others too
+                Console.error(str(error))
+                code = Exit.USAGE
+            worst = min(worst, code, key=WORST_FIRST.index)
+    return worst

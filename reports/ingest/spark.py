@@ -38,7 +38,7 @@ def session(master: str, lines: int, log: Path) -> Iterator[SparkSession]:
     if running is not None:
         yield running
         return
-    with _stderr_to(log):
+    with stderr_to(log):
         spark = _build(master, lines)
     try:
         yield spark
@@ -65,7 +65,7 @@ def _build(master: str, lines: int) -> SparkSession:
 
 
 @contextmanager
-def _stderr_to(log: Path) -> Iterator[None]:
+def stderr_to(log: Path) -> Iterator[None]:
     """Redirect standard error to a file until the block ends; child processes keep the file."""
     sys.stderr.flush()
     ours = os.dup(2)
