@@ -30,15 +30,14 @@ class Clock:
     def advance(self, candidate: Candidate, until_ms: float) -> None:
         """Let a candidate happen, no later than `until_ms`; time never goes back."""
         earliest_ms, at_ms, latest_ms, *_ = candidate
-        at_ms = at_ms if at_ms < until_ms else until_ms
         if at_ms > self.now_ms:
-            self.now_ms = at_ms
+            self.now_ms = max(self.now_ms, min(at_ms, until_ms))
         if self.relaxed:
             self.earliest_ms, self.latest_ms = earliest_ms, latest_ms
         else:
             if earliest_ms > self.earliest_ms:
                 self.earliest_ms = earliest_ms
-            self.latest_ms = latest_ms if latest_ms < until_ms else until_ms
+            self.latest_ms = min(until_ms, latest_ms)
 
     def advance_in_order(self, candidate: Candidate) -> None:
         """Let a candidate happen that nothing else can be in the place of (the fast path)."""
