@@ -117,6 +117,8 @@ class Replayer:
             )
         while index < len(parts):
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
+            if hypothesis.output.answered:
+                self._commit(hypothesis)
             until_ms = next_if_any_ms(parts, index)
             search = explain_part(hypothesis, parts[index], until_ms, self.hints)
             self.outcome.steps += search.steps
