@@ -12,6 +12,7 @@ import os
 import sys
 import sysconfig
 import tarfile
+import time
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -31,6 +32,8 @@ UNUSED = (
     "*flight*", "pyarrow/libarrow_s3.*",
 )  # fmt: skip
 """Files of distributions that stay here: sources, and network clients of Arrow."""
+KEPT_S = 7 * 86_400
+"""How long an archive that nobody uses stays in the cache folder."""
 FOLDER = "groupquake"
 """The folder that executors unpack the archive to."""
 PYTHON = f"{FOLDER}/bin/python"
@@ -75,11 +78,28 @@ def build(file: Path) -> None:
 
 def cached() -> Path:
     """Return the archive in the user's cache folder; it is built when something in it changed."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    file = base / "groupquake" / f"spark-{_key()}.tar.gz"
+    folder = cache_folder()
+    file = folder / f"spark-{_key()}.tar.gz"
     if not file.exists():
         build(file)
+    file.touch()
+    for other in folder.glob("spark-*.tar.gz"):
+        if other.stat().st_mtime < time.time() - KEPT_S:
+            other.unlink(missing_ok=True)
     return file
+
+
+def cache_folder() -> Path:
+    """Return the folder, made if need be, that groupquake keeps in the user's cache folder."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "groupquake"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EvidenceError(
+            f"{folder}: cannot be made ({error.strerror}); set XDG_CACHE_HOME to another folder"
+        ) from error
+    return folder
 
 
 def ship(spark: SparkSession, archive: str | Path) -> None:
@@ -95,14 +115,14 @@ def _files() -> Iterator[tuple[str, Path]]:
     """Yield the files below `lib`, with their names there."""
     for package in PACKAGES:
         found = find_spec(package)
-        assert found is not None and found.origin is not None, package
-        folder = Path(found.origin).parent
+        assert found is not None, package
+        folder = Path(str(found.origin)).parent
         for path in sorted(folder.rglob("*.py")):
             yield str(PurePosixPath(package, path.relative_to(folder))), path
     for name in DISTRIBUTIONS:
-        for path in sorted(_distribution(name).files or ()):
-            if not any(fnmatch(str(path), unused) for unused in UNUSED):
-                yield str(path), Path(str(path.locate()))
+        for file in sorted(_distribution(name).files or ()):
+            if not any(fnmatch(str(file), unused) for unused in UNUSED):
+                yield str(file), Path(str(file.locate()))
 
 
 def _key() -> str:

@@ -73,9 +73,11 @@ def session(options: SparkOptions, size: int, log: Path) -> Iterator[SparkSessio
         return
     spark = _open(options, log)
     try:
-        here = options.remote is None and spark.conf.get("spark.master", "").startswith("local")
-        if options.archive != NONE and not (here and options.archive is None):
-            archive.ship(spark, options.archive or archive.cached())
+        if options.archive is not None:
+            if options.archive != NONE:
+                archive.ship(spark, options.archive)
+        elif options.remote is not None or not _on_this_machine(spark):
+            archive.ship(spark, archive.cached())
         with _explained():
             yield spark
     finally:
@@ -86,7 +88,11 @@ def _open(options: SparkOptions, log: Path) -> SparkSession:
     builder = SparkSession.builder.appName("groupquake")
     if options.remote is not None:
         _reach(options.remote)
-        return builder.remote(options.remote).config(map=CONNECT_CONF | options.conf).getOrCreate()
+        return (
+            builder.remote(options.remote)
+            .config(map={**CONNECT_CONF, **options.conf})
+            .getOrCreate()
+        )
     if options.master is not None:
         _reach(options.master)
         builder = builder.master(options.master)
@@ -94,10 +100,14 @@ def _open(options: SparkOptions, log: Path) -> SparkSession:
             os.environ["PYSPARK_PYTHON"] = sys.executable
     interrupted = signal.getsignal(signal.SIGINT)
     with this_machine.stderr_to(log):
-        spark = builder.config(map=CONF | options.conf).getOrCreate()
+        spark = builder.config(map={**CONF, **options.conf}).getOrCreate()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, interrupted)  # PySpark installs its own
     return spark
+
+
+def _on_this_machine(spark: SparkSession) -> bool:
+    return (spark.conf.get("spark.master") or "").startswith("local")
 
 
 def _reach(address: str) -> None:
@@ -109,9 +119,7 @@ def _reach(address: str) -> None:
     for server in url.netloc.split(","):
         host, _, port = server.partition(":")
         try:
-            socket.create_connection(
-                (host, int(port or CONNECT_PORT)), REACHED_WITHIN_S
-            ).close()
+            socket.create_connection((host, int(port or CONNECT_PORT)), REACHED_WITHIN_S).close()
         except (OSError, ValueError) as error:
             reasons.append(f"{server}: {getattr(error, 'strerror', None) or error}")
         else:
