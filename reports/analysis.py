@@ -14,7 +14,7 @@ from reports.ingest import places, results, tables
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.run_folder import LOG, RunFolder
-from reports.page import drawn_groups, junit, report
+from reports.page import junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
 
@@ -62,8 +62,8 @@ def analyse(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
         progress("judging")
-        data = results.results(computed)
-        kip_848 = results.kip_848_groups(computed)
+        found = results.results(computed, run)
+        data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
             progress("looking whether lateness alone explains what is wrong")
@@ -72,17 +72,16 @@ def analyse(
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if found := counterexample.reduced(run, computed.evidence(group), profile):
-                judged["counterexample"], texts = found
+            if shortest := counterexample.reduced(run, computed.evidence(group), profile):
+                judged["counterexample"], texts = shortest
         groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        cost = results.costs(computed, groups, PARTITIONS)
-        costs.add(judged, cost, run, data.observed)
-        drawn = drawn_groups.collect(data.comparison, computed.rows_of)
+        cost = results.costs(computed, groups, PARTITIONS, found.expulsions)
+        costs.add(judged, cost, run, data.digests)
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, drawn, cost),
+            "report.html": report.render(run, judged, data, found.drawn, cost),
         }
         places.write_texts(spark, target, texts)
     return judged
