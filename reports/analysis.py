@@ -14,7 +14,7 @@ from reports.ingest import places, results, tables
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.run_folder import LOG, RunFolder
-from reports.page import junit, report
+from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
 
@@ -62,7 +62,8 @@ def analyse(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
         progress("judging")
-        found = results.results(computed, run)
+        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
@@ -74,14 +75,14 @@ def analyse(
             progress(f"reducing the evidence of {group} to its first wrong response")
             if shortest := counterexample.reduced(run, computed.evidence(group), profile):
                 judged["counterexample"], texts = shortest
-        groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        cost = results.costs(computed, groups, PARTITIONS, found.expulsions)
+        cost = results.costs(computed, planned, PARTITIONS, found.expulsions)
         costs.add(judged, cost, run, data.digests)
+        drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),
             "junit.xml": junit.render(judged),
-            "report.html": report.render(run, judged, data, found.drawn, cost),
+            "report.html": report.render(run, judged, data, drawn, cost),
         }
         places.write_texts(spark, target, texts)
     return judged

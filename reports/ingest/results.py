@@ -18,18 +18,18 @@ from reports.judgement.gaps import missing, possible_deletion, unreadable
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.second_judgement import SecondJudgement
 from reports.judgement.verdict import Results
-from reports.page import drawn_groups
-from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups
 
 AROUND_MS = 120_000.0
 """How long before and after what is wrong brokers are looked at."""
 FINDINGS = 10_000
-"""How many rows that show a difference are read of a table, the earliest first."""
+"""How many rows that show a difference are read; see `_within_limit`."""
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 T = TypeVar("T")
 Before = Callable[[str, float], list[Json]]
 """Gives the lines about a group up to a time, or the last of them."""
+Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
+"""Chooses groups by what is counted of them."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,20 @@ class Found:
     data: Results
     kip_848: list[str]
     """The groups that use the KIP-848 protocol."""
-    drawn: DrawnGroups
+    drawn: Sequence[str]
+    """The groups to draw."""
+    joins: list[Json]
+    """The rows of the table `joins` about them."""
+    heard: list[Json]
+    """The rows of the table `heard` about them."""
     expulsions: list[Expulsion]
 
 
-def results(tables: Tables, run: RunFolder) -> Found:
-    """Read what the verdict and the page need: first of all groups, then of those that show."""
+def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
+    """Read what the verdict and the page need: first of all groups, then of those that show.
+
+    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
+    """
     small = tables.several(
         {"digests": every_row, "groups": every_row, "bound": every_row, "broken": every_row}
     )
@@ -56,8 +64,7 @@ def results(tables: Tables, run: RunFolder) -> Found:
     with_requests = [
         row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]
     ]
-    drawn = drawn_groups.chosen(digests)
-    planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+    drawn = choose(digests)
     wrong = _within_limit(digests, drawn)
     rows = _rows_that_show(tables, digests, list(dict.fromkeys([*planned, *drawn])), drawn, wrong)
     starts = Counter[str]()
@@ -97,7 +104,9 @@ def results(tables: Tables, run: RunFolder) -> Found:
     return Found(
         data,
         [row["group"] for row in groups if row["kip_848"]],
-        drawn_groups.collected(drawn, rows["joins"], rows["heard"]),
+        drawn,
+        rows["joins"],
+        rows["heard"],
         expulsions(rows["expulsions"]),
     )
 
