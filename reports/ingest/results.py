@@ -8,9 +8,9 @@ from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
-import pyarrow.dataset as ds
+from pyspark.sql import functions as F
 
-from reports.ingest.tables import Tables, activity
+from reports.ingest.tables import Tables, among, rows_of
 from reports.judgement import findings, verdict
 from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
@@ -35,7 +35,7 @@ def results(tables: Tables) -> Results:
     with_requests = [
         row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]
     ]
-    unread = tables.stored("coverage").head(GAPS, filter=ds.field("status") == "rejected")
+    unread = rows_of(tables.frame("coverage").where("status = 'rejected'").limit(GAPS))
     lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
     starts = Counter[str]()
     for process in tables.processes:
@@ -57,11 +57,11 @@ def results(tables: Tables) -> Results:
         partitions={row["group"]: row["partitions"] for row in groups},
         assigned=tables.rows("assigned"),
         gaps=[
-            *map(unreadable, unread.to_pylist()),
+            *map(unreadable, sorted(unread, key=itemgetter("broker", "line"))),
             *map(missing, lost[:GAPS]),
             *map(
                 possible_deletion,
-                tables.rows("transitions", ds.field("template").isin(ENDS_OF_GROUPS)),
+                tables.rows("transitions", among("template", ENDS_OF_GROUPS)),
             ),
         ],
         standstills=tables.standstills,
@@ -79,7 +79,7 @@ def late_alone(
     if not wrong:
         return {}
     every = [at_ms for times in wrong.values() for at_ms in times]
-    requests, lines = activity(tables.folder, min(every) - AROUND_MS, max(every) + AROUND_MS)
+    requests, lines = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
     second = SecondJudgement(
         tables.judge,
         verdict.missing_evidence(run, data),
@@ -112,12 +112,12 @@ def _in_time(tables: Tables) -> list[Json]:
 
 
 def _before(tables: Tables, group: str, at_ms: float) -> list[Json]:
-    return tables.rows("transitions", (ds.field("group") == group) & (ds.field("at_ms") <= at_ms))
+    return tables.rows("transitions", f"{among('group', [group])} AND at_ms <= {at_ms!r}D")
 
 
 def kip_848_groups(tables: Tables) -> list[str]:
     """List the groups that use the KIP-848 protocol."""
-    return sorted(row["group"] for row in tables.rows("groups", ds.field("kip_848")))
+    return sorted(row["group"] for row in tables.rows("groups", "kip_848"))
 
 
 def costs(tables: Tables, groups: Sequence[str], partitions: int) -> Costs:
@@ -125,22 +125,18 @@ def costs(tables: Tables, groups: Sequence[str], partitions: int) -> Costs:
 
     Holdings that overlap with an earlier owner's are read for every group and partition.
     """
-    owned = tables.stored("ownership")
-    given = owned.to_table(["group", "from_ms", "moved", "unowned_ms"])
-    handovers = given.group_by(["group", "from_ms"]).aggregate(
-        [("moved", "sum"), ("unowned_ms", "sum")]
+    owned = tables.frame("ownership")
+    handovers = owned.groupBy("group", "from_ms").agg(
+        F.sum(F.col("moved").cast("long")).alias("moved"), F.sum("unowned_ms").alias("unowned_ms")
     )
-    overlaps = ds.field("overlap_ms") > 0
-    held = owned.to_table(filter=ds.field("group").isin(groups) | overlaps).to_pylist()
+    held = tables.rows("ownership", f"{among('group', groups)} OR overlap_ms > 0")
     holdings = [r for r in held if r["overlap_ms"] > 0 or _number(r["partition"]) < partitions]
     return Costs(
         stops=_of(Stop, tables.stops, "from_ms", "group", "member"),
         handovers=sorted(
             (
-                Handover(group, from_ms, moved, round(unowned_ms, 1))
-                for group, from_ms, moved, unowned_ms in zip(
-                    *(column.to_pylist() for column in handovers.columns), strict=True
-                )
+                Handover(r["group"], r["from_ms"], r["moved"], round(r["unowned_ms"], 1))
+                for r in rows_of(handovers)
             ),
             key=attrgetter("at_ms", "group"),
         ),
