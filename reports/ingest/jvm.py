@@ -9,7 +9,6 @@ imported.
 import os
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -115,6 +114,4 @@ def _environment() -> dict[str, str]:
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_CONNECT_MODE": "0",
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONHASHSEED": "0",
     }

@@ -6,16 +6,16 @@ next session, with the options of the first.
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reports.ingest.jvm import Jvm
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaGateway
     from pyspark.sql import SparkSession
 
 SMALL_BYTES = 100_000_000
@@ -49,7 +49,7 @@ class LocalSession:
     """A session whose JVM starts at once, while the caller does something else."""
 
     _jvm: ClassVar[Jvm | None] = None
-    _gateway: "ClassVar[JavaGateway | None]" = None
+    _gateway: ClassVar[Any] = None
     _stopping: ClassVar[threading.Thread | None] = None
 
     def __init__(
@@ -107,6 +107,7 @@ class LocalSession:
         if LocalSession._gateway is None:
             assert LocalSession._jvm is not None
             LocalSession._gateway = _connected(*LocalSession._jvm.address())
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
         interrupted = signal.getsignal(signal.SIGINT)
         conf = SparkConf(_jvm=LocalSession._gateway.jvm).setAll([*self._settings.items()])
         SparkContext(conf=conf, gateway=LocalSession._gateway)
@@ -115,7 +116,7 @@ class LocalSession:
         return SparkSession.builder.getOrCreate()
 
 
-def _connected(port: int, secret: str) -> "JavaGateway":
+def _connected(port: int, secret: str) -> Any:
     """Let PySpark connect to a gateway; it takes the address from variables alone."""
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 

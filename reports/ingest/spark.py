@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reports.ingest import local_session
 from reports.ingest.jvm import JvmError, spark_home
@@ -100,7 +100,7 @@ def _submitted(master: str, size: int) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 (it loads slowly)
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    options = COMMON
+    options: dict[str, Any] = COMMON
     if master.startswith("local"):
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         java = {"spark.driver.extraJavaOptions": " ".join(local_session.java_options(size))}
