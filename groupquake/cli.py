@@ -54,6 +54,8 @@ def cli() -> None:
 
 
 for name, place, line in (
+    ("compare", "commands.compare:compare",
+     "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
     ("dev", "commands.dev:dev", "Test groupquake itself, and build what it needs."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
