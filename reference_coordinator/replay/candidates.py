@@ -1,11 +1,11 @@
 """Events that may come next, each with its latest time, and contradictions to an order."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
 from reference_coordinator.classic.events import Timer
+from reference_coordinator.frozen import frozen_dataclass
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 
 
@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
 LATEST_MS: Callable[[Candidate], float] = attrgetter("latest_ms")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Mismatch:
     """An answer that is not the oracle's."""
 
