@@ -21,12 +21,36 @@ from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedR
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.result import Mark
 from reference_coordinator.replay.search import Search, explain, explanations
 from reference_coordinator.replay.stretches import Stretches
 from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 MOST = 64
 """How many hypotheses are followed together at most."""
+
+LOOK_BACK = (3, 9, 27)
+"""How many stretches that changed the group are tried again, with the one without explanation."""
+LOOK_BACK_STEPS = 4
+"""How many times the steps of one search that may take."""
+FURTHEST_BACK = 32
+"""How many are tried again if requests in them have no response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A stretch that changed the group, or may have; and the state of the replay before it.
+
+    `kept` is how many records were stored; `unanswered` tells whether the stretch has requests
+    without a response.
+    """
+
+    index: int
+    hypothesis: Hypothesis
+    mark: Mark
+    kept: int
+    unanswered: bool
+
 
 Part = Sequence[Candidate]
 

@@ -1,4 +1,4 @@
-"""Replays a group's evidence from start to end, and goes on after a violation.
+"""Replays a coordinator epoch from start to end, and goes on after a violation.
 
 The theory is in `README.md` beside this module. When a stretch has no explanation, the replay
 assumes as little as possible to be wrong: one answer, while the oracle's state is right. If that
@@ -8,7 +8,6 @@ up again from the census.
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -19,7 +18,11 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
 from reference_coordinator.replay.backtracking import (
+    FURTHEST_BACK,
+    LOOK_BACK,
+    LOOK_BACK_STEPS,
     Backtracking,
+    Checkpoint,
     explain_part,
     has_unanswered,
     impossible,
@@ -27,18 +30,14 @@ from reference_coordinator.replay.backtracking import (
 from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
-from reference_coordinator.replay.coordinator_epochs import (
-    CoordinatorEpoch,
-    StoredRecords,
-    coordinator_epochs,
-)
+from reference_coordinator.replay.coordinator_epochs import CoordinatorEpoch, StoredRecords
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Stall, Tolerance
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay
+from reference_coordinator.replay.result import Checked, Outcome
 from reference_coordinator.replay.search import Search, explain
 from reference_coordinator.replay.stretches import Stretches
 
@@ -48,27 +47,8 @@ SEPARATE_WRONG_ANSWERS = 3
 """Up to so many wrong answers before the next census are violations of their own."""
 
 
-LOOK_BACK = (3, 9, 27)
-"""How many stretches that changed the group are tried again, with the one without explanation."""
-LOOK_BACK_STEPS = 4
-"""How many times the steps of one search that may take."""
-FURTHEST_BACK = 32
-"""How many are tried again if requests in them have no response."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A stretch that changed the group, or may have; and the state of the replay before it.
-
-    `kept` is how many records were stored; `unanswered` tells whether the stretch has requests
-    without a response.
-    """
-
-    index: int
-    hypothesis: Hypothesis
-    mark: Mark
-    kept: int
-    unanswered: bool
+class EvidenceToComeError(Exception):
+    """What is to come may make a difference."""
 
 
 @dataclass(slots=True)
@@ -87,39 +67,64 @@ class Replayer:
     stored_record: GroupRecord | None
     first_alone: bool = False
     protocol: ClassicProtocol = CLASSIC
-    hints: Hints = field(init=False)
+    hints: Hints = field(default_factory=Hints)
     checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
     """Whether all that is unexplained so far is known to have no explanation."""
-
-    def __post_init__(self) -> None:
-        """Sort the hints once."""
-        self.hints = Hints.of(self.epoch.hints)
+    hypothesis: Hypothesis | None = None
+    """What is known before `epoch`, if that is the rest of an epoch."""
+    goes_on: bool = False
+    """Whether more evidence of the epoch is to come."""
 
     def run(self) -> None:
-        """Replay the epoch."""
-        epoch = self.epoch
+        """Replay the epoch, or what is left of it, to its end."""
+        hypothesis = self._explain(self.epoch.end_ms + 3 * self.tolerance.early)
+        hypothesis = self._expire_last_timers(hypothesis)
+        hypothesis.output.close("open", hypothesis.clock.now_ms)
+        self._commit(hypothesis)
+
+    def run_to(self, end_ms: float, quiet_ms: float) -> bool:
+        """Replay the evidence of the epoch that has come in; the next request comes at `end_ms`.
+
+        False, and nothing is changed, where what is to come may make a difference: something is
+        under way then, may happen by itself before `quiet_ms`, or has no explanation yet.
+        """
+        hypothesis = self.hypothesis and self.hypothesis.fork()
+        before = self.certain, self.outcome.steps
+        mark, records = self.outcome.mark(), self.records.mark()
+        self.checkpoints.clear()
+        self.goes_on = True
+        try:
+            after = self._explain(end_ms)
+            if after.is_settled(quiet_ms):
+                self.hypothesis = self._commit(after)
+                return True
+        except EvidenceToComeError:
+            pass
+        finally:
+            self.goes_on = False
+        self.hypothesis, (self.certain, self.outcome.steps) = hypothesis, before
+        self.outcome.back_to(mark)
+        self.records.back_to(records)
+        return False
+
+    def _explain(self, end_ms: float) -> Hypothesis:
+        """Explain the evidence, stretch by stretch; return the last hypothesis.
+
+        The last stretch is the end at `end_ms`. It is explained too, unless the evidence goes on.
+        """
+        epoch, to_come = self.epoch, int(self.goes_on)
+        self.hints = Hints.of(epoch.hints)
         requests = hinted(epoch.requests, self.hints)
-        parts = Stretches.of(
-            requests,
-            epoch.epoch_events,
-            self.tolerance,
-            Lateness.of(epoch.stalls),
-            _end(epoch.end_ms + 3 * self.tolerance.early),
-        )
-        group = self.protocol.new_group(self.everything.group)
-        if not epoch.serves:
-            group = replace(group, service=Service.ABSENT)
-        hypothesis = Hypothesis.of(self._conditions(), group)
-        index = 0
-        if self.records.uncertain and epoch.incarnation > 0:
-            index, hypothesis = self._resume(
-                hypothesis, parts, 0, next_census(epoch.requests, epoch.loaded_ms)
-            )
-        while index < len(parts):
+        lateness = Lateness.of(epoch.stalls)
+        parts = Stretches.of(requests, epoch.epoch_events, self.tolerance, lateness, _end(end_ms))
+        index, hypothesis = self._begin(parts)
+        while index < len(parts) - to_come:
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
             if hypothesis.output.answered:
                 self._commit(hypothesis)
+            if index == len(parts) - to_come:
+                break
             until_ms = parts.next_if_any_ms(index)
             search = explain_part(hypothesis, parts[index], until_ms, self.hints)
             self.outcome.steps += search.steps
@@ -138,9 +143,27 @@ class Replayer:
                 self.checkpoints.append(checkpoint)
             hypothesis = self._commit(search.hypothesis, reordered=search.reordered)
             index += 1
-        hypothesis = self._expire_last_timers(hypothesis)
-        hypothesis.output.close("open", hypothesis.clock.now_ms)
-        self._commit(hypothesis)
+        return hypothesis
+
+    def _begin(self, parts: Stretches) -> tuple[int, Hypothesis]:
+        """Return the first stretch to explain, and what is known before it."""
+        conditions = self._conditions()
+        if self.hypothesis is not None:
+            self.hypothesis.conditions = conditions
+            return 0, self.hypothesis
+        group = self.protocol.new_group(self.everything.group)
+        if not self.epoch.serves:
+            group = replace(group, service=Service.ABSENT)
+        hypothesis = Hypothesis.of(conditions, group)
+        if not self.records.uncertain or self.epoch.incarnation == 0:
+            return 0, hypothesis
+        return self._resume(hypothesis, parts, 0, self._next_census(self.epoch.loaded_ms))
+
+    def _next_census(self, after_ms: float) -> ObservedRequest | None:
+        census = next_census(self.epoch.requests, after_ms)
+        if census is None and self.goes_on:
+            raise EvidenceToComeError
+        return census
 
     def _checkpoint(self, index: int, hypothesis: Hypothesis, unanswered: bool) -> Checkpoint:
         return Checkpoint(
@@ -238,12 +261,12 @@ class Replayer:
         before = self.outcome.mark()
         kept = len(self.records.stored)
         if failed.mismatch is None:
-            failed.mismatch = _unexplained(parts[index][0], self.epoch.requests)
+            failed.mismatch = self._unexplained(parts[index][0])
         failed.exhausted = self.certain = failed.exhausted and self.certain
         if self.first_alone:
             self.outcome.violations.append(failed.violation(float("inf")))
             return len(parts), failed.furthest or hypothesis
-        census = next_census(self.epoch.requests, failed.mismatch.at_ms)
+        census = self._next_census(failed.mismatch.at_ms)
         if failed.exhausted:
             resumed = self._excuse(hypothesis, parts, index, failed, census)
             if resumed is not None:
@@ -261,6 +284,15 @@ class Replayer:
                 expected_lines=reached.expected_lines,
             )
         return self._resume(hypothesis, parts, index, census)
+
+    def _unexplained(self, first: Candidate) -> Mismatch:
+        """Name what could not even be tried."""
+        seen = first.cause
+        if not isinstance(seen, ObservedRequest):
+            if self.goes_on:
+                raise EvidenceToComeError
+            seen = self.epoch.requests[-1]
+        return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
 
     def _excuse(
         self,
@@ -351,48 +383,6 @@ class Replayer:
         return index, fresh
 
 
-def _unexplained(first: Candidate, requests: Sequence[ObservedRequest]) -> Mismatch:
-    """Name what could not even be tried."""
-    seen = first.cause if isinstance(first.cause, ObservedRequest) else requests[-1]
-    return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
-
-
 def _end(at_ms: float) -> Candidate:
     """Mark the end of the evidence, by which every request was answered."""
     return Candidate(at_ms, at_ms, at_ms, None)
-
-
-def replay(
-    evidence: Evidence,
-    profile: Profile,
-    tolerance: Tolerance | None = None,
-    *,
-    first_alone: bool = False,
-    protocol: ClassicProtocol = CLASSIC,
-) -> Replay:
-    """Replay one group's evidence under a profile.
-
-    With `first_alone` the replay ends at the first violation. The `step` of `protocol` is the
-    coordinator that the brokers are compared with. A mutant takes its place by
-    `replace(CLASSIC, step=mutant)`; `classic.mutants` has them.
-    """
-    tolerance = tolerance or Tolerance()
-    outcome, records = Outcome(), StoredRecords()
-    epochs = coordinator_epochs(evidence, tolerance.early, protocol)
-    takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in epochs}
-    for epoch in epochs:
-        stored_record = records.loaded_by(epoch, takeovers)
-        Replayer(
-            evidence,
-            epoch,
-            profile,
-            tolerance,
-            outcome,
-            records,
-            stored_record,
-            first_alone,
-            protocol,
-        ).run()
-        if first_alone and outcome.violations:
-            break
-    return outcome.result()
