@@ -22,8 +22,6 @@ Progress = Callable[[str], None]
 Json = dict[str, Any]
 FILES = ("verdict.json", "junit.xml", "report.html", *counterexample.FILES)
 """The files that an analysis writes beside its tables."""
-LINE_BYTES = 500
-"""About how long a log line is."""
 
 
 def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -> Json:
@@ -33,9 +31,9 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     """
     _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
     logs = folder.glob(f"brokers/*/{LOG}")
-    lines = sum(log.stat().st_size for log in logs) // LINE_BYTES
+    size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
-    with session(master, lines, folder / "spark.log") as spark:
+    with session(master, size, folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
 
 
