@@ -18,10 +18,12 @@ from fnmatch import fnmatch
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from reports.judgement.errors import EvidenceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PACKAGES = ("kafka_protocol", "reference_coordinator", "reports")
 """Our packages that executors import."""
@@ -102,7 +104,7 @@ def cache_folder() -> Path:
     return folder
 
 
-def ship(spark: SparkSession, archive: str | Path) -> None:
+def ship(spark: "SparkSession", archive: str | Path) -> None:
     """Let the executors of a session work with the packages of an archive.
 
     Spark Connect takes an archive of this machine; else it may be a URI that executors can read.

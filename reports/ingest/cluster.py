@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from reports.ingest import archive
 from reports.ingest import spark as this_machine
 from reports.judgement.errors import EvidenceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NONE = "none"
 """As an archive: the executors have our packages already."""
@@ -58,7 +59,7 @@ class SparkOptions:
 
 
 @contextmanager
-def session(options: SparkOptions, size: int, log: Path) -> Iterator[SparkSession]:
+def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSession]":
     """Open a session for evidence of `size` bytes; an open session is used as it is.
 
     Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached, or
@@ -68,6 +69,8 @@ def session(options: SparkOptions, size: int, log: Path) -> Iterator[SparkSessio
         with this_machine.session(options.master or "local[*]", size, log) as spark:
             yield spark
         return
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (it loads slowly)
+
     if (running := SparkSession.getActiveSession()) is not None:
         yield running
         return
@@ -84,7 +87,9 @@ def session(options: SparkOptions, size: int, log: Path) -> Iterator[SparkSessio
         spark.stop()
 
 
-def _open(options: SparkOptions, log: Path) -> SparkSession:
+def _open(options: SparkOptions, log: Path) -> "SparkSession":
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (it loads slowly)
+
     builder = SparkSession.builder.appName("groupquake")
     if options.remote is not None:
         _reach(options.remote)
@@ -106,7 +111,7 @@ def _open(options: SparkOptions, log: Path) -> SparkSession:
     return spark
 
 
-def _on_this_machine(spark: SparkSession) -> bool:
+def _on_this_machine(spark: "SparkSession") -> bool:
     return (spark.conf.get("spark.master") or "").startswith("local")
 
 
@@ -135,6 +140,8 @@ _OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*([^\n]*)")
 @contextmanager
 def _explained() -> Iterator[None]:
     """Say in one line what executors lack, where that is why a job fails."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 (it loads slowly)
+
     try:
         yield
     except PySparkException as error:
