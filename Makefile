@@ -42,7 +42,7 @@ format: $(BIN)/groupquake
 	$(BIN)/ruff format .
 
 requirements: $(BIN)/groupquake  ## pin anew, with hashes
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --extra dev --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --extra connect --extra dev --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) build *.egg-info

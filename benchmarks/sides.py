@@ -11,16 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.dataset as ds
-
 from benchmarks import plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
 from reports.ingest import tables
-from reports.ingest.capture import capture
+from reports.ingest.places import uri_of
 from reports.ingest.spark import session
-from reports.judgement.broker_log import Clocks
 from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -46,23 +43,22 @@ def by_spark(folder: Path) -> Json:
     """Judge a run folder as `groupquake report` does, up to the finished comparison."""
     run = RunFolder(folder)
     stages = Stages()
-    stages("capturing the lines")
-    clocks = Clocks(tables.parser_of(run))
-    captured = capture(folder, folder / tables.LINES, clocks.look)
     stages("start-up")
-    with session("local[*]", captured.lines, folder / "spark.log") as spark:
+    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    with session("local[*]", size, folder / "spark.log") as spark:
         stages("preparing")
         profile = profile_of(run)  # also for promises: the loop lists no departures from KIP-345
-        built = tables.build(spark, run, captured, clocks, profile, profile, profile, stages)
+        rules = tables.Rules(profile, profile, profile)
+        built = tables.build(spark, run, uri_of(folder), uri_of(folder), rules, stages)
         stages("")
-        differences = built.stored("comparison").count_rows(filter=ds.field("outcome") != "match")
+        differences = built.frame("comparison").where("outcome != 'match'").count()
         found = {
             "lines": built.line_counts.total(),
             "rejected": built.line_counts["rejected"],
             "explained": sum(group["explained"] for group in built.rows("groups")),
-            "violations": built.stored("violations").count_rows(),
-            "rebalances": built.stored("expected").count_rows(),
-            "differences": differences + built.stored("member_lines").count_rows(),
+            "violations": built.frame("violations").count(),
+            "rebalances": built.frame("expected").count(),
+            "differences": differences + built.frame("member_lines").count(),
         }
     start_up = stages.seconds.pop("start-up")
     return {"start_up_s": start_up, "stages_s": stages.seconds, "found": found}

@@ -14,7 +14,7 @@ from groupquake import __version__
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError, NotSteadyError
 from groupquake.signals import ENDING, SIGNALS
-from reports import EvidenceError
+from reports import EvidenceError, ExecutionError
 from scenarios import ScenarioError
 
 
@@ -54,6 +54,8 @@ def cli() -> None:
 
 
 for name, place, line in (
+    ("compare", "commands.compare:compare",
+     "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
     ("dev", "commands.dev:dev", "Test groupquake itself, and build what it needs."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
@@ -74,6 +76,7 @@ for name, place, line in (
 _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (ScenarioError, Exit.USAGE),
     (EvidenceError, Exit.USAGE),
+    (ExecutionError, Exit.INTERNAL),
     (UnsupportedError, Exit.USAGE),
     (ClusterError, Exit.NOT_STEADY),
     (NotSteadyError, Exit.NOT_STEADY),

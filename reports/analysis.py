@@ -1,68 +1,104 @@
-"""From a run folder to its verdict and report, for a fresh run and a stored one alike."""
+"""From a run's evidence to its tables, verdict and page, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from reference_coordinator.classic import CLASSIC
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import results, tables
-from reports.ingest.capture import capture
+from reports.ingest import places, results, tables
+from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.broker_log import Clocks
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run_folder import LOG, RunFolder
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
 
+Progress = Callable[[str], None]
+Json = dict[str, Any]
+FILES = ("verdict.json", "junit.xml", "report.html", *counterexample.FILES)
+"""The files that an analysis writes beside its tables."""
 
-def analyse(
-    folder: Path, progress: Callable[[str], None], master: str = "local[*]"
-) -> dict[str, Any]:
-    """Compute tables, verdict and report of a run folder, write them into it, return the verdict.
+
+def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -> Json:
+    """Analyse a run folder of this machine with a session of its own; return the verdict.
 
     Raises EvidenceError where the folder is not the folder of a run, or was altered.
     """
-    run = RunFolder(folder)
-    environment = run.environment
-    known = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
-    rules = (known or NEWEST).with_settings(run.settings)
-    promised = promised_by(rules)
-    profile = promised if run.experiment.judge == "kip-345" else rules
-    _ = (
-        run.experiment,
-        run.faults,
-        run.never_began,
-        run.grammar,
-    )  # what cannot be read is an error before Spark starts
-    for made in ("verdict.json", "junit.xml", "report.html", *counterexample.FILES):
-        (folder / made).unlink(missing_ok=True)  # the tables they describe are computed again
-    clocks = Clocks(tables.parser_of(run))
-    captured = capture(folder, folder / tables.LINES, clocks.look)
-    progress(f"starting Spark for {captured.lines} log lines")
-    with session(master, captured.lines, folder / "spark.log") as spark:
-        computed = tables.build(spark, run, captured, clocks, profile, promised, rules, progress)
+    _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
+    logs = folder.glob(f"brokers/*/{LOG}")
+    size = sum(log.stat().st_size for log in logs)
+    progress("starting Spark")
+    with explained(master), session(master, size, folder / "spark.log") as spark:
+        return analyse(spark, folder, progress=progress)
+
+
+def analyse(
+    spark: SparkSession,
+    evidence: str | Path,
+    output: str | Path | None = None,
+    *,
+    progress: Progress = lambda _: None,
+) -> Json:
+    """Compute tables, verdict and page of a run in a session, store them, return the verdict.
+
+    See `reports.analyse`.
+    """
+    source = places.uri_of(evidence)
+    target = source if output is None else places.uri_of(output)
+    if target != source:
+        with explained(target):
+            places.refuse_results(spark, target, ("tables", *FILES))
+    with explained(source), places.run_folder(spark, source) as run:
+        rules, profile, named = _rules(run)
+        _read(run)
+        if (stored := places.local_path(target)) is not None:
+            for made in FILES:
+                (stored / made).unlink(missing_ok=True)  # their tables are computed again
+        computed = tables.build(
+            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
+        )
         progress("judging")
-        data = results.results(computed)
-        kip_848 = results.kip_848_groups(computed)
-        named = profile.name if known else None
+        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        found = results.results(computed, planned, drawn_groups.chosen)
+        data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
             progress("looking whether lateness alone explains what is wrong")
             data = replace(data, late_alone=results.late_alone(computed, run, data, wrong))
             judged = verdict.judge(run, data, kip_848, named)
+        texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            judged["counterexample"] = counterexample.write(run, computed.evidence(group), profile)
-        groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        cost = results.costs(computed, groups, PARTITIONS)
-        costs.add(judged, cost, run, data.observed)
-        drawn = drawn_groups.collect(data.comparison, computed.rows_of)
-    (folder / "verdict.json").write_text(verdict.to_json(judged), encoding="utf-8")
-    (folder / "junit.xml").write_text(junit.render(judged), encoding="utf-8")
-    progress("drawing the report")
-    page = report.render(run, judged, data, drawn, cost)
-    (folder / "report.html").write_text(page, encoding="utf-8")
+            if shortest := counterexample.reduced(run, computed.evidence(group), profile):
+                judged["counterexample"], texts = shortest
+        cost = results.costs(computed, planned, PARTITIONS, found.expulsions)
+        costs.add(judged, cost, run, data.digests)
+        drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
+        progress("drawing the report")
+        texts |= {
+            "verdict.json": verdict.to_json(judged),
+            "junit.xml": junit.render(judged),
+            "report.html": report.render(run, judged, data, drawn, cost),
+        }
+        places.write_texts(spark, target, texts)
     return judged
+
+
+def _rules(run: RunFolder) -> tuple[Profile, Profile, str | None]:
+    """Return the release's rules, those the run is judged by, and their name if they are known."""
+    environment = run.environment
+    known = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
+    rules = (known or NEWEST).with_settings(run.settings)
+    profile = promised_by(rules) if run.experiment.judge == "kip-345" else rules
+    return rules, profile, profile.name if known else None
+
+
+def _read(run: RunFolder) -> None:
+    """Read the files of a run; raise EvidenceError where one cannot be read."""
+    _ = (run.environment, run.settings, run.experiment, run.faults, run.never_began, run.grammar)

@@ -12,7 +12,7 @@ from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
 from reports import EvidenceError
-from reports.analysis import analyse
+from reports.analysis import analyse_folder
 
 WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
@@ -37,7 +37,7 @@ def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
     find_java()  # Spark needs Java too, and its own error has forty lines
     with SIGNALS.handling(_leave_at_once):
-        verdict = analyse(folder, console.progress, master)
+        verdict = analyse_folder(folder, console.progress, master)
     console.result(summary(verdict, folder))
     return OF_VERDICT[verdict["verdict"]]
 

@@ -14,6 +14,7 @@ from groupquake.nightly import junit, page
 from groupquake.nightly.night import Night
 from groupquake.nightly.suite import Job, Suite, find, jobs, load_suite
 from groupquake.signals import SIGNALS
+from reports import EvidenceError
 from scenarios.fields import BIG_SEED
 
 Json = dict[str, Any]
@@ -70,8 +71,26 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
     night = Night(suite, planned, folder, changed=changed, progress=console.progress)
     with SIGNALS.handling(night.abort):
         record, code = night.run()
+        _draw_trend(directory, folder, record, console)
+    _put(directory / "index.html", page.render(directory))
     Console.result(json.dumps(record, indent=2) if as_json else _summary(record, directory))
     return code
+
+
+def _draw_trend(directory: Path, folder: Path, record: Json, console: Console) -> None:
+    """Add a night to the trend; an error leaves the trend as it was."""
+    judged = [folder / run["folder"] for run in record["runs"] if run["groups"]]
+    if not judged or record["aborted"] is not None:
+        return
+    from groupquake.nightly import trend  # noqa: PLC0415 (Spark is imported when it is used)
+    from reports.ingest.spark import session  # noqa: PLC0415
+
+    console.progress("computing the trend over all nights")
+    try:
+        with session("local[*]", 0, folder / "spark.log") as spark:
+            trend.add(spark, directory, folder, judged)
+    except EvidenceError as error:
+        console.error(f"the trend lacks this night: {error}")
 
 
 def _put(file: Path, text: str) -> None:

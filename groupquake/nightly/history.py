@@ -1,14 +1,23 @@
 """The nights in a folder, and the results of each experiment over the nights."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    model_validator,
+)
 
 from groupquake.nightly.outcome import WORST_FIRST, Verdict
+from groupquake.nightly.suite import Platform
 
 Json = dict[str, Any]
 
@@ -30,7 +39,6 @@ class _Read(BaseModel):
 
 class _Group(_Read):
     rebalances: Annotated[int, Field(ge=0, le=10**12)]
-    rebalancing_ms: _Amount
 
 
 class _Run(_Read):
@@ -67,26 +75,55 @@ class _Night(_Read):
     runs: Annotated[list[_Run], Field(min_length=1)]
 
 
+class Point(BaseModel):
+    """One measure of a group in one night: the mean over `runs` runs, one for each seed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    night: str
+    experiment: str
+    kafka_version: str
+    coordinator: str
+    cluster: str
+    group: str
+    measure: str
+    value: float
+    runs: int
+
+    @property
+    def platform(self) -> str:
+        """The platform as the suite names it."""
+        named = {"coordinator": self.coordinator, "cluster": self.cluster}
+        return str(Platform.model_validate({"kafka": self.kafka_version, **named}))
+
+
+TREND = "trend.json"
+"""The measures of all nights, in the folder of the nights (see `groupquake.nightly.trend`)."""
+_POINTS = TypeAdapter(list[Point])
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One experiment on one platform; `runs` has the runs of every night, the oldest first."""
+    """One experiment on one platform; `runs` has the runs of every night, the oldest first.
+
+    `points` are its measures, `nights` the names of the nights.
+    """
 
     experiment: str
     platform: str
+    nights: tuple[str, ...]
     runs: tuple[tuple[Json, ...], ...]
+    points: tuple[Point, ...]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups with measurements."""
-        return tuple(
-            dict.fromkeys(g for night in self.runs for run in night for g in run["groups"])
-        )
+        """The groups with measures in these nights."""
+        return tuple(dict.fromkeys(point.group for point in self.points))
 
-    def measured(self, group: str, what: str) -> list[float | None]:
-        """Return a group's mean over seeds for each night, None without a verdict."""
-        return [
-            _mean(r["groups"][group][what] for r in n if group in r["groups"]) for n in self.runs
-        ]
+    def measured(self, group: str, measure: str) -> list[float | None]:
+        """Return a measure of a group for each night, None where it was not measured."""
+        of = {p.night: p.value for p in self.points if (p.group, p.measure) == (group, measure)}
+        return [of.get(night) for night in self.nights]
 
     def took_s(self) -> list[float | None]:
         """Return the duration of the runs for each night, the mean over seeds."""
@@ -113,7 +150,15 @@ def nights(directory: Path) -> tuple[list[Json], list[str]]:
     return found, unreadable
 
 
-def lines(chosen: Sequence[Json]) -> list[Line]:
+def trend(directory: Path) -> list[Point]:
+    """Return the measures of all nights; none if they were never computed or cannot be read."""
+    try:
+        return _POINTS.validate_json((directory / TREND).read_bytes())
+    except (OSError, ValueError):
+        return []
+
+
+def lines(chosen: Sequence[Json], points: Sequence[Point]) -> list[Line]:
     """Return a line for each experiment and platform in the nights, which are given oldest first.
 
     The order is that of the newest night; experiments that it does not have come last.
@@ -121,8 +166,19 @@ def lines(chosen: Sequence[Json]) -> list[Line]:
     runs = [run for night in reversed(chosen) for run in night["runs"]]
     experiments = dict.fromkeys(run["experiment"] for run in runs)
     there = dict.fromkeys((run["experiment"], run["platform"]) for run in runs)
+    names = tuple(night["night"] for night in chosen)
+    measured = defaultdict(list)
+    for point in points:
+        if point.night in names:
+            measured[point.experiment, point.platform].append(point)
     return [
-        Line(experiment, platform, tuple(_of(night, experiment, platform) for night in chosen))
+        Line(
+            experiment,
+            platform,
+            names,
+            tuple(_of(night, experiment, platform) for night in chosen),
+            tuple(measured[experiment, platform]),
+        )
         for each in experiments
         for experiment, platform in there
         if experiment == each

@@ -1,19 +1,13 @@
 """The outcome of one run of a night, from its run folder and output."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-from pyarrow import parquet
-
 from groupquake.exits import OF_VERDICT, Exit
-from reports import EvidenceError
 from reports.judgement.expectations import described
-from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 Verdict = Literal["fail", "unknown", "not run", "pass"]
@@ -27,8 +21,7 @@ _NEVER_BEGAN = (Exit.NOT_STEADY, Exit.ABORTED, Exit.USAGE)
 class Outcome:
     """The outcome of a run; `verdict` is `not run` until there is one.
 
-    `groups` has for each group its `rebalances` in the impact phase, and `rebalancing_ms`, their
-    total duration.
+    `groups` has for each group the number of its `rebalances` in the impact phase.
     """
 
     state: Literal["waiting", "running", "ended"] = "waiting"
@@ -71,7 +64,10 @@ def judged(code: int, took_s: float, folder: Path | None, output: Path) -> Outco
         took_s=round(took_s, 1),
         folder=None if folder is None else f"runs/{folder.name}",
         output=f"output/{output.name}",
-        groups=_measured(folder, verdict) if folder is not None and verdict else {},
+        groups={
+            name: {"rebalances": group["rebalances_observed"]["impact"]}
+            for name, group in (verdict["groups"] if verdict else {}).items()
+        },
     )
 
 
@@ -106,23 +102,3 @@ def _last_words(output: Path, code: int) -> str:
     last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
     ended = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
     return f"{last.removeprefix('groupquake: ').strip()} ({ended})"
-
-
-def _measured(folder: Path, verdict: Json) -> dict[str, Json]:
-    """Return count and duration of each group's rebalances in the impact phase."""
-    took_ms: dict[str, float] = defaultdict(float)
-    try:
-        run = RunFolder(folder)
-        columns = ["group", "started_ms", "duration_ms"]
-        for row in parquet.read_table(folder / "tables" / "observed", columns=columns).to_pylist():
-            if row["started_ms"] is not None and run.phase_at(row["started_ms"]) == "impact":
-                took_ms[row["group"]] += row["duration_ms"] or 0.0
-    except (OSError, pa.ArrowException, EvidenceError):
-        took_ms.clear()  # the verdict has the counts
-    return {
-        name: {
-            "rebalances": group["rebalances_observed"]["impact"],
-            "rebalancing_ms": round(took_ms[name], 1),
-        }
-        for name, group in verdict["groups"].items()
-    }

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from groupquake.nightly.history import Line, lines, nights, worst
+from groupquake.nightly.history import Line, lines, nights, trend, worst
 from reports.page.wording import SIGNS
 
 Json = dict[str, Any]
@@ -54,7 +54,7 @@ def render(directory: Path) -> str:
         nights=found,
         drawn=drawn,
         unreadable=unreadable,
-        trends=[_Trend(line, drawn) for line in lines(drawn)],
+        trends=[_Trend(line, drawn) for line in lines(drawn, trend(directory))],
         table=_table,
         link=lambda night, run: _link(directory, night, run),
         signs={**SIGNS, "not run": "-"},

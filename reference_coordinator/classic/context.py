@@ -23,6 +23,7 @@ from reference_coordinator.classic.effects import (
     Transition,
 )
 from reference_coordinator.classic.events import (
+    NO_CHOICES,
     SESSION_TIMER,
     Choices,
     JoinReceived,
@@ -48,7 +49,7 @@ class Context:
     group: Group
     profile: Profile
     at_ms: float
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
     effects: list[Effect] = field(default_factory=list)
 
     def change(self, **fields: Unpack[GroupFields]) -> None:

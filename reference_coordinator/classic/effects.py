@@ -1,11 +1,11 @@
 """What comes out of `step`: answers, timers, transitions with their reason, records."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
+from reference_coordinator.frozen import frozen_dataclass
 
 
 class Reason(StrEnum):
@@ -24,7 +24,7 @@ class Reason(StrEnum):
     ASSIGNMENT_ERROR = "assignment_error"
 
 
-@dataclass(frozen=True)  # without slots, for `changed`
+@frozen_dataclass(frozen=True)  # without slots, for `changed`
 class JoinResponse:
     """JoinGroup's response. `members` are (member id, instance id, metadata), in no order."""
 
@@ -38,7 +38,7 @@ class JoinResponse:
     members: frozenset[tuple[str, str | None, str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class SyncResponse:
     """SyncGroup's response."""
 
@@ -48,14 +48,14 @@ class SyncResponse:
     assignment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class HeartbeatResponse:
     """Heartbeat's response."""
 
     error: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class LeaveResponse:
     """LeaveGroup's response; `members` are (member id, instance id, error), in request order.
 
@@ -66,7 +66,7 @@ class LeaveResponse:
     members: tuple[tuple[str, str | None, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class CommitResponse:
     """OffsetCommit's response: one error for all partitions of the request."""
 
@@ -74,7 +74,7 @@ class CommitResponse:
     every_partition_alike: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class DescribedMember:
     """A member in the response of DescribeGroups; metadata and assignment as base64."""
 
@@ -86,7 +86,7 @@ class DescribedMember:
     assignment: str
 
 
-@dataclass(frozen=True)  # without slots, for `changed`
+@frozen_dataclass(frozen=True)  # without slots, for `changed`
 class DescribeResponse:
     """DescribeGroups' response about the group; `members` in no order."""
 
@@ -97,7 +97,7 @@ class DescribeResponse:
     members: frozenset[DescribedMember] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class DeleteResponse:
     """DeleteGroups' response about the group."""
 
@@ -115,7 +115,7 @@ Response = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Answer:
     """The coordinator answers a request, received just now or pending until now."""
 
@@ -123,7 +123,7 @@ class Answer:
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Arm:
     """A timer starts, replacing one of the same key."""
 
@@ -131,14 +131,14 @@ class Arm:
     deadline_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Disarm:
     """A timer stops; nothing happens if it was not armed."""
 
     timer: Timer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Transition:
     """The group changes its state. A transition into PreparingRebalance is a *rebalance*."""
 
@@ -153,7 +153,7 @@ class Transition:
     static_members: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class AssignmentReceived:
     """The coordinator accepts the leader's SyncGroup; the counts are those of Kafka's line."""
 
@@ -163,7 +163,7 @@ class AssignmentReceived:
     static_members: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Persist:
     """The coordinator writes the group's record, or its tombstone (None).
 
@@ -174,7 +174,7 @@ class Persist:
     record: GroupRecord | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Bound:
     """Something that Kafka leaves open got a `value`; `refused`: a choice that is not allowed."""
 

@@ -4,15 +4,15 @@ Every event carries its time, UTC epoch ms. What Kafka leaves open is an argumen
 (`Choices`): a replay binds it from what was observed, a simulation draws it.
 """
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.frozen import frozen_dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Choices:
     """A value for each thing that Kafka leaves open; `step` takes it only where it is allowed."""
 
@@ -26,7 +26,7 @@ class Choices:
 NO_CHOICES = Choices()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class JoinReceived:
     """JoinGroup. `protocols` are (name, metadata as base64), in the client's order."""
 
@@ -41,11 +41,11 @@ class JoinReceived:
     protocol_type: str
     protocols: tuple[tuple[str, str], ...]
     reason: str | None = None
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
     client_host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class SyncReceived:
     """SyncGroup. `assignments` are (member id, assignment as base64); followers send none."""
 
@@ -58,10 +58,10 @@ class SyncReceived:
     protocol: str | None
     assignments: tuple[tuple[str, str], ...]
     api_version: int = 0
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class HeartbeatReceived:
     """Heartbeat."""
 
@@ -72,7 +72,7 @@ class HeartbeatReceived:
     group_instance_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class LeaveReceived:
     """LeaveGroup. `members` are (member id, group.instance.id); versions 0 to 2 name one member."""
 
@@ -80,10 +80,10 @@ class LeaveReceived:
     request: str
     api_version: int
     members: tuple[tuple[str, str | None], ...]
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class CommitReceived:
     """OffsetCommit, or TxnOffsetCommit; only what the coordinator checks of it."""
 
@@ -96,17 +96,17 @@ class CommitReceived:
     transactional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class DescribeReceived:
     """DescribeGroups, as far as it concerns the group."""
 
     at_ms: float
     request: str
     api_version: int
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class DeleteReceived:
     """DeleteGroups, as far as it names the group."""
 
@@ -132,7 +132,7 @@ class Timer(NamedTuple):
     member_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class TimerFired:
     """An armed timer expired.
 
@@ -142,28 +142,28 @@ class TimerFired:
 
     at_ms: float
     timer: Timer
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
     of_pending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class RecordWritten:
     """The outcome of the write that `request` started."""
 
     at_ms: float
     request: str
     error: Error = Error.NONE
-    choices: Choices = field(default_factory=Choices)
+    choices: Choices = NO_CHOICES
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class LoadStarted:
     """The broker begins to load the group's partition."""
 
     at_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Loaded:
     """The broker finished loading; `record` is the group as last stored, None if it never was.
 
@@ -175,21 +175,21 @@ class Loaded:
     requests_disabled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class RequestsEnabled:
     """The broker, which loaded the group while it started, takes requests from now on."""
 
     at_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Unloaded:
     """The broker resigns as the coordinator of the group's partition."""
 
     at_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Expired:
     """The broker removes the group, which is Empty and whose offsets have expired."""
 

@@ -66,8 +66,10 @@ class Members(Mapping[str, "Member"]):
         return self._counted(by_id, before, member)
 
     def each(self, change: Callable[["Member"], "Member"]) -> "Members":
-        """Change every member; ids stay."""
-        return Members.of(map(change, self._by_id.values()))
+        """Change every member; ids, protocols and timeouts stay."""
+        by_id = {member_id: change(member) for member_id, member in self._by_id.items()}
+        awaiting = sum([member.join is not None for member in by_id.values()])
+        return Members(by_id, self._preferences, self._timeouts, awaiting)
 
     def _changed(self, member_id: str, after: "Member | None") -> "Members":
         before = self._by_id.get(member_id)

@@ -204,7 +204,11 @@ def answer_syncs(context: Context, error: Error) -> None:
         if member.sync is not None:
             context.answer(member.sync, sync_response(context.group, member, error))
             context.keep_alive(member)
-    context.change(members=members.each(lambda member: replace_fields(member, sync=None)))
+    context.change(members=members.each(_without_sync))
+
+
+def _without_sync(member: Member) -> Member:
+    return member if member.sync is None else replace_fields(member, sync=None)
 
 
 def sync_response(group: Group, member: Member, error: Error) -> SyncResponse:

@@ -1,11 +1,10 @@
 """A group's record in `__consumer_offsets`: GroupMetadataValue, as far as the rules need it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import overload
 
 from reference_coordinator.classic.state import Member
-from reference_coordinator.frozen import replace_fields
+from reference_coordinator.frozen import frozen_dataclass, replace_fields
 
 
 class StoredMembers(Sequence[Member]):
@@ -75,7 +74,7 @@ class StoredMembers(Sequence[Member]):
         return repr(self._all())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class GroupRecord:
     """A group as stored: all that a new coordinator knows after loading."""
 

@@ -5,11 +5,12 @@ heartbeat leaves the state as it is, whatever the size of the group.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypedDict
 
 from reference_coordinator.classic.members import Members
+from reference_coordinator.frozen import frozen_dataclass
 
 if TYPE_CHECKING:
     from reference_coordinator.classic.records import GroupRecord
@@ -37,7 +38,7 @@ EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = State
 ABSENT, LOADING, ACTIVE = Service
 
 
-@dataclass(frozen=True)
+@frozen_dataclass(frozen=True)
 class Member:
     """One member. `protocols` are (name, metadata) in the member's order of preference."""
 
@@ -90,7 +91,7 @@ class MemberFields(TypedDict, total=False):
     client_host: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Write:
     """A record write under way, with what follows from its outcome.
 
@@ -109,7 +110,7 @@ class Write:
     deletes: bool = False
 
 
-@dataclass(frozen=True)
+@frozen_dataclass(frozen=True)
 class Group:
     """One group. `leader` is None while the group is empty or its leader is still open.
 

@@ -1,15 +1,16 @@
 """The expected timeline of a group: a row for each rebalance, built from the effects of `step`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, EMPTY
+from reference_coordinator.frozen import frozen_dataclass
 
 ROW_KEY = ("incarnation", "old_generation")
 """The columns that name a rebalance in its group."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class ExpectedRebalance:
     """One expected rebalance, from PreparingRebalance to its end; times in ms, -1: never.
 

@@ -29,12 +29,15 @@ class Clock:
 
     def advance(self, candidate: Candidate, until_ms: float) -> None:
         """Let a candidate happen, no later than `until_ms`; time never goes back."""
-        self.now_ms = max(self.now_ms, min(candidate.at_ms, until_ms))
+        earliest_ms, at_ms, latest_ms, *_ = candidate
+        if at_ms > self.now_ms:
+            self.now_ms = max(self.now_ms, min(at_ms, until_ms))
         if self.relaxed:
-            self.earliest_ms, self.latest_ms = candidate.earliest_ms, candidate.latest_ms
+            self.earliest_ms, self.latest_ms = earliest_ms, latest_ms
         else:
-            self.earliest_ms = max(self.earliest_ms, candidate.earliest_ms)
-            self.latest_ms = min(candidate.latest_ms, until_ms)
+            if earliest_ms > self.earliest_ms:
+                self.earliest_ms = earliest_ms
+            self.latest_ms = min(until_ms, latest_ms)
 
     def advance_in_order(self, candidate: Candidate) -> None:
         """Let a candidate happen that nothing else can be in the place of (the fast path)."""

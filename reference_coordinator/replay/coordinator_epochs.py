@@ -5,8 +5,10 @@ answering for the group from memory until it learns that it was replaced. Epochs
 overlap, and each is replayed by itself. One epoch hands the group's stored record to the next.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import ClassicProtocol
@@ -56,74 +58,146 @@ class CoordinatorEpoch:
         return max(answers + lines, default=0.0)
 
 
-def coordinator_epochs(
-    evidence: Evidence, early: float, protocol: ClassicProtocol
-) -> list[CoordinatorEpoch]:
-    """Cut the evidence into epochs, in the order in which brokers took over.
+@dataclass(slots=True)
+class Span:
+    """What one broker did in [start_ms, end_ms), as it comes in: an epoch in the making.
 
-    `early` is how far the time of a request may lie too early, in ms. `protocol` reads responses.
+    `of_broker` are all epoch events of the broker in order of time. Without a `broker` the evidence
+    has no epoch events, and one epoch is all there is. `received_ms` is when the first request came
+    to the broker process that runs at the end.
     """
-    if not evidence.epoch_events:
-        whole = (evidence.requests, evidence.hints, (), evidence.stalls)
-        return [CoordinatorEpoch(0, float("-inf"), *whole, serves=True)]
-    parts = [
-        part
-        for broker in sorted(
-            {seen.broker for seen in evidence.requests} | {s.broker for s in evidence.epoch_events}
-        )
-        for part in _of_broker(evidence, broker, early, protocol)
-    ]
-    parts.sort(key=lambda part: part.loaded_ms)  # of the same time: the lower broker first
-    return [
-        replace(part, incarnation=number if part.loaded_ms < float("inf") else 0)
-        for number, part in enumerate(parts, 1)
-    ]
 
+    broker: str
+    start_ms: float = float("-inf")
+    end_ms: float = float("inf")
+    of_broker: tuple[EpochEvent, ...] = ()
+    stalls: tuple[Stall, ...] = ()
+    incarnation: int = 0
+    requests: list[ObservedRequest] = field(default_factory=list)
+    hints: list[Hint] = field(default_factory=list)
+    received_ms: float | None = None
+    inside: list[EpochEvent] = field(init=False)
+    loaded_ms: float = field(init=False)
+    process_start_ms: float = field(init=False)
 
-def _of_broker(
-    evidence: Evidence, broker: str, early: float, protocol: ClassicProtocol
-) -> Iterator[CoordinatorEpoch]:
-    """Cut what one broker did wherever it started or began to load."""
-    epoch_events = sorted(
-        _of(evidence.epoch_events, broker), key=lambda epoch_event: epoch_event.at_ms
-    )
-    cuts = [s.at_ms - early for s in epoch_events if s.kind in ("started", "loading")]
-    loads = [s.at_ms for s in epoch_events if s.kind == "loading"]
-    requests = [_once_it_loads(seen, loads, protocol) for seen in _of(evidence.requests, broker)]
-    starts = [float("-inf"), *cuts]
-    for start, end in zip(starts, [*cuts, float("inf")], strict=True):
-        inside = [s for s in epoch_events if start <= s.at_ms < end and s.kind != "opened"]
-        loaded_ms = next((s.at_ms for s in inside if s.kind == "loaded"), float("inf"))
-        opens_ms = _opens(epoch_events, requests, end)
-        if loaded_ms < opens_ms < end:
-            inside.append(EpochEvent(opens_ms, broker, "opened"))
-        ended = (s.at_ms for s in inside if s.kind == "ended")
-        epoch = CoordinatorEpoch(
-            0,
-            loaded_ms,
-            tuple(seen for seen in requests if start <= seen.at_ms < end),
-            tuple(h for h in evidence.hints if h.broker in ("", broker) and start <= h.at_ms < end),
-            tuple(s for s in inside if s.kind != "ended"),
-            tuple(_of(evidence.stalls, broker)),
+    def __post_init__(self) -> None:
+        """Look at the events of the span."""
+        within = (s for s in self.of_broker if self.has(s.at_ms))
+        self.inside = [s for s in within if s.kind != "opened"]
+        never = float("inf")
+        self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
+        starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)
+        self.process_start_ms = max(starts, default=never)
+
+    def has(self, at_ms: float) -> bool:
+        """Tell whether a time is in the span."""
+        return self.start_ms <= at_ms < self.end_ms
+
+    def receive(self, requests: Sequence[ObservedRequest]) -> None:
+        """Take what belongs here of the broker's requests."""
+        if self.received_ms is None:
+            since = self.process_start_ms
+            received = (seen.earliest_ms for seen in requests if seen.at_ms >= since)
+            self.received_ms = next(received, None)
+        start_ms, end_ms = self.start_ms, self.end_ms
+        self.requests += [seen for seen in requests if start_ms <= seen.at_ms < end_ms]
+
+    def epoch(self) -> CoordinatorEpoch:
+        """Return the epoch with the requests and hints that came in."""
+        requests, hints = tuple(self.requests), tuple(self.hints)
+        if not self.broker:
+            return CoordinatorEpoch(0, float("-inf"), requests, hints, (), self.stalls, serves=True)
+        events = [s for s in self.inside if s.kind != "ended"]
+        opens_ms = self._opens()
+        if self.loaded_ms < opens_ms < self.end_ms:
+            events.append(EpochEvent(opens_ms, self.broker, "opened"))
+        ended = (s.at_ms for s in self.inside if s.kind == "ended")
+        return CoordinatorEpoch(
+            self.incarnation,
+            self.loaded_ms,
+            requests,
+            hints,
+            tuple(events),
+            self.stalls,
             ended_ms=max(ended, default=float("-inf")),
             opens_ms=opens_ms,
         )
-        if epoch.requests or epoch.epoch_events:
-            yield epoch
+
+    def _opens(self) -> float:
+        """Return when the broker process began to take requests; -inf if unknown.
+
+        An `opened` event shows it, and so does a request.
+        """
+        since = self.process_start_ms
+        opened = [s.at_ms for s in self.of_broker if s.kind == "opened" and s.at_ms >= since]
+        received = [] if self.received_ms is None else [self.received_ms]
+        return min([*opened[:1], *received]) if opened else float("-inf")
 
 
-def _opens(
-    epoch_events: Iterable[EpochEvent], requests: Iterable[ObservedRequest], before_ms: float
-) -> float:
-    """Return when the broker process that runs at a time began to take requests; -inf if unknown.
+class Spans:
+    """The epochs of a group, known by the epoch events alone; requests and hints come in.
 
-    An `opened` event shows it, and so does a request. Both are in order of time.
+    `early` is how far the time of a request may lie too early, in ms. `protocol` reads responses.
     """
-    starts = [s.at_ms for s in epoch_events if s.kind == "started" and s.at_ms < before_ms]
-    start = max(starts, default=float("inf"))
-    opened = [s.at_ms for s in epoch_events if s.kind == "opened" and s.at_ms >= start]
-    received = [seen.earliest_ms for seen in requests if seen.at_ms >= start]
-    return min([*opened[:1], *received[:1]]) if opened else float("-inf")
+
+    def __init__(self, evidence: Evidence, early: float, protocol: ClassicProtocol) -> None:
+        """Take the epoch events and stalls of an evidence."""
+        self._evidence, self._early, self._protocol = evidence, early, protocol
+        self._of: dict[str, list[Span]] = {}
+        self._loads: dict[str, list[float]] = {}
+        if not evidence.epoch_events:
+            self._of[""] = [Span("", stalls=evidence.stalls)]
+        for broker in {s.broker for s in evidence.epoch_events}:
+            self._add_broker(broker)
+        loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
+        for number, span in enumerate(loaded, 1):
+            span.incarnation = number
+
+    def in_order(self) -> list[Span]:
+        """List them in the order in which brokers took over; those that did not come last."""
+        spans = (span for broker in sorted(self._of) for span in self._of[broker])
+        return sorted(spans, key=lambda span: span.loaded_ms)  # at the same time: the lower broker
+
+    def add(self, requests: Iterable[ObservedRequest], hints: Iterable[Hint]) -> None:
+        """Put requests and hints, both in order of time, where they belong."""
+        whole = self._of.get("")
+        if whole is not None:
+            whole[0].requests += requests
+            whole[0].hints += hints
+            return
+        of_brokers = defaultdict(list)
+        for seen in requests:
+            of_brokers[seen.broker].append(seen)
+        for broker, mine in of_brokers.items():
+            if broker not in self._of:
+                self._add_broker(broker)
+            if loads := self._loads[broker]:
+                mine[:] = [_once_it_loads(seen, loads, self._protocol) for seen in mine]
+            for span in self._of[broker]:
+                span.receive(mine)
+        for hint in hints:
+            for span in chain.from_iterable(self._of.values()):
+                if hint.broker in ("", span.broker) and span.has(hint.at_ms):
+                    span.hints.append(hint)
+
+    def _add_broker(self, broker: str) -> None:
+        events = sorted(_of(self._evidence.epoch_events, broker), key=lambda event: event.at_ms)
+        self._loads[broker] = [s.at_ms for s in events if s.kind == "loading"]
+        cuts = [s.at_ms - self._early for s in events if s.kind in ("started", "loading")]
+        self._of[broker] = [
+            Span(broker, start_ms, end_ms, tuple(events), tuple(_of(self._evidence.stalls, broker)))
+            for start_ms, end_ms in pairwise([float("-inf"), *cuts, float("inf")])
+        ]
+
+
+def coordinator_epochs(
+    evidence: Evidence, early: float, protocol: ClassicProtocol
+) -> list[CoordinatorEpoch]:
+    """Cut the evidence into epochs, in the order in which brokers took over."""
+    spans = Spans(evidence, early, protocol)
+    spans.add(evidence.requests, evidence.hints)
+    epochs = [span.epoch() for span in spans.in_order()]
+    return [epoch for epoch in epochs if epoch.serves or epoch.requests or epoch.epoch_events]
 
 
 def _once_it_loads(
@@ -155,6 +229,15 @@ class StoredRecords:
         """Note a record that the coordinator of an epoch wrote."""
         self.stored.append((at_ms, incarnation, record))
         self.uncertain = False
+
+    def mark(self) -> tuple[int, bool]:
+        """Remember how far they came, for `back_to`."""
+        return len(self.stored), self.uncertain
+
+    def back_to(self, mark: tuple[int, bool]) -> None:
+        """Forget what came since."""
+        count, self.uncertain = mark
+        del self.stored[count:]
 
     def loaded_by(
         self, epoch: CoordinatorEpoch, takeovers: Mapping[int, float]

@@ -4,15 +4,16 @@ All times are UTC epoch ms with fractions, of one broker's clock.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from reference_coordinator.frozen import frozen_dataclass
 
 ONLY_RESTART_TIMERS = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
 """The most frequent requests; they change nothing but the deadlines of sessions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class ObservedRequest:
     """One request and its response.
 
@@ -69,7 +70,7 @@ class HintKind(StrEnum):
     ASSIGNED = "assigned"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Hint:
     """One such line: `subject` is a member id or, where one was replaced, an instance id.
 
@@ -83,7 +84,7 @@ class Hint:
     broker: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class EpochEvent:
     """A broker started, began to load, loaded, or gave up the partition that holds the group.
 
@@ -97,7 +98,7 @@ class EpochEvent:
     """`started`, `opened`, `loading`, `loaded`, `unloaded` or `ended`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Stall:
     """A time in which a broker stood still: a fault paused it, or the machine gave it no time.
 
@@ -111,7 +112,7 @@ class Stall:
     proven: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Outage:
     """A time in which a broker was broken on purpose, or had not caught up: writes may fail."""
 
@@ -119,7 +120,7 @@ class Outage:
     until_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Tolerance:
     """How exact the evidence is, in ms. Constants of the capture, never taken from the evidence.
 
@@ -135,7 +136,7 @@ class Tolerance:
     search: int = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Evidence:
     """All that is known of one group, requests in order of `at_ms`."""
 

@@ -30,7 +30,7 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
-from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
@@ -102,6 +102,12 @@ class Hypothesis:
         early_ms = self.conditions.tolerance.early
         return self.pending_requests.answered_before(at_ms - early_ms, connection)
 
+    def is_settled(self, until_ms: float) -> bool:
+        """Tell whether nothing is under way, and nothing happens by itself up to a time."""
+        between = self.group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+        waits = self.writes or self.pending_requests or self.unanswered
+        return not (between or waits or self.timers.may_expire(until_ms))
+
     def take(self, candidate: Candidate, until_ms: float, excuse: str = "") -> Mismatch | None:
         """Let a candidate happen, by `until_ms`; return the first answer that is not as observed.
 
@@ -111,7 +117,8 @@ class Hypothesis:
             return None
         self.clock.advance(candidate, until_ms)
         at_ms = self.clock.now_ms
-        self._drop_ended_sessions(candidate)
+        if self.timers.overtaken:
+            self._drop_ended_sessions(candidate)
         event: Event
         match candidate.cause:
             case ObservedRequest() as seen:
@@ -138,11 +145,9 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
-            window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
-            self.output.expected_lines += [
-                ExpectedLine(line, subject, *window)
-                for line, subject in expected_lines(before, self.group, event)
-            ]
+            for line, subject in expected_lines(before, self.group, event):
+                window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
+                self.output.expected_lines.append(ExpectedLine(line, subject, *window))
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):
@@ -191,15 +196,14 @@ class Hypothesis:
 
     def _drop_ended_sessions(self, candidate: Candidate) -> None:
         """Forget overtaken timers that would have expired by now, or that expire with this."""
-        timers, conditions = self.timers, self.conditions
-        if timers.overtaken:
-            timers.overtaken = {
-                timer: due
-                for timer, due in timers.overtaken.items()
-                if conditions.latest_expiry(due.latest_ms) >= self.clock.earliest_ms
-                and not (candidate.overtaken and candidate.cause == timer)
-                and timer.member_id in self.group.members
-            }
+        conditions = self.conditions
+        self.timers.overtaken = {
+            timer: due
+            for timer, due in self.timers.overtaken.items()
+            if conditions.latest_expiry(due.latest_ms) >= self.clock.earliest_ms
+            and not (candidate.overtaken and candidate.cause == timer)
+            and timer.member_id in self.group.members
+        }
 
     def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
         """Compare an answer with what was observed, and its time with that of its cause."""

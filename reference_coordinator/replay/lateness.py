@@ -26,6 +26,8 @@ class Lateness:
     def of(cls, stalls: Iterable[Stall]) -> Self:
         """Sort stalls, and merge those that overlap."""
         in_order = sorted(stalls, key=attrgetter("from_ms", "until_ms"))
+        if not in_order:
+            return cls()
         spans: list[tuple[float, float]] = []
         for stall in in_order:
             if spans and stall.from_ms <= spans[-1][1]:
@@ -41,6 +43,8 @@ class Lateness:
     def latest(self, due_ms: float, slack_ms: float) -> float:
         """Return until when something due at `due_ms` may happen."""
         limit_ms = due_ms + slack_ms
+        if not self.spans:
+            return limit_ms
         for from_ms, until_ms in self.spans[bisect_right(self.ends_ms, due_ms) :]:
             if from_ms >= limit_ms:
                 break

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.timeline import ExpectedRebalance
+from reference_coordinator.frozen import frozen_dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Violation:
     """One thing the protocol does not explain.
 
@@ -35,7 +36,7 @@ class Checked(NamedTuple):
     explained: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class ExpectedLine:
     """A line that the coordinator must have printed of a member, and when; see `expected_lines`."""
 
@@ -46,7 +47,7 @@ class ExpectedLine:
     latest_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(frozen=True, slots=True)
 class Replay:
     """The outcome for one group. `bound` counts what was bound from observation, by kind.
 
@@ -100,6 +101,17 @@ class Outcome:
         del self.rows[rows:], self.checked[checked:], self.violations[violations:]
         del self.expected_lines[expected_lines:], self.transitions[transitions:]
         self.bound = defaultdict(int, bound)
+
+    def add(self, other: "Outcome") -> None:
+        """Add the outcome of another epoch."""
+        self.rows += other.rows
+        self.checked += other.checked
+        self.violations += other.violations
+        self.expected_lines += other.expected_lines
+        self.transitions += other.transitions
+        self.steps += other.steps
+        for kind, times in other.bound.items():
+            self.bound[kind] += times
 
     def result(self) -> Replay:
         """Freeze it."""

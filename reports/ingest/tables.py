@@ -1,30 +1,41 @@
-"""From captured lines to tables: the Spark pipeline in the order of its stages."""
+"""From log files to tables: the Spark pipeline in the order of its stages."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import pyarrow.dataset as ds
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
-from reports.ingest import broker_log_pass, group_pass, ownership, parts
-from reports.ingest.capture import Captured
+from reports.ingest import broker_log_pass, group_pass, ownership
+from reports.ingest.capture import capture
+from reports.ingest.places import local_path
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import Clocks
+from reports.judgement.digest import Digester
 from reports.judgement.errors import EvidenceError
+from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
+from reports.judgement.verdict import GAPS
 
 Progress = Callable[[str], None]
+Where = Callable[[str], str]
+"""Gives a condition on the rows of a table in SQL, its columns written after the given prefix."""
 Json = dict[str, Any]
+
+
+def every_row(_: str) -> str:
+    """Give the condition that every row meets."""
+    return "true"
+
 
 LINES = "tables/lines.parquet"
 """The captured lines, in a run folder."""
@@ -32,32 +43,56 @@ COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP
 """The stored tables, and their columns."""
 
 
+class Rules(NamedTuple):
+    """The rules that a run is judged by; those with every promise of KIP-345 kept; the release's.
+
+    See `Judge`.
+    """
+
+    profile: Profile
+    promised: Profile
+    own: Profile
+
+
 @dataclass(frozen=True)
 class Tables:
-    """The stored tables of a run, read without Spark, and the few results that are not stored.
+    """The tables of a run, read through Spark, and the few results that are not stored.
 
     `processes` are rows of `broker_log_pass.READ`, `stops` rows of `ownership.stops`.
     """
 
-    folder: Path
+    frames: Mapping[str, DataFrame]
     processes: Sequence[Json]
     stops: Sequence[Json]
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
+    rejected: Sequence[Json] = ()
+    """Rows of `coverage` of lines that are not understood, at most GAPS."""
+    lost: Sequence[Json] = ()
+    """Rows of `lost`, at most GAPS."""
+    ends_of_groups: Sequence[Json] = ()
+    """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
+    has_history: bool = False
 
-    def stored(self, name: str) -> ds.Dataset:
-        """Return a stored table."""
-        return parts.stored(self.folder / name, COLUMNS[name])
+    def frame(self, name: str) -> DataFrame:
+        """Return a table, with the columns that `COLUMNS` names."""
+        return self.frames[name]
 
-    def rows(self, name: str, where: ds.Expression | None = None) -> list[Json]:
-        """Read rows of a table."""
-        found: list[Json] = self.stored(name).to_table(filter=where).to_pylist()
-        return found
+    def rows(self, name: str, where: str | None = None) -> list[Json]:
+        """Read rows of a table; `where` is a condition in SQL."""
+        frame = self.frame(name)
+        return rows_of(frame if where is None else frame.where(where))
+
+    def several(self, wheres: Mapping[str, "Where"]) -> dict[str, list[Json]]:
+        """Read rows of several tables; those of one bundle in one job."""
+        with ThreadPoolExecutor() as threads:
+            read = threads.map(lambda name: self.rows(name, wheres[name]("")), wheres)
+            return dict(zip(wheres, read, strict=True))
 
     def rows_of(self, name: str, groups: Sequence[str]) -> list[Json]:
         """Read the rows of a table that belong to some groups."""
-        return self.rows(name, ds.field("group").isin(groups))
+        return self.rows(name, among("group", groups))
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
@@ -65,9 +100,12 @@ class Tables:
 
     def rows_of_group(self, name: str) -> list[Json]:
         """Read the rows of `requests` and `transitions` about a group, as `Judge` takes them."""
-        mine = ds.field("group") == name
-        requests = [row | {"template": None} for row in self.rows("requests", mine)]
-        return [*requests, *self.rows("transitions", mine)]
+        requests = [row | {"template": None} for row in self.rows_of("requests", [name])]
+        return [*requests, *self.rows_of("transitions", [name])]
+
+    def activity(self, from_ms: float, until_ms: float) -> tuple[list[Json], list[Json]]:
+        """Read what brokers did in a time: some columns of `requests` and of `transitions`."""
+        return activity(self.frame("requests"), self.frame("transitions"), from_ms, until_ms)
 
     @cached_property
     def line_counts(self) -> Counter[str]:
@@ -80,88 +118,114 @@ class Tables:
 def build(
     spark: SparkSession,
     run: RunFolder,
-    captured: Captured,
-    clocks: Clocks,
-    profile: Profile,
-    promised: Profile,
-    rules: Profile,
+    source: str,
+    target: str,
+    rules: Rules,
     progress: Progress,
 ) -> Tables:
-    """Compute every table of a run from its captured lines, and store it in the run folder.
+    """Compute every table of a run whose evidence is at `source`, and store it under `target`.
 
-    The run is judged by `profile`. `rules` are the release's own, `promised` those with every
-    promise of KIP-345 kept.
+    Both are URIs.
     """
-    folder = run.path / "tables"
     progress("reading the lines")
-    read_back = lambda name: spark.read.schema(COLUMNS[name]).parquet(str(folder / name))
-    lines = spark.read.schema(broker_log_pass.LINES).parquet(str(run.path / LINES))
+    at, output = local_path(source), local_path(target)
+    assert at is not None
+    assert output is not None
+    folder = output / "tables"
+    clocks = Clocks(parser_of(run))
+    captured = capture(at, output / LINES, clocks.look)
+    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
+    lines = spark.read.schema(broker_log_pass.LINES).parquet(f"{target}/{LINES}")
     processes = broker_log_pass.read_logs(lines, captured.brokers, clocks, folder)
-    check_row_count(folder, "coverage", captured.lines)
+    requests, transitions = stored("requests"), stored("transitions")
+    check_row_count(stored("coverage"), "coverage", captured.lines)
     progress("replaying every request through the reference coordinator")
-    lines_read = parts.stored(folder / "transitions", broker_log.TRANSITIONS)
-    epoch_lines = lines_read.to_table(
-        list(coordinator_epochs.COLUMNS), filter=ds.field("template").isin(coordinator_epochs.LINES)
-    )
+    epoch_lines = transitions.where(among("template", coordinator_epochs.LINES))
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
-    standstills = _standstills(folder, run)
+    standstills = _standstills(requests, transitions, run)
     judge = Judge(
         run.grammar,
-        profile,
-        promised,
+        rules.profile,
+        rules.promised,
         coordinator_epochs.coordinator_epochs(
-            epoch_lines.to_pylist(),
+            rows_of(epoch_lines.select(*coordinator_epochs.COLUMNS)),
             processes,
             None if most is None else most + 1,
             run.requests_enabled,
         ),
         (*run.stalls, *as_stalls(standstills)),
         run.outages,
-        rules=rules,
+        rules=rules.own,
+        digester=Digester.of(run),
     )
-    evidence = group_pass.evidence_rows(read_back("requests"), read_back("transitions"))
-    check_row_count(folder, "groups", group_pass.run(evidence, judge, folder))
+    evidence = group_pass.evidence_rows(requests, transitions)
+    judged = group_pass.run(evidence, judge, folder)
+    check_row_count(stored("groups"), "groups", judged)
     progress("computing the owners of partitions")
     membership = ownership.membership(spark, run.path / ownership.HISTORY)
     owned = ownership.intervals(membership)
-    owned.write.mode("overwrite").parquet(str(folder / "ownership"))
-    stops = [row.asDict() for row in ownership.stops(membership).collect()]
-    return Tables(folder, processes, stops, judge, standstills)
+    owned.write.mode("overwrite").parquet(f"{target}/tables/ownership")
+    stops = rows_of(ownership.stops(membership))
+    return Tables(
+        {name: stored(name) for name in COLUMNS},
+        processes,
+        stops,
+        judge,
+        standstills,
+        rejected=rows_of(stored("coverage").where("status = 'rejected'").limit(GAPS)),
+        lost=rows_of(stored("lost").limit(GAPS)),
+        ends_of_groups=rows_of(transitions.where(among("template", ENDS_OF_GROUPS))),
+        has_history=(run.path / ownership.HISTORY).is_file(),
+    )
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
 """The columns of the table `requests` that tell when brokers worked."""
 
 
-def _standstills(folder: Path, run: RunFolder) -> list[Standstill]:
+def activity(
+    requests: DataFrame, transitions: DataFrame, from_ms: float, until_ms: float
+) -> tuple[list[Json], list[Json]]:
+    """Read what brokers did in a time; see `Tables.activity`."""
+    within = lambda at: f"{at} BETWEEN {from_ms!r}D AND {until_ms!r}D"
+    return (
+        rows_of(requests.where(within("logged_ms")).select(*ACTIVITY)),
+        rows_of(transitions.where(within("at_ms")).select("broker", "at_ms")),
+    )
+
+
+def _standstills(requests: DataFrame, transitions: DataFrame, run: RunFolder) -> list[Standstill]:
     """Return when brokers stood still: sources say so, and the brokers' logs do not contradict."""
     claimed = unjournalled(run.standstills, run.stalls)
     if not claimed:
         return []
     from_ms, until_ms = min(c.from_ms for c in claimed), max(c.until_ms for c in claimed)
-    return proven(claimed, lines_of(*activity(folder, from_ms, until_ms)))
+    return proven(claimed, lines_of(*activity(requests, transitions, from_ms, until_ms)))
 
 
-def activity(folder: Path, from_ms: float, until_ms: float) -> tuple[list[Json], list[Json]]:
-    """Read what brokers did in a time: rows of `requests` (some columns) and of `transitions`."""
-    found = []
-    for name, at, columns in (
-        ("requests", "logged_ms", ACTIVITY),
-        ("transitions", "at_ms", ("broker", "at_ms")),
-    ):
-        within = (ds.field(at) >= from_ms) & (ds.field(at) <= until_ms)
-        stored = parts.stored(folder / name, COLUMNS[name])
-        found.append(stored.to_table(list(columns), filter=within).to_pylist())
-    return found[0], found[1]
+def rows_of(frame: DataFrame) -> list[Json]:
+    """Bring the rows of a table to the driver, in one job."""
+    found: list[Json] = frame.toArrow().to_pylist()
+    return found
 
 
-def check_row_count(folder: Path, name: str, count: int) -> None:
+def among(column: str, values: Iterable[str]) -> str:
+    """Write the condition that a column holds one of some values, as SQL."""
+    quoted = ", ".join(f"'{_escaped(value)}'" for value in values)
+    return f"{column} IN ({quoted})" if quoted else "false"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def check_row_count(table: DataFrame, name: str, count: int) -> None:
     """Raise EvidenceError unless a table has as many rows as Spark's tasks had to write."""
-    found = parts.stored(folder / name, COLUMNS[name]).count_rows()
+    found = table.count()
     if found != count:
         raise EvidenceError(
-            f"{folder / name}: {found} rows of {count}; Spark's workers write this folder:"
+            f"{name}: {found} rows of {count}; Spark's workers write this folder:"
             " put the run's folder on a disk that they share"
         )
 

@@ -3,11 +3,11 @@
 lines read = used + irrelevant + rejected: a line that no template matches is counted as rejected.
 """
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
-from statistics import median_low
+from itertools import accumulate, pairwise
 from typing import Any
 
 from kafka_protocol.request_log import COMPLETED
@@ -59,12 +59,15 @@ class Clocks:
 
     The nano clock is precise but has no fixed zero. Its offset to UTC is the median over the lines
     of one broker process, which no single line can move. Printed milliseconds are truncated, by
-    half a millisecond on average.
+    half a millisecond on average. Offsets are counted in whole microseconds since the epoch, so
+    that the counts of the parts of a log add up to those of the whole.
     """
 
     parser: Parser
     _process: Counter[str] = field(default_factory=Counter)
-    _apart_ms: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    _apart_us: dict[tuple[str, int], Counter[int]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
 
     def look(self, broker: str, text: str) -> None:
         """Take a broker's next line. Lines without a nano clock are ignored."""
@@ -73,12 +76,24 @@ class Clocks:
         parts = self.parser.split(text)
         self._process[broker] += parts.body.endswith(self.parser.grammar.first_line_end)
         if parts.nanos is not None and parts.logged_ms is not None:
-            apart_ms = parts.logged_ms - parts.nanos / 1e6
-            self._apart_ms[broker, self._process[broker]].append(apart_ms)
+            apart_us = (parts.logged_ms * 1_000_000 - parts.nanos) // 1_000
+            self._apart_us[broker, self._process[broker]][apart_us] += 1
 
     def offsets(self) -> Offsets:
         """Return the offsets."""
-        return {process: median_low(apart) + 0.5 for process, apart in self._apart_ms.items()}
+        return {process: offset_ms(apart_us) for process, apart_us in self._apart_us.items()}
+
+
+def offset_ms(apart_us: Mapping[int, int]) -> float:
+    """Return the offset of a clock: the lower median of a histogram, in ms.
+
+    `apart_us` counts the lines by printed time minus nano clock, in whole microseconds. It is not
+    empty.
+    """
+    ordered = sorted(apart_us)
+    up_to = list(accumulate(map(apart_us.__getitem__, ordered)))
+    median_us = ordered[bisect_left(up_to, (up_to[-1] + 1) // 2)]
+    return (median_us + 0.5) / 1_000 + 0.5
 
 
 @dataclass(slots=True)

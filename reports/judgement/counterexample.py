@@ -1,6 +1,6 @@
 """The counterexample of a failed run: as few requests as show its first wrong response.
 
-It is written to the run folder as a text for people, an event file and a pytest case.
+It is a text for people, an event file and a pytest case.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,13 @@ def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
     return min(wrong, key=lambda row: row["at_ms"])["group"] if wrong else None
 
 
-def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any] | None:
-    """Reduce a group's evidence to its first violation, and write that into the run folder.
+def reduced(
+    run: RunFolder, evidence: Evidence, profile: Profile
+) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """Reduce a group's evidence to its first violation.
 
-    Returns the entry of `verdict.json`. None if the evidence is explained, or if a request has the
-    form of a release that event files do not support.
+    Returns the entry of `verdict.json`, and the texts of `FILES`. None if the evidence is
+    explained, or if a request has the form of a release that event files do not support.
     """
     environment = run.environment
     header = {
@@ -53,13 +55,11 @@ def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any
         found,
         sequence,
         profile,
-        source=f"{run.path.name}, group {evidence.group}",
+        source=f"{run.name}, group {evidence.group}",
         places={id_: f"{log}:{id_.rpartition(':')[2]}" for id_, log in logs.items()},
         began_ms=found.evidence.requests[0].at_ms,
     )
-    for name, content in account.files().items():
-        (run.path / name).write_text(content, encoding="utf-8")
-    return {
+    entry = {
         "group": evidence.group,
         "request": found.violation.request,
         "requests": len(found.evidence.requests),
@@ -67,3 +67,4 @@ def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any
         "minimal": found.minimal,
         "files": list(FILES),
     }
+    return entry, dict(account.files())

@@ -71,8 +71,7 @@ class Times(NamedTuple):
     answered_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRequest:
+class LoggedRequest(NamedTuple):
     """A logged request and its response; what is missing or of a wrong type is None.
 
     `request` and `response` are JSON. `times_ms` are its total time and the parts of that.
@@ -145,6 +144,40 @@ class Parser:
 
 def parse_request(body: str) -> LoggedRequest:
     """Parse the body of a request's line: JSON, or text before 2.8."""
+    known = request_log.typed_of(body)
+    return parse_any(body) if known is None else _of_typed(known)
+
+
+def _of_typed(known: request_log.Typed) -> LoggedRequest:
+    """Return a request whose line is as Kafka writes it."""
+    completed, request, response, request_text, response_text = known
+    header = completed.request_header
+    code = getattr(response, "errorCode", None)
+    times = (
+        completed.total_time_ms,
+        completed.request_queue_time_ms,
+        completed.local_time_ms,
+        completed.remote_time_ms,
+        completed.response_queue_time_ms,
+        completed.send_time_ms,
+    )
+    return LoggedRequest(
+        request.groupId,
+        header.request_api_key_name,
+        header.request_api_version,
+        header.client_id,
+        header.correlation_id,
+        completed.connection,
+        request_text,
+        response_text,
+        _int(code),
+        times,
+        _add_up(times),
+    )
+
+
+def parse_any(body: str) -> LoggedRequest:
+    """Parse the body of a request's line in whatever form, slowly."""
     try:
         content = request_log.parsed(body)
         if "\\u" in body:
@@ -159,7 +192,10 @@ def parse_request(body: str) -> LoggedRequest:
     )
     parts: list[Any] = [content.get(name) for name in ("totalTimeMs", *PARTS_MS)]
     timed = all(type(part) in (int, float) for part in parts)
-    times = tuple(float(part) for part in parts) if timed else None
+    try:
+        times = tuple(float(part) for part in parts) if timed else None
+    except OverflowError:
+        times = None
     whole: Json = {
         "group": _text(request.get("groupId")),
         "api": _text(header.get("requestApiKeyName")),

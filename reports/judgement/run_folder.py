@@ -1,7 +1,7 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,8 @@ from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
 from scenarios.faults import about
 
+LOG = "group.log"
+"""A broker's log, in its folder `brokers/<id>`."""
 JOURNAL = "journal.jsonl"
 MACHINE = "machine.jsonl"
 """What `groupquake.machine_sampler` noted; older runs have none."""
@@ -42,6 +44,20 @@ class RunFolder:
     """Reads the files of a run; every problem is an `EvidenceError` that names the file."""
 
     path: Path
+    uri: str = ""
+    """Where the run folder is, if `path` holds only a copy of its small files."""
+    copied_logs: Mapping[str, int] | None = None
+    """The bytes of each broker's log at `uri`, by broker (id); None if the logs are at `path`."""
+
+    @property
+    def place(self) -> str:
+        """The run folder, as messages name it."""
+        return self.uri or str(self.path)
+
+    @property
+    def name(self) -> str:
+        """The name of the run folder."""
+        return self.place.rpartition("/")[2]
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -63,7 +79,7 @@ class RunFolder:
             return Settings.from_properties(self.environment["broker_config"])
         except (TypeError, ValueError, OverflowError) as error:
             raise EvidenceError(
-                f"{self.path}/environment.json: broker_config: {error}; it was altered"
+                f"{self.place}/environment.json: broker_config: {error}; it was altered"
             ) from error
 
     @property
@@ -74,7 +90,7 @@ class RunFolder:
             return grammar_of(self.environment["kafka_version"], coordinator)
         except KeyError:
             raise EvidenceError(
-                f"{self.path}/environment.json: no coordinator is called {coordinator!r};"
+                f"{self.place}/environment.json: no coordinator is called {coordinator!r};"
                 f" it is one of {', '.join(GRAMMARS)}"
             ) from None
 
@@ -97,12 +113,16 @@ class RunFolder:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
         sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
-        logs = {broker: self.path / "brokers" / broker / "group.log" for broker in sizes}
         return frozenset(
-            broker
-            for broker, log in logs.items()
-            if log.is_file() and log.stat().st_size == sizes[broker]
+            broker for broker, size in sizes.items() if self._log_bytes(broker) == size
         )
+
+    def _log_bytes(self, broker: str) -> int | None:
+        """Return the size of a broker's log; None without one."""
+        if self.copied_logs is not None:
+            return self.copied_logs.get(broker)
+        log = self.path / "brokers" / broker / LOG
+        return log.stat().st_size if log.is_file() else None
 
     @cached_property
     def outages(self) -> tuple[Outage, ...]:
@@ -177,7 +197,7 @@ class RunFolder:
     @cached_property
     def journal(self) -> tuple[Entry, ...]:
         """The fault journal's complete entries."""
-        return read(f"{self.path}/{JOURNAL}", self._text(JOURNAL))
+        return read(f"{self.place}/{JOURNAL}", self._text(JOURNAL))
 
     @property
     def cut_off(self) -> bool:
@@ -195,11 +215,7 @@ class RunFolder:
 
     def phase_at(self, at_ms: float) -> str:
         """Return the phase of a time."""
-        name = PHASES[0]
-        for phase, began_ms in self.phases:
-            if began_ms <= at_ms:
-                name = phase
-        return name
+        return phase_of(self.phases, at_ms)
 
     @cached_property
     def faults(self) -> tuple[dict[str, Any], ...]:
@@ -243,7 +259,9 @@ class RunFolder:
             if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
                 args = intent["args"]
                 if wrong := lacks(args, {"topic": str, "to": int}):
-                    raise EvidenceError(f"{self.path}/{JOURNAL}: {GROWTH}: {wrong}; it was altered")
+                    raise EvidenceError(
+                        f"{self.place}/{JOURNAL}: {GROWTH}: {wrong}; it was altered"
+                    )
                 had[args["topic"]] = args["to"]
         return had
 
@@ -253,7 +271,7 @@ class RunFolder:
         steps = self._json("plan.json", {"steps": list})["steps"]
         for step in steps:
             if wrong := lacks(step, {"id": str}):
-                raise EvidenceError(f"{self.path}/plan.json: a step: {wrong}; it was altered")
+                raise EvidenceError(f"{self.place}/plan.json: a step: {wrong}; it was altered")
         began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
         return tuple(
             step["id"]
@@ -299,10 +317,10 @@ class RunFolder:
             content = parse(self._text(name))
         except ValueError as error:
             raise EvidenceError(
-                f"{self.path}/{name}: no JSON ({error}); the run was cut off or altered"
+                f"{self.place}/{name}: no JSON ({error}); the run was cut off or altered"
             ) from error
         if wrong := lacks(content, form):
-            raise EvidenceError(f"{self.path}/{name}: {wrong}; the run was cut off or altered")
+            raise EvidenceError(f"{self.place}/{name}: {wrong}; the run was cut off or altered")
         return cast(dict[str, Any], content)
 
     def _text(self, name: str) -> str:
@@ -310,14 +328,18 @@ class RunFolder:
         try:
             return file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise EvidenceError(f"{file}: cannot be read ({error}); check the file") from error
+            raise EvidenceError(
+                f"{self.place}/{name}: cannot be read ({error}); check the file"
+            ) from error
 
     def _file(self, name: str) -> Path:
         file = self.path / name
         if not self.path.is_dir():
             raise EvidenceError(f"{self.path}: no such run folder; `ls runs` lists those there are")
         if not file.is_file():
-            raise EvidenceError(f"{file}: missing; {self.path} is not the folder of a run")
+            raise EvidenceError(
+                f"{self.place}/{name}: missing; {self.place} is not the folder of a run"
+            )
         return file
 
 
@@ -325,6 +347,15 @@ def _if_readable(file: Path) -> Iterator[str]:
     """Yield the text of a file, if there is one."""
     with suppress(OSError):
         yield file.read_text(encoding="utf-8", errors="replace")
+
+
+def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
+    """Return the phase of a time; `phases` tells which began, and when, in their order."""
+    name = PHASES[0]
+    for phase, began_ms in phases:
+        if began_ms <= at_ms:
+            name = phase
+    return name
 
 
 def _healed_ms(fault: dict[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""`replace_fields`, and the fields that `step` may change together."""
+"""`frozen_dataclass`, `replace_fields`, and the fields that `step` may change together."""
 
 from dataclasses import fields
 from typing import get_type_hints
@@ -7,6 +7,7 @@ import pytest
 
 from reference_coordinator.classic import records, state
 from reference_coordinator.classic.context import Context
+from reference_coordinator.classic.effects import DeleteResponse, HeartbeatResponse
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group, GroupFields, Member, MemberFields
 from reference_coordinator.frozen import replace_fields
@@ -31,6 +32,18 @@ def test_an_unknown_field_is_an_error_for_mypy_and_at_run_time() -> None:
 def test_a_field_of_another_type_is_an_error_for_mypy() -> None:
     replace_fields(GROUP, generation="3")  # type: ignore[arg-type]
     Context(GROUP, NEWEST, 0.0).change(generation="3")  # type: ignore[arg-type]
+
+
+def test_an_assignment_is_an_error_for_mypy() -> None:
+    """At run time it is not refused; see the module."""
+    mutable = Group("g")
+    mutable.generation = 1  # type: ignore[misc]
+    assert mutable != GROUP
+
+
+def test_equal_values_have_equal_hashes() -> None:
+    assert hash(HeartbeatResponse(25)) == hash(HeartbeatResponse(25))
+    assert HeartbeatResponse(25) != DeleteResponse(25)
 
 
 @pytest.mark.parametrize(("of", "typed"), [(Group, GroupFields), (Member, MemberFields)])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from reports.analysis import analyse
+from reports import analyse
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 
@@ -34,4 +34,4 @@ def recorded(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def judge(spark: SparkSession) -> Judge:
     """Return what judges a run folder."""
-    return lambda folder: analyse(folder, lambda _: None)
+    return lambda folder: analyse(spark, folder)

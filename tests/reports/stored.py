@@ -1,11 +1,12 @@
-"""Tables stored as a run stores them, of rows that a test gives."""
+"""Tables as a run has them, of rows that a test gives."""
 
-from pathlib import Path
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from kafka_protocol.coordinator_lines import JAVA
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import parts
+from reports.ingest.bundle import schema
 from reports.ingest.tables import COLUMNS, Tables
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.group import Judge
@@ -14,11 +15,14 @@ Row = dict[str, Any]
 JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
 
 
-def stored(folder: Path, stops: list[Row] | None = None, **tables: list[Row]) -> Tables:
-    """Store rows by table; columns that a row does not have are null."""
-    parts.recreate(folder, COLUMNS)
-    with parts.parts(folder, COLUMNS) as written:
-        for name, rows in tables.items():
-            for row in rows:
-                written[name].add([row.get(field.name) for field in parts.schema(COLUMNS[name])])
-    return Tables(folder, [], stops or [], JUDGE)
+def stored(spark: SparkSession, stops: list[Row] | None = None, **tables: list[Row]) -> Tables:
+    """Make tables of rows; columns that a row does not have are null."""
+    frames = {
+        name: spark.createDataFrame(
+            [tuple(row.get(field.name) for field in schema(columns)) for row in tables[name]],
+            columns,
+        )
+        for name, columns in COLUMNS.items()
+        if name in tables
+    }
+    return Tables(frames, [], stops or [], JUDGE, has_history=True)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from groupquake.nightly import junit, page
-from groupquake.nightly.history import lines, nights
+from groupquake.nightly.history import TREND, lines, nights, trend
 
 Json = dict[str, Any]
 
 
 def run(verdict: str = "pass", **more: Any) -> Json:
-    measured = {"clerks": {"rebalances": 2, "rebalancing_ms": 1500.0}}
+    measured = {"clerks": {"rebalances": 2}}
     return {
         "experiment": "bounce",
         "platform": "4.3.0 java",
@@ -58,11 +58,34 @@ def keep(directory: Path, day: int, *runs: Json, **more: Any) -> Json:
     return record
 
 
+def point(day: int, measure: str, value: float, **more: Any) -> Json:
+    return {
+        "night": f"202611{day:02}T020000-mine",
+        "experiment": "bounce",
+        "kafka_version": "4.3.0",
+        "coordinator": "java",
+        "cluster": "process",
+        "group": "clerks",
+        "measure": measure,
+        "value": value,
+        "runs": 1,
+        **more,
+    }
+
+
+def draw(directory: Path, *points: Json) -> None:
+    (directory / TREND).write_text(json.dumps(points))
+
+
 def test_a_night_without_a_verdict_leaves_a_gap_in_the_trend(directory: Path) -> None:
     for day, verdict in ((1, "pass"), (2, "not run"), (3, "fail")):
         keep(directory, day, run(verdict))
+    measured = (("rebalances", 2.0), ("rebalancing_ms", 1500.0))
+    draw(
+        directory, *(point(day, name, value) for day in (1, 3) for name, value in measured.items())
+    )
     oldest_first = list(reversed(nights(directory)[0]))
-    (line,) = lines(oldest_first)
+    (line,) = lines(oldest_first, trend(directory))
     assert line.verdicts() == ["pass", "not run", "fail"]
     assert line.measured("clerks", "rebalances") == [2, None, 2]
     assert line.took_s() == [40.0, None, 40.0]
@@ -71,13 +94,27 @@ def test_a_night_without_a_verdict_leaves_a_gap_in_the_trend(directory: Path) ->
     assert "2026-11-02 02:00 UTC: not run" in text
 
 
-def test_seeds_of_one_night_count_by_their_mean_and_their_worst(directory: Path) -> None:
-    other = {"clerks": {"rebalances": 3, "rebalancing_ms": 500.0}}
-    keep(directory, 1, run(), run("unknown", seed=12, groups=other))
-    (line,) = lines(nights(directory)[0])
+def test_seeds_of_one_night_count_by_their_worst(directory: Path) -> None:
+    keep(directory, 1, run(), run("unknown", seed=12))
+    (line,) = lines(nights(directory)[0], [])
     assert line.verdicts() == ["unknown"]
-    assert line.measured("clerks", "rebalances") == [2.5]
-    assert line.measured("clerks", "rebalancing_ms") == [1000.0]
+
+
+def test_measures_of_other_experiments_platforms_and_nights_are_not_drawn(directory: Path) -> None:
+    keep(directory, 1, run())
+    others = ({"experiment": "other"}, {"cluster": "docker"}, {"night": "20261031T020000-mine"})
+    draw(directory, *(point(1, "rebalances", 9.0, **other) for other in others))
+    (line,) = lines(nights(directory)[0], trend(directory))
+    assert line.groups == ()
+    assert line.measured("clerks", "rebalances") == [None]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[{}]", '[{"night": 3}]'])
+def test_a_trend_that_cannot_be_read_is_not_drawn(content: str, directory: Path) -> None:
+    keep(directory, 1, run())
+    (directory / TREND).write_text(content)
+    assert "<polyline" in page.render(directory)  # how long the run took
+    assert trend(directory) == []
 
 
 def test_a_link_leads_to_what_is_still_there(directory: Path) -> None:
@@ -111,8 +148,7 @@ WHY_LEFT_OUT = {name: value for name, value in run().items() if name != "why"}
     "broken",
     [
         run(groups={"clerks": {}}),
-        run(groups={"clerks": {"rebalances": "2", "rebalancing_ms": 1.0}}),
-        run(groups={"clerks": {"rebalances": 2, "rebalancing_ms": None}}),
+        run(groups={"clerks": {"rebalances": "2"}}),
         run(groups={"clerks": 2}),
         run(groups=None),
         run(groups=["clerks"]),

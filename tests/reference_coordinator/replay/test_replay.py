@@ -154,3 +154,16 @@ class TestAnotherBroker:
         outcome = scenario.replay()
         assert outcome.violations == ()
         assert outcome.rows[-1].reason == "session_expired"
+
+
+def test_a_violation_with_consequences_leaves_the_responses_before_it_explained() -> None:
+    scenario = stable()
+    for who in "ab":
+        scenario.heartbeats(who, 1_500, 6_000)
+    asked = {seen.id for seen in scenario.requests}
+    for at in range(4_000, 6_001, 500):  # more than may be wrong one by one
+        scenario.change(f"HEARTBEAT:a:{at}", errorCode=Error.FENCED_INSTANCE_ID)
+    outcome = scenario.replay()
+    assert {checked.request for checked in outcome.checked} == asked
+    assert len(outcome.checked) == len(asked)
+    assert not {f"HEARTBEAT:b:{at}" for at in range(1_500, 4_000, 500)} & {*unexplained(outcome)}

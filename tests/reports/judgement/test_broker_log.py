@@ -1,15 +1,18 @@
 """One broker's lines, read in their order: their times, and what became of each."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
+from statistics import median_low
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log
+from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log, offset_ms
 from reports.judgement.parsing import Parser, parse_request
 
 ZERO_MS = 1_790_000_000_000
@@ -83,6 +86,23 @@ def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log()
     assert [row["serial_number"] for row in found["coverage"]] == [1, 2, 3, 4]
     times = [row["at_ms"] - ZERO_MS for row in found["coverage"]]
     assert times == pytest.approx([0.501, 5.501, 5.502, 7.501], abs=0.0005)
+
+
+@given(
+    st.lists(st.integers(-(10**15), 10**15) | st.integers(-3, 3), min_size=1, max_size=40),
+    st.integers(0, 40),
+)
+def test_the_offset_of_a_clock_is_the_median_of_the_parts_of_a_log(us: list[int], cut: int) -> None:
+    parts = Counter(us[:cut]), Counter(us[cut:])
+    assert offset_ms(parts[0] + parts[1]) == (median_low(us) + 0.5) / 1_000 + 0.5
+
+
+@pytest.mark.parametrize("nanos", [77_000_000, 77_000_001, 77_000_999])
+def test_the_offset_of_a_clock_is_right_to_half_a_microsecond(nanos: int) -> None:
+    clocks = Clocks(Parser(JAVA, numbered=True))
+    clocks.look("1", f"1 {ZERO_MS} {nanos} main {STARTING}")
+    exact_ms = ZERO_MS + 0.5 - nanos / 1e6
+    assert clocks.offsets()["1", 1] == pytest.approx(exact_ms, abs=0.00075)  # a double: 0.00025
 
 
 BODY: dict[str, Any] = {

@@ -1,5 +1,7 @@
 """What rebalances cost, in numbers: of constructed tables and runs with known answers."""
 
+import pytest
+
 from reports.ingest import results
 from reports.judgement import members, verdict
 from reports.judgement.costs import Costs, Expulsion, Handover, Stop, summary
@@ -15,7 +17,8 @@ def owned(group, partition, member, from_ms, moved=False, unowned_ms=0.0, overla
     }  # fmt: skip
 
 
-def test_the_tables_are_counted_as_they_are(tmp_path):
+@pytest.mark.spark
+def test_the_tables_are_counted_as_they_are(spark):
     ownership = [
         owned("static", "orders-0", "a", 10.0),
         owned("static", "orders-1", "a", 10.0, moved=True, unowned_ms=2.5),
@@ -45,9 +48,11 @@ def test_the_tables_are_counted_as_they_are(tmp_path):
         )
     ]  # fmt: skip
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
-    expelled = [row | {"group": "static"} for row in members.expulsions(requests, lines)]
-    tables = stored(tmp_path / "tables", [stop], ownership=ownership, expulsions=expelled)
-    found = results.costs(tables, ["static", "dynamic"], 48)
+    tables = stored(spark, [stop], ownership=ownership)
+    expelled = results.expulsions(
+        {"group": "static", **row} for row in members.expulsions(requests, lines)
+    )
+    found = results.costs(tables, ["static", "dynamic"], 48, expelled)
     assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
     assert found.handovers == [
         Handover("static", 10.0, 2, 3.2),

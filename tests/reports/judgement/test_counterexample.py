@@ -5,15 +5,17 @@ import subprocess
 import sys
 from dataclasses import replace as altered
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groupquake.commands.oracle import replay as oracle_replay
 from kafka_protocol.errors import Error
+from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay
-from reports.judgement.counterexample import FILES, group_of, write
+from reports.judgement.counterexample import FILES, group_of, reduced
 from reports.judgement.recording import Recording
 from reports.judgement.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
@@ -32,6 +34,17 @@ def run(tmp_path: Path, recording: Recording) -> RunFolder:
     environment = recording.folder / "environment.json"
     (tmp_path / environment.name).write_bytes(environment.read_bytes())
     return RunFolder(tmp_path)
+
+
+def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any] | None:
+    """Write the counterexample into the run folder; return the entry of `verdict.json`."""
+    found = reduced(run, evidence, profile)
+    if found is None:
+        return None
+    entry, texts = found
+    for name, text in texts.items():
+        (run.path / name).write_text(text, encoding="utf-8")
+    return entry
 
 
 def header_of(recording: Recording) -> dict[str, object]:

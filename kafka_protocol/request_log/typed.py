@@ -1,0 +1,120 @@
+"""The request log as JSON, decoded into types: several times as fast as into dictionaries.
+
+Only what Kafka's own writer prints is decoded: the bodies have exactly the fields of their version
+(`bodies.BODIES`), in their order, without spaces. All else is refused; `request_log.parsed` reads
+it. So the text of a body that is decoded is the text that its values are printed as.
+"""
+
+import re
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.bodies import BODIES, GREATEST, LEAST, Field
+
+Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+Int64 = Annotated[int, Meta(ge=LEAST, le=GREATEST)]
+_TYPES: dict[str, Any] = {"text": str, "number": Int64, "boolean": bool, "bytes": bytes}
+_TOO_LONG = re.compile(r"[0-9]{4300}")
+"""A number that Python's `int` refuses (`sys.int_info.default_max_str_digits`)."""
+
+
+class Header(Struct, rename="camel", gc=False):
+    """Whose request it is, and of which API and version."""
+
+    request_api_key_name: str
+    request_api_version: Int32
+    client_id: str
+    correlation_id: Int32
+
+
+class Completed(Struct, rename="camel", gc=False):
+    """What a line says of a completed request, its bodies as they are printed."""
+
+    request_header: Header
+    request: Raw
+    response: Raw
+    connection: str
+    total_time_ms: float
+    request_queue_time_ms: float
+    local_time_ms: float
+    remote_time_ms: float
+    response_queue_time_ms: float
+    send_time_ms: float
+
+
+class Typed(NamedTuple):
+    """A completed request of a group; `request_text` and `response_text` are the bodies as JSON.
+
+    `request` and `response` have the fields of `bodies.BODIES` as attributes.
+    """
+
+    completed: Completed
+    request: Any
+    response: Any
+    request_text: str
+    response_text: str
+
+
+_line = msgspec.json.Decoder(Completed)
+_encode = msgspec.json.Encoder().encode
+
+
+def typed(content: str) -> Typed | None:
+    """Decode what follows `Completed request:`; None for what is not as Kafka writes it."""
+    if "\\" in content or (len(content) > 4300 and _TOO_LONG.search(content)):
+        return None
+    try:
+        completed = _line.decode(content)
+        header = completed.request_header
+        decoders = _decoders(
+            header.request_api_key_name,
+            header.request_api_version,
+            '"generationId"' in content,
+        )
+        if decoders is None:
+            return None
+        request = decoders[0].decode(completed.request)
+        response = decoders[1].decode(completed.response)
+    except (ValueError, RecursionError):
+        return None
+    printed = _encode(request), _encode(response)
+    if printed != (bytes(completed.request), bytes(completed.response)):
+        return None
+    return Typed(completed, request, response, *map(bytes.decode, printed))
+
+
+Decoders = tuple[msgspec.json.Decoder[Any], msgspec.json.Decoder[Any]]
+
+
+@lru_cache(maxsize=256)
+def _decoders(api: str, version: int, earlier_names: bool) -> Decoders | None:
+    if api not in GROUP_APIS:
+        return None
+    bodies = BODIES[api]
+    request, response = (
+        msgspec.json.Decoder(_struct(fields, version, earlier_names))
+        for fields in (bodies.request, bodies.response)
+    )
+    return request, response
+
+
+def _struct(fields: tuple[Field, ...], version: int, earlier_names: bool) -> type[Struct]:
+    """Define the type of a body, or of an entry in one, for a version."""
+    types = [
+        (field.also if field.also and earlier_names else field.name,
+         _type(field, version, earlier_names))
+        for field in fields
+        if field.in_version(version)
+    ]  # fmt: skip
+    return msgspec.defstruct("Body", types, forbid_unknown_fields=True, gc=False)
+
+
+def _type(field: Field, version: int, earlier_names: bool) -> Any:
+    kind = field.kind
+    of: Any = _struct(kind, version, earlier_names) if isinstance(kind, tuple) else _TYPES[kind]
+    listed: Any = list[of] if field.listed else of
+    return listed if field.null_since is None else listed | None

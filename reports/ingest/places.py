@@ -1,0 +1,101 @@
+"""Places: the URIs of evidence and results, which Spark reads and writes.
+
+A plain path means `file:`. Tables are Spark's own business; here are the small files around them.
+Spark reads those of a run folder that is not on this machine into a temporary folder. Every step
+works on Spark Connect, too.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reports.judgement.errors import EvidenceError
+from reports.judgement.run_folder import LOG, RunFolder
+
+SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
+"""What `RunFolder` reads of a run folder, as a glob of file names."""
+LISTED = 1_000
+"""How many files of a folder are looked at for results that it has."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def uri_of(place: str | Path) -> str:
+    """Return the URI of a place, without a slash at its end; a plain path means `file:`."""
+    text = str(place).rstrip("/")
+    return text if _SCHEME.match(text) else f"file:{Path(place).absolute()}"
+
+
+def local_path(uri: str) -> Path | None:
+    """Return the path of a `file:` URI; None for any other one."""
+    return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
+
+
+@contextmanager
+def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
+    """Give the run folder at a URI; what Spark had to read for it is deleted in the end.
+
+    Raises EvidenceError, when read, where it is not the folder of a run.
+    """
+    path = local_path(uri)
+    if path is not None and path.is_dir():
+        yield RunFolder(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="groupquake-") as temporary:
+        folder = Path(temporary)
+        yield RunFolder(folder, uri, _fetched(spark, uri, folder))
+
+
+def _fetched(spark: SparkSession, uri: str, folder: Path) -> dict[str, int]:
+    """Copy the small files of a run folder; return the bytes of each broker's log, by broker."""
+    within = F.regexp_extract("path", r"(brokers/[^/]+/[^/]+|[^/]+)$", 1).alias("name")
+    for row in _files(spark, uri, SMALL_FILES).select(within, "content").toArrow().to_pylist():
+        (folder / row["name"]).parent.mkdir(parents=True, exist_ok=True)
+        (folder / row["name"]).write_bytes(row["content"])
+    logs = _files(spark, uri, LOG).select(within, "length").toArrow().to_pylist()
+    return {row["name"].split("/")[1]: row["length"] for row in logs if "/" in row["name"]}
+
+
+def _files(spark: SparkSession, uri: str, names: str) -> DataFrame:
+    """List the files under a URI whose names match a glob: path, length and content."""
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    return reader.option("pathGlobFilter", names).load(uri)
+
+
+def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
+    """Raise EvidenceError where a folder has one of some names in it already."""
+    folder = local_path(uri)
+    if folder is not None:
+        there = [name for name in names if (folder / name).exists()]
+    else:
+        try:
+            files = _files(spark, uri, "*").select("path").limit(LISTED).toArrow().to_pylist()
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            files = []
+        paths = [row["path"].partition(uri.partition(":")[2])[2] for row in files]
+        there = [name for name in names if any(path.startswith(f"/{name}") for path in paths)]
+    if there:
+        raise EvidenceError(f"{uri}/{there[0]}: exists already; delete it, or give another output")
+
+
+def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None:
+    """Write text files, by name, into the folder at a URI, in place of those that are there.
+
+    On this machine each is a file. Spark has no writer for a single named file, so that elsewhere
+    each name is a folder with one text file in it; `spark.read.text(…, wholetext=True)` reads both.
+    """
+    folder = local_path(uri)
+    for name, text in texts.items():
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        else:
+            row = spark.createDataFrame([(text.removesuffix("\n"),)], "value STRING")
+            row.coalesce(1).write.mode("overwrite").text(f"{uri}/{name}")

@@ -1,0 +1,137 @@
+"""Run tables: the tables of many judged runs at one URI, partitioned by run.
+
+    <uri>/runs/run=<name>/part-*.parquet         one row a run (`RUNS`)
+    <uri>/observed/run=<name>/part-*.parquet     the table `observed` of that run, and so on
+
+A run's name is that of its folder. A run that is appended again replaces its rows.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reports.ingest import places
+from reports.ingest.tables import COLUMNS
+from reports.judgement.errors import EvidenceError
+from reports.judgement.run_folder import RunFolder
+
+RUNS = """
+    run STRING, night STRING, experiment STRING, kafka_version STRING, coordinator STRING,
+    cluster STRING, seed LONG, started_at STRING, groupquake_version STRING, git STRING,
+    verdict STRING, findings INT, impact_from_ms DOUBLE, impact_until_ms DOUBLE
+"""
+"""The table `runs`. `night` is the name of the night's folder, null for a run by itself. The impact
+phase, in which faults are injected, is [impact_from_ms, impact_until_ms); null if it never began.
+"""
+PARQUET = "parquet"
+
+
+def about(run: RunFolder, verdict: Mapping[str, Any], night: str | None = None) -> dict[str, Any]:
+    """Return the row of `RUNS` about a judged run."""
+    environment, began = run.environment, dict(run.phases)
+    return {
+        "run": run.name,
+        "night": night,
+        "experiment": run.experiment.name,
+        "kafka_version": environment["kafka_version"],
+        "coordinator": environment["coordinator"],
+        "cluster": environment.get("cluster"),
+        "seed": environment["seed"],
+        "started_at": environment.get("started_at"),
+        "groupquake_version": environment.get("groupquake_version"),
+        "git": environment.get("git"),
+        "verdict": verdict["verdict"],
+        "findings": sum(finding["root"] for finding in verdict["findings"]),
+        "impact_from_ms": _float(began.get("impact")),
+        "impact_until_ms": _float(began.get("recovery", began.get("teardown"))),
+    }
+
+
+def _float(at_ms: float | None) -> float | None:
+    return None if at_ms is None else float(at_ms)
+
+
+def of_run(
+    spark: SparkSession,
+    output: str | Path,
+    names: Iterable[str] = tuple(COLUMNS),
+    night: str | None = None,
+) -> tuple[dict[str, Any], dict[str, DataFrame]]:
+    """Return a judged run's row of `RUNS`, and its stored tables of the given names.
+
+    `output` is the run folder: a path or a URI. Raises EvidenceError where it is none, or was not
+    judged.
+    """
+    source = places.uri_of(output)
+    with places.run_folder(spark, source) as run:
+        row = about(run, _verdict(spark, source), night)
+    place = f"{source}/tables/"
+    return row, {name: spark.read.schema(COLUMNS[name]).parquet(place + name) for name in names}
+
+
+def _verdict(spark: SparkSession, source: str) -> dict[str, Any]:
+    try:
+        text = spark.read.text(f"{source}/verdict.json", wholetext=True).collect()[0]["value"]
+        verdict: dict[str, Any] = json.loads(text)
+    except (PySparkException, IndexError, ValueError) as error:
+        raise EvidenceError(
+            f"{source}/verdict.json: no verdict of a run; judge the run first: groupquake report"
+        ) from error
+    return verdict
+
+
+def append(
+    spark: SparkSession,
+    row: Mapping[str, Any],
+    tables: Mapping[str, DataFrame],
+    uri: str | Path,
+    table_format: str = PARQUET,
+) -> None:
+    """Append the tables of one run and its row of `RUNS` to the run tables at a URI (see `of_run`).
+
+    `runs` is written last: a run that is listed there is whole. `table_format` is a format that
+    the session has; `delta` replaces the run's rows as well, others only append.
+    """
+    for name, rows in (*tables.items(), ("runs", listed(spark, row))):
+        place = f"{places.uri_of(uri)}/{name}"
+        _write(rows.withColumn("run", F.lit(row["run"])), row["run"], place, table_format)
+
+
+def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
+    """Return the table `RUNS` with one row."""
+    return spark.createDataFrame([tuple(row[name] for name in columns(RUNS))], RUNS)
+
+
+def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
+    writer = rows.write.format(table_format).partitionBy("run")
+    if table_format == PARQUET:
+        writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(uri)
+    elif table_format == "delta":
+        quoted = run.replace("\\", "\\\\").replace("'", "\\'")
+        writer.mode("overwrite").option("replaceWhere", f"run = '{quoted}'").save(uri)
+    else:
+        writer.mode("append").save(uri)
+
+
+def read(
+    spark: SparkSession, uri: str | Path, name: str, schema: str, table_format: str = PARQUET
+) -> DataFrame:
+    """Return one of the run tables, of all runs: the columns of `schema` and `run`.
+
+    The schema is given, since a table without a row has no file to take it from.
+    """
+    with_run = schema if name == "runs" else f"{schema}, run STRING"
+    reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
+    if table_format == PARQUET:
+        return reader.schema(with_run).load(place)
+    return reader.load(place).select(*columns(with_run))
+
+
+def columns(schema: str) -> Iterable[str]:
+    """Return the names of the columns of a schema in SQL's form."""
+    return [column.split()[0] for column in schema.split(",")]
