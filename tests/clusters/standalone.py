@@ -121,7 +121,7 @@ class Worker(Daemon):
 
     @property
     def executors(self) -> list[dict[str, Any]]:
-        """The executors that it runs, as its page tells."""
+        """The executors that it runs, as its page says."""
         running: list[dict[str, Any]] = read_json(f"{self.page}/json/")["executors"]
         return running
 
@@ -165,9 +165,9 @@ class Standalone:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the master's page tells: `workers`, `activeapps`, …"""
-        told: dict[str, Any] = read_json(f"{self.page}/json/")
-        return told
+        """What the master's page says: `workers`, `activeapps`, …"""
+        state: dict[str, Any] = read_json(f"{self.page}/json/")
+        return state
 
     @property
     def alive(self) -> int:
