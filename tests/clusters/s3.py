@@ -4,7 +4,7 @@
 it uses (12 MB): Spark has the rest, as the HTTP client and Netty, in its own jars.
 """
 
-import os
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,9 +68,8 @@ class S3:
     @property
     def conf(self) -> dict[str, str]:
         """Spark's settings for it."""
-        places = [str(jar) for jar in jars()]
         return {
-            "spark.jars": ",".join(places),
+            "spark.jars": ",".join(map(str, jars())),
             "spark.hadoop.fs.s3a.endpoint": self.endpoint,
             "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
             "spark.hadoop.fs.s3a.access.key": "test",
@@ -111,6 +110,7 @@ class S3:
 @contextmanager
 def s3_server() -> Iterator[S3]:
     """Run a server with an empty bucket."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request
     server = ThreadedMotoServer(ip_address=HOST, port=0, verbose=False)
     server.start()
     try:
