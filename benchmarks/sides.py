@@ -15,7 +15,6 @@ from benchmarks import plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
-from reports.analysis import LINE_BYTES
 from reports.ingest import tables
 from reports.ingest.places import uri_of
 from reports.ingest.spark import session
@@ -45,8 +44,8 @@ def by_spark(folder: Path) -> Json:
     run = RunFolder(folder)
     stages = Stages()
     stages("start-up")
-    lines = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log")) // LINE_BYTES
-    with session("local[*]", lines, folder / "spark.log") as spark:
+    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    with session("local[*]", size, folder / "spark.log") as spark:
         stages("preparing")
         profile = profile_of(run)  # also for promises: the loop lists no departures from KIP-345
         rules = tables.Rules(profile, profile, profile)

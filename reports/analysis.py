@@ -22,8 +22,6 @@ Progress = Callable[[str], None]
 Json = dict[str, Any]
 FILES = ("verdict.json", "junit.xml", "report.html", *counterexample.FILES)
 """The files that an analysis writes beside its tables."""
-LINE_BYTES = 500
-"""About how long a log line is."""
 
 
 def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -> Json:
@@ -33,9 +31,9 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     """
     _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
     logs = folder.glob(f"brokers/*/{LOG}")
-    lines = sum(log.stat().st_size for log in logs) // LINE_BYTES
+    size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
-    with session(master, lines, folder / "spark.log") as spark:
+    with session(master, size, folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
 
 
@@ -62,8 +60,9 @@ def analyse(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
         progress("judging")
-        data = results.results(computed)
-        kip_848 = results.kip_848_groups(computed)
+        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        found = results.results(computed, planned, drawn_groups.chosen)
+        data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
             progress("looking whether lateness alone explains what is wrong")
@@ -72,12 +71,11 @@ def analyse(
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if found := counterexample.reduced(run, computed.evidence(group), profile):
-                judged["counterexample"], texts = found
-        groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        cost = results.costs(computed, groups, PARTITIONS)
-        costs.add(judged, cost, run, data.observed)
-        drawn = drawn_groups.collect(data.comparison, computed.rows_of)
+            if shortest := counterexample.reduced(run, computed.evidence(group), profile):
+                judged["counterexample"], texts = shortest
+        cost = results.costs(computed, planned, PARTITIONS, found.expulsions)
+        costs.add(judged, cost, run, data.digests)
+        drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),

@@ -12,7 +12,7 @@ from typing import Any
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest
-from reference_coordinator.replay.replay import replay
+from reference_coordinator.replay.group_replay import replay
 from reference_coordinator.replay.result import Replay, Violation
 
 STEPS = 300_000

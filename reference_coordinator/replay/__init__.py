@@ -15,7 +15,7 @@ from reference_coordinator.replay.evidence import (
     Stall,
     Tolerance,
 )
-from reference_coordinator.replay.replay import replay
+from reference_coordinator.replay.group_replay import GroupReplay, replay
 from reference_coordinator.replay.result import Checked, ExpectedLine, Replay, Violation
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "EpochEvent",
     "Evidence",
     "ExpectedLine",
+    "GroupReplay",
     "Hint",
     "HintKind",
     "ObservedRequest",

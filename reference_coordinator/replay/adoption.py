@@ -78,6 +78,20 @@ def latest_joins(
     return joins, frozenset(pending)
 
 
+def newest_joins(requests: Iterable[ObservedRequest], until_ms: float) -> list[ObservedRequest]:
+    """Leave out the JoinGroups of which `latest_joins` tells nothing at any time from then on."""
+    joins = list(requests)
+    old = [seen for seen in joins if max(seen.at_ms, seen.answered_ms) <= until_ms]
+    latest, pending = latest_joins(old, until_ms)
+    kept = {id(seen) for seen in latest.values()}
+    gone = {
+        id(seen)
+        for seen in old
+        if id(seen) not in kept and seen.response_fields.get("memberId") not in pending
+    }
+    return [seen for seen in joins if id(seen) not in gone]
+
+
 def from_census(
     group_id: str,
     census: ObservedRequest,

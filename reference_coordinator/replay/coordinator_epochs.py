@@ -230,6 +230,15 @@ class StoredRecords:
         self.stored.append((at_ms, incarnation, record))
         self.uncertain = False
 
+    def mark(self) -> tuple[int, bool]:
+        """Remember how far they came, for `back_to`."""
+        return len(self.stored), self.uncertain
+
+    def back_to(self, mark: tuple[int, bool]) -> None:
+        """Forget what came since."""
+        count, self.uncertain = mark
+        del self.stored[count:]
+
     def loaded_by(
         self, epoch: CoordinatorEpoch, takeovers: Mapping[int, float]
     ) -> GroupRecord | None:

@@ -30,7 +30,7 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
-from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
@@ -101,6 +101,12 @@ class Hypothesis:
         """
         early_ms = self.conditions.tolerance.early
         return self.pending_requests.answered_before(at_ms - early_ms, connection)
+
+    def is_settled(self, until_ms: float) -> bool:
+        """Tell whether nothing is under way, and nothing happens by itself up to a time."""
+        between = self.group.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+        waits = self.writes or self.pending_requests or self.unanswered
+        return not (between or waits or self.timers.may_expire(until_ms))
 
     def take(self, candidate: Candidate, until_ms: float, excuse: str = "") -> Mismatch | None:
         """Let a candidate happen, by `until_ms`; return the first answer that is not as observed.

@@ -1,4 +1,4 @@
-"""Replays a group's evidence from start to end, and goes on after a violation.
+"""Replays a coordinator epoch from start to end, and goes on after a violation.
 
 The theory is in `README.md` beside this module. When a stretch has no explanation, the replay
 assumes as little as possible to be wrong: one answer, while the oracle's state is right. If that
@@ -8,8 +8,9 @@ up again from the census.
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import repeat
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
@@ -17,60 +18,37 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
 from reference_coordinator.replay.backtracking import (
+    FURTHEST_BACK,
+    LOOK_BACK,
+    LOOK_BACK_STEPS,
     Backtracking,
+    Checkpoint,
     explain_part,
     has_unanswered,
     impossible,
 )
-from reference_coordinator.replay.candidates import Candidate, Due, Mismatch, next_if_any_ms
+from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
-from reference_coordinator.replay.confirmations import Confirmations
-from reference_coordinator.replay.coordinator_epochs import (
-    CoordinatorEpoch,
-    StoredRecords,
-    coordinator_epochs,
-)
+from reference_coordinator.replay.coordinator_epochs import CoordinatorEpoch, StoredRecords
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Stall, Tolerance
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.pending_writes import slow_commits
-from reference_coordinator.replay.result import Checked, Mark, Outcome, Replay
-from reference_coordinator.replay.search import (
-    Search,
-    candidates_of,
-    explain,
-    stretches,
-)
+from reference_coordinator.replay.result import Checked, Outcome
+from reference_coordinator.replay.search import Search, explain
+from reference_coordinator.replay.stretches import Stretches
+
+_EXPLAINED = partial(tuple.__new__, Checked)  # `Checked(request, True)` takes three times as long
 
 SEPARATE_WRONG_ANSWERS = 3
 """Up to so many wrong answers before the next census are violations of their own."""
 
 
-LOOK_BACK = (3, 9, 27)
-"""How many stretches that changed the group are tried again, with the one without explanation."""
-LOOK_BACK_STEPS = 4
-"""How many times the steps of one search that may take."""
-FURTHEST_BACK = 32
-"""How many are tried again if requests in them have no response."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A stretch that changed the group, or may have; and the state of the replay before it.
-
-    `kept` is how many records were stored; `unanswered` tells whether the stretch has requests
-    without a response.
-    """
-
-    index: int
-    hypothesis: Hypothesis
-    mark: Mark
-    kept: int
-    unanswered: bool
+class EvidenceToComeError(Exception):
+    """What is to come may make a difference."""
 
 
 @dataclass(slots=True)
@@ -89,37 +67,65 @@ class Replayer:
     stored_record: GroupRecord | None
     first_alone: bool = False
     protocol: ClassicProtocol = CLASSIC
-    hints: Hints = field(init=False)
+    hints: Hints = field(default_factory=Hints)
     checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
     """Whether all that is unexplained so far is known to have no explanation."""
-
-    def __post_init__(self) -> None:
-        """Sort the hints once."""
-        self.hints = Hints.of(self.epoch.hints)
+    hypothesis: Hypothesis | None = None
+    """What is known before `epoch`, if that is the rest of an epoch."""
+    goes_on: bool = False
+    """Whether more evidence of the epoch is to come."""
 
     def run(self) -> None:
-        """Replay the epoch."""
-        epoch = self.epoch
+        """Replay the epoch, or what is left of it, to its end."""
+        hypothesis = self._explain(self.epoch.end_ms + 3 * self.tolerance.early)
+        hypothesis = self._expire_last_timers(hypothesis)
+        hypothesis.output.close("open", hypothesis.clock.now_ms)
+        self._commit(hypothesis)
+
+    def run_to(self, end_ms: float, quiet_ms: float) -> bool:
+        """Replay the evidence of the epoch that has come in; the next request comes at `end_ms`.
+
+        False, and nothing is changed, where what is to come may make a difference: something is
+        under way then, may happen by itself before `quiet_ms`, or has no explanation yet.
+        """
+        hypothesis = self.hypothesis and self.hypothesis.fork()
+        before = self.certain, self.outcome.steps
+        mark, records = self.outcome.mark(), self.records.mark()
+        self.checkpoints.clear()
+        self.goes_on = True
+        try:
+            after = self._explain(end_ms)
+            if after.is_settled(quiet_ms):
+                self.hypothesis = self._commit(after)
+                return True
+        except EvidenceToComeError:
+            pass
+        finally:
+            self.goes_on = False
+        self.hypothesis, (self.certain, self.outcome.steps) = hypothesis, before
+        self.outcome.back_to(mark)
+        self.records.back_to(records)
+        return False
+
+    def _explain(self, end_ms: float) -> Hypothesis:
+        """Explain the evidence, stretch by stretch; return the last hypothesis.
+
+        The last stretch is the end at `end_ms`. It is explained too, unless the evidence goes on.
+        """
+        epoch, to_come = self.epoch, int(self.goes_on)
+        self.hints = Hints.of(epoch.hints)
         requests = hinted(epoch.requests, self.hints)
-        candidates = candidates_of(
-            requests, epoch.epoch_events, self.tolerance, Lateness.of(epoch.stalls)
-        )
-        parts = stretches([*candidates, _end(epoch.end_ms + 3 * self.tolerance.early)])
-        group = self.protocol.new_group(self.everything.group)
-        if not epoch.serves:
-            group = replace(group, service=Service.ABSENT)
-        hypothesis = Hypothesis.of(self._conditions(), group)
-        index = 0
-        if self.records.uncertain and epoch.incarnation > 0:
-            index, hypothesis = self._resume(
-                hypothesis, parts, 0, next_census(epoch.requests, epoch.loaded_ms)
-            )
-        while index < len(parts):
+        lateness = Lateness.of(epoch.stalls)
+        parts = Stretches.of(requests, epoch.epoch_events, self.tolerance, lateness, _end(end_ms))
+        index, hypothesis = self._begin(parts)
+        while index < len(parts) - to_come:
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
             if hypothesis.output.answered:
                 self._commit(hypothesis)
-            until_ms = next_if_any_ms(parts, index)
+            if index == len(parts) - to_come:
+                break
+            until_ms = parts.next_if_any_ms(index)
             search = explain_part(hypothesis, parts[index], until_ms, self.hints)
             self.outcome.steps += search.steps
             checkpoint = self._checkpoint(index, hypothesis, has_unanswered(parts[index]))
@@ -137,18 +143,34 @@ class Replayer:
                 self.checkpoints.append(checkpoint)
             hypothesis = self._commit(search.hypothesis, reordered=search.reordered)
             index += 1
-        hypothesis = self._expire_last_timers(hypothesis)
-        hypothesis.output.close("open", hypothesis.clock.now_ms)
-        self._commit(hypothesis)
+        return hypothesis
+
+    def _begin(self, parts: Stretches) -> tuple[int, Hypothesis]:
+        """Return the first stretch to explain, and what is known before it."""
+        conditions = self._conditions()
+        if self.hypothesis is not None:
+            self.hypothesis.conditions = conditions
+            return 0, self.hypothesis
+        group = self.protocol.new_group(self.everything.group)
+        if not self.epoch.serves:
+            group = replace(group, service=Service.ABSENT)
+        hypothesis = Hypothesis.of(conditions, group)
+        if not self.records.uncertain or self.epoch.incarnation == 0:
+            return 0, hypothesis
+        return self._resume(hypothesis, parts, 0, self._next_census(self.epoch.loaded_ms))
+
+    def _next_census(self, after_ms: float) -> ObservedRequest | None:
+        census = next_census(self.epoch.requests, after_ms)
+        if census is None and self.goes_on:
+            raise EvidenceToComeError
+        return census
 
     def _checkpoint(self, index: int, hypothesis: Hypothesis, unanswered: bool) -> Checkpoint:
         return Checkpoint(
             index, hypothesis, self.outcome.mark(), len(self.records.stored), unanswered
         )
 
-    def _look_back(
-        self, parts: list[list[Candidate]], failed: Checkpoint, search: Search
-    ) -> Checkpoint:
+    def _look_back(self, parts: Stretches, failed: Checkpoint, search: Search) -> Checkpoint:
         """Try whether other explanations of earlier stretches explain a stretch that has none.
 
         Some choices show only later: which session ended first, when two could have. Coordinator
@@ -200,8 +222,7 @@ class Replayer:
             Lateness.of(self.epoch.stalls),
             Lateness.of(self._stalls_of_answers()),
             Lateness.of(self.everything.stalls),
-            Confirmations.of(self.epoch.requests, self.profile, self.protocol),
-            slow_commits(self.epoch.requests, self.profile),
+            self.epoch.requests,
             self.everything.outages,
             self.epoch.loads_closed,
             self.protocol,
@@ -221,7 +242,7 @@ class Replayer:
     def _commit(self, hypothesis: Hypothesis, *, reordered: bool = False) -> Hypothesis:
         """Add the output of a hypothesis to the outcome; it keeps the rebalance under way."""
         outcome, output = self.outcome, hypothesis.output
-        outcome.checked += [Checked(request, True) for request in output.answered]
+        outcome.checked += map(_EXPLAINED, zip(output.answered, repeat(True)))
         outcome.rows += output.rows
         outcome.expected_lines += output.expected_lines
         outcome.transitions += output.transitions
@@ -234,18 +255,18 @@ class Replayer:
         return hypothesis
 
     def _go_on_after_violation(
-        self, hypothesis: Hypothesis, parts: list[list[Candidate]], index: int, failed: Search
+        self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
     ) -> tuple[int, Hypothesis]:
         """Go on after a stretch without explanation."""
         before = self.outcome.mark()
         kept = len(self.records.stored)
         if failed.mismatch is None:
-            failed.mismatch = _unexplained(parts[index][0], self.epoch.requests)
+            failed.mismatch = self._unexplained(parts[index][0])
         failed.exhausted = self.certain = failed.exhausted and self.certain
         if self.first_alone:
             self.outcome.violations.append(failed.violation(float("inf")))
             return len(parts), failed.furthest or hypothesis
-        census = next_census(self.epoch.requests, failed.mismatch.at_ms)
+        census = self._next_census(failed.mismatch.at_ms)
         if failed.exhausted:
             resumed = self._excuse(hypothesis, parts, index, failed, census)
             if resumed is not None:
@@ -264,10 +285,19 @@ class Replayer:
             )
         return self._resume(hypothesis, parts, index, census)
 
+    def _unexplained(self, first: Candidate) -> Mismatch:
+        """Name what could not even be tried."""
+        seen = first.cause
+        if not isinstance(seen, ObservedRequest):
+            if self.goes_on:
+                raise EvidenceToComeError
+            seen = self.epoch.requests[-1]
+        return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
+
     def _excuse(
         self,
         hypothesis: Hypothesis,
-        parts: list[list[Candidate]],
+        parts: Stretches,
         index: int,
         failed: Search,
         census: ObservedRequest | None,
@@ -286,9 +316,9 @@ class Replayer:
             self.outcome.checked.append(Checked(excused.request, False))
             self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
-            while index < len(parts) and parts[index][0].earliest_ms <= until:
+            while index < len(parts) and parts.candidate(parts.cuts[index]).earliest_ms <= until:
                 search = explain_part(
-                    hypothesis, parts[index], next_if_any_ms(parts, index), self.hints
+                    hypothesis, parts[index], parts.next_if_any_ms(index), self.hints
                 )
                 if search.hypothesis is None:
                     break
@@ -299,7 +329,7 @@ class Replayer:
         return None
 
     def _excuse_one(
-        self, hypothesis: Hypothesis, parts: list[list[Candidate]], index: int, failed: Search
+        self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
     ) -> Search | None:
         """Find the one wrong answer without which a stretch is explained, the likeliest first."""
         received = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
@@ -311,7 +341,7 @@ class Replayer:
         likely = failed.mismatch.request if failed.mismatch else ""
         for suspect in sorted(suspects, key=lambda s: s != likely):
             search = explain_part(
-                hypothesis, parts[index], next_if_any_ms(parts, index), self.hints, suspect
+                hypothesis, parts[index], parts.next_if_any_ms(index), self.hints, suspect
             )
             if search.hypothesis is not None:
                 return search
@@ -320,7 +350,7 @@ class Replayer:
     def _resume(
         self,
         hypothesis: Hypothesis,
-        parts: list[list[Candidate]],
+        parts: Stretches,
         index: int,
         census: ObservedRequest | None,
     ) -> tuple[int, Hypothesis]:
@@ -330,9 +360,10 @@ class Replayer:
         hypothesis.output.close("unsure", hypothesis.clock.now_ms)
         outcome.rows += hypothesis.output.rows
         outcome.expected_lines += hypothesis.output.expected_lines
-        rest = [c for part in parts[index:] for c in part]
         given_up = [
-            c.cause for c in rest if c.at_ms < until and isinstance(c.cause, ObservedRequest)
+            cause
+            for at_ms, cause in parts.causes_from(index)
+            if at_ms < until and isinstance(cause, ObservedRequest)
         ]
         unsure = [
             seen for seen in (*hypothesis.pending_requests.values(), *given_up) if seen.response
@@ -348,53 +379,10 @@ class Replayer:
         fresh = Hypothesis.of(hypothesis.conditions, group, Clock(until, until))
         fresh.timers.running = {t: Due(at_ms, at_ms, at_ms) for t, at_ms in timers.items()}
         fresh.timers.first_ms = min(timers.values(), default=until)
-        # The caller walks `parts`; hand it the rest in place of what it had.
-        parts[index:] = stretches([c for c in rest if c.at_ms >= until])
+        parts.skip(index, until)  # the caller goes on with the rest
         return index, fresh
-
-
-def _unexplained(first: Candidate, requests: Sequence[ObservedRequest]) -> Mismatch:
-    """Name what could not even be tried."""
-    seen = first.cause if isinstance(first.cause, ObservedRequest) else requests[-1]
-    return Mismatch(seen.id, first.at_ms, "unexplained", "an order of events", "none found")
 
 
 def _end(at_ms: float) -> Candidate:
     """Mark the end of the evidence, by which every request was answered."""
     return Candidate(at_ms, at_ms, at_ms, None)
-
-
-def replay(
-    evidence: Evidence,
-    profile: Profile,
-    tolerance: Tolerance | None = None,
-    *,
-    first_alone: bool = False,
-    protocol: ClassicProtocol = CLASSIC,
-) -> Replay:
-    """Replay one group's evidence under a profile.
-
-    With `first_alone` the replay ends at the first violation. The `step` of `protocol` is the
-    coordinator that the brokers are compared with. A mutant takes its place by
-    `replace(CLASSIC, step=mutant)`; `classic.mutants` has them.
-    """
-    tolerance = tolerance or Tolerance()
-    outcome, records = Outcome(), StoredRecords()
-    epochs = coordinator_epochs(evidence, tolerance.early, protocol)
-    takeovers = {epoch.incarnation: epoch.takes_over_ms for epoch in epochs}
-    for epoch in epochs:
-        stored_record = records.loaded_by(epoch, takeovers)
-        Replayer(
-            evidence,
-            epoch,
-            profile,
-            tolerance,
-            outcome,
-            records,
-            stored_record,
-            first_alone,
-            protocol,
-        ).run()
-        if first_alone and outcome.violations:
-            break
-    return outcome.result()

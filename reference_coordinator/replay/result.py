@@ -102,6 +102,17 @@ class Outcome:
         del self.expected_lines[expected_lines:], self.transitions[transitions:]
         self.bound = defaultdict(int, bound)
 
+    def add(self, other: "Outcome") -> None:
+        """Add the outcome of another epoch."""
+        self.rows += other.rows
+        self.checked += other.checked
+        self.violations += other.violations
+        self.expected_lines += other.expected_lines
+        self.transitions += other.transitions
+        self.steps += other.steps
+        for kind, times in other.bound.items():
+            self.bound[kind] += times
+
     def result(self) -> Replay:
         """Freeze it."""
         return Replay(
