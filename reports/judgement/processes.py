@@ -104,7 +104,8 @@ def whole(broker: str, parts: Iterable[ProcessPart]) -> tuple[list[BrokerProcess
     of: dict[int, list[ProcessPart]] = defaultdict(list)
     for part in parts:
         of[part.number].append(part)
-    processes, lost = [], []
+    processes: list[BrokerProcess] = []
+    lost: list[Lost] = []
     for number, found in sorted(of.items()):
         statuses = sum((Counter(part.counts) for part in found), Counter[str]())
         if not statuses:

@@ -21,7 +21,7 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
-from reports.judgement.broker_log import TABLES, Log
+from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
@@ -90,9 +90,9 @@ class ReadLog:
     gaps: tuple[Gap, ...]
 
     @classmethod
-    def of(cls, broker: str, parser: Parser, texts: Sequence[str]) -> "ReadLog":
-        """Read the lines of a broker's log."""
-        log = Log(broker, f"brokers/{broker}/group.log", parser, start_of(texts, parser))
+    def of(cls, broker: str, parser: Parser, texts: Sequence[str], start: Start) -> "ReadLog":
+        """Read the lines of a broker's log from a start on."""
+        log = Log(broker, f"brokers/{broker}/group.log", parser, start)
         for text in texts:
             log.read(text)
         processes, lost = whole(broker, log.end())
@@ -101,11 +101,14 @@ class ReadLog:
             table: [dict(zip(COLUMNS[table], row, strict=True)) for row in rows]
             for table, rows in log.rows.items()
         }
-        bare = [text.split(" ", 3 if parser.numbered else 2)[-1] for text in texts]
+        bare = {
+            number: text.split(" ", 3 if parser.numbered else 2)[-1]
+            for number, text in enumerate(texts, start.line + 1)
+        }
         rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
         rows |= {row["line"]: row for row in tables["transitions"]}
         lines = (
-            Line(broker, seen["line"], seen["process"], seen["at_ms"], bare[seen["line"] - 1],
+            Line(broker, seen["line"], seen["process"], seen["at_ms"], bare[seen["line"]],
                  rows.get(seen["line"], {}))
             for seen in tables["coverage"]
         )  # fmt: skip
@@ -149,8 +152,9 @@ class Recording:
     @cached_property
     def _read(self) -> Sequence[ReadLog]:
         return [
-            ReadLog.of(log.parent.name, self.parser, _texts(log))
+            ReadLog.of(log.parent.name, self.parser, texts, start_of(texts, self.parser))
             for log in sorted(self.folder.glob("brokers/*/group.log*"))
+            for texts in [_texts(log)]
         ]
 
     @cached_property
