@@ -11,6 +11,7 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
+from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.run_folder import LOG, RunFolder
@@ -33,7 +34,7 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     logs = folder.glob(f"brokers/*/{LOG}")
     size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
-    with session(master, size, folder / "spark.log") as spark:
+    with explained(master), session(master, size, folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
 
 
@@ -50,7 +51,10 @@ def analyse(
     """
     source = places.uri_of(evidence)
     target = source if output is None else places.uri_of(output)
-    with places.run_folder(spark, source) as run:
+    if target != source:
+        with explained(target):
+            places.refuse_results(spark, target, ("tables", *FILES))
+    with explained(source), places.run_folder(spark, source) as run:
         rules, profile, named = _rules(run)
         _read(run)
         if (stored := places.local_path(target)) is not None:
