@@ -3,6 +3,7 @@
 import click
 
 from chaos.clusters import image as images
+from groupquake.commands.class_archive import class_archive
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.fuzz.command import fuzz
@@ -17,6 +18,7 @@ def dev() -> None:
 
 dev.add_command(fuzz)
 dev.add_command(mutants)
+dev.add_command(class_archive)
 
 
 @dev.group()
