@@ -11,6 +11,7 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
+from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
 from reports.judgement.run_folder import LOG, RunFolder
@@ -33,7 +34,7 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     logs = folder.glob(f"brokers/*/{LOG}")
     size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
-    with session(master, size, folder / "spark.log") as spark:
+    with explained(master), session(master, size, folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
 
 
@@ -50,7 +51,10 @@ def analyse(
     """
     source = places.uri_of(evidence)
     target = source if output is None else places.uri_of(output)
-    with places.run_folder(spark, source) as run:
+    if target != source:
+        with explained(target):
+            places.refuse_results(spark, target, ("tables", *FILES))
+    with explained(source), places.run_folder(spark, source) as run:
         rules, profile, named = _rules(run)
         _read(run)
         if (stored := places.local_path(target)) is not None:
@@ -60,8 +64,9 @@ def analyse(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
         progress("judging")
-        data = results.results(computed)
-        kip_848 = results.kip_848_groups(computed)
+        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        found = results.results(computed, planned, drawn_groups.chosen)
+        data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
             progress("looking whether lateness alone explains what is wrong")
@@ -70,12 +75,11 @@ def analyse(
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if found := counterexample.reduced(run, computed.evidence(group), profile):
-                judged["counterexample"], texts = found
-        groups = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        cost = results.costs(computed, groups, PARTITIONS)
-        costs.add(judged, cost, run, data.observed)
-        drawn = drawn_groups.collect(data.comparison, computed.rows_of)
+            if shortest := counterexample.reduced(run, computed.evidence(group), profile):
+                judged["counterexample"], texts = shortest
+        cost = results.costs(computed, planned, PARTITIONS, found.expulsions)
+        costs.add(judged, cost, run, data.digests)
+        drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
         texts |= {
             "verdict.json": verdict.to_json(judged),

@@ -8,6 +8,7 @@ from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.fuzz.command import fuzz
 from groupquake.selftest.mutants.command import mutants
+from groupquake.selftest.synth.command import synth
 from scenarios.model import Cluster
 
 
@@ -18,6 +19,7 @@ def dev() -> None:
 
 dev.add_command(fuzz)
 dev.add_command(mutants)
+dev.add_command(synth)
 dev.add_command(class_archive)
 
 

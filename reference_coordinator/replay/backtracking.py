@@ -16,13 +16,14 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Answer, Arm, Effect
 from reference_coordinator.classic.events import Choices, Event
 from reference_coordinator.classic.state import Group
-from reference_coordinator.replay.candidates import Candidate, next_if_any_ms
+from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS, ObservedRequest
 from reference_coordinator.replay.fast_path import fast_forward
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.result import Mark
 from reference_coordinator.replay.search import Search, explain, explanations
+from reference_coordinator.replay.stretches import Stretches
 from reference_coordinator.replay.subsumption import covers, same_state, widen
 
 MOST = 64
@@ -98,7 +99,7 @@ class Backtracking:
     `steps` are left of the budget. `complete` tells whether they were enough to try everything.
     """
 
-    parts: Sequence[Part]
+    parts: Stretches
     last: int
     hints: Hints
     steps: int
@@ -130,7 +131,7 @@ class Backtracking:
     def _go_on(self, hypothesis: Hypothesis, index: int) -> None:
         """Add the variants of a stretch after a hypothesis."""
         index = fast_forward(hypothesis, self.parts, index, self.last)
-        until_ms = next_if_any_ms(self.parts, index)
+        until_ms = self.parts.next_if_any_ms(index)
         known = self.known.setdefault(index, [])
         if any(_same_but_times(other, hypothesis) and covers(other, hypothesis) for other in known):
             return
@@ -146,7 +147,7 @@ class Backtracking:
 
 
 def impossible(
-    hypothesis: Hypothesis, parts: Sequence[Part], indices: range, hints: Hints, steps: int
+    hypothesis: Hypothesis, parts: Stretches, indices: range, hints: Hints, steps: int
 ) -> bool:
     """Tell whether it is certain that stretches have no explanation after a hypothesis."""
     relaxed = hypothesis.fork()
@@ -157,12 +158,12 @@ def impossible(
 
 
 def _is_impossible(
-    hypothesis: Hypothesis, parts: Sequence[Part], indices: range, hints: Hints, steps: int
+    hypothesis: Hypothesis, parts: Stretches, indices: range, hints: Hints, steps: int
 ) -> bool:
     """Tell whether a number of steps is enough to show that there is no explanation."""
     hypotheses = [hypothesis]
     for index in indices:
-        until_ms, after = next_if_any_ms(parts, index), list[Hypothesis]()
+        until_ms, after = parts.next_if_any_ms(index), list[Hypothesis]()
         for each in hypotheses:
             for variant in _variants(each, parts[index], until_ms):
                 if _is_idle(variant, until_ms):

@@ -1,6 +1,6 @@
 """Events that may come next, each with its latest time, and contradictions to an order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -52,16 +52,3 @@ class Due(NamedTuple):
     at_ms: float
     latest_ms: float
     of_pending: bool = False
-
-
-def next_ms(parts: Sequence[Sequence[Candidate]], index: int) -> float:
-    """Return when the stretch after one begins; there must be one."""
-    following = parts[index + 1]
-    if len(following) == 1:
-        return following[0].earliest_ms
-    return min(candidate.earliest_ms for candidate in following)
-
-
-def next_if_any_ms(parts: Sequence[Sequence[Candidate]], index: int) -> float | None:
-    """Return when the stretch after one begins; None after the last."""
-    return next_ms(parts, index) if index + 1 < len(parts) else None

@@ -1,7 +1,8 @@
 """What stays the same for all hypotheses about one coordinator epoch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.effects import Effect, Response
@@ -10,9 +11,13 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 from reference_coordinator.protocol import Body
-from reference_coordinator.replay.confirmations import NO_CONFIRMATIONS, Confirmations
+from reference_coordinator.replay.confirmations import Confirmations
 from reference_coordinator.replay.evidence import ObservedRequest, Outage, Tolerance
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+
+HELD_UP = 0.5
+"""For which share of its timeout a broker must have stood still for a write to time out that the
+evidence does not show: a write that began before, or follows a first time-out, needs less."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,8 @@ class Conditions:
     this broker, and the proven ones of the others: a broker without requests shows no sign."""
     anywhere: Lateness = NEVER_LATE
     """All stalls of all brokers: what may hold up a write that the evidence does not show."""
-    confirmations: Confirmations = NO_CONFIRMATIONS
-    slow_commits: tuple[ObservedRequest, ...] = ()
-    """The group's commits that took long, each of which is a write under way in that time."""
+    requests: Sequence[ObservedRequest] = ()
+    """All requests of the epoch; few writes fail, so they are seldom looked through."""
     outages: tuple[Outage, ...] = ()
     loads_closed: bool = False
     protocol: ClassicProtocol = CLASSIC
@@ -49,6 +53,25 @@ class Conditions:
         """Bind what every event needs of the bundle."""
         for name in ("step", "bodies", "as_sent"):
             object.__setattr__(self, name, getattr(self.protocol, name))
+
+    @cached_property
+    def confirmations(self) -> Confirmations:
+        """The responses of the epoch which show that earlier writes are confirmed."""
+        return Confirmations.of(self.requests, self.profile, self.protocol)
+
+    @cached_property
+    def slow_commits(self) -> tuple[ObservedRequest, ...]:
+        """The commits that took long, each of which is a write under way in that time.
+
+        `PendingWrites` has no commits: they change no group.
+        """
+        long_ms = HELD_UP * self.profile.settings.commit_timeout_ms
+        return tuple(
+            seen
+            for seen in self.requests
+            if seen.api == "OFFSET_COMMIT" and seen.response
+            if seen.answered_ms - seen.started_ms >= long_ms
+        )
 
     def latest_expiry(self, due_ms: float) -> float:
         """Return until when a timer that is due at `due_ms` may expire."""

@@ -53,7 +53,3 @@ class Confirmations:
         first = bisect_left(self.earliest_ms, from_ms)
         beyond = bisect_left(self.earliest_ms, until_ms)
         return any(at_ms < until_ms for at_ms in self.answered_ms[first:beyond])
-
-
-NO_CONFIRMATIONS = Confirmations()
-"""Of a coordinator whose answers do not wait for writes."""

@@ -8,7 +8,7 @@ from itertools import accumulate
 from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer
-from reference_coordinator.replay.candidates import LATEST_MS, Candidate, next_ms
+from reference_coordinator.replay.candidates import LATEST_MS, Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
@@ -19,14 +19,14 @@ from reference_coordinator.replay.options import (
     options_of,
 )
 from reference_coordinator.replay.reactions import Timers
+from reference_coordinator.replay.steady_runs import take_steady_run
+from reference_coordinator.replay.stretches import Stretches
 
 _BY_TIME = attrgetter("earliest_ms", "at_ms")
 _LIKELIEST = attrgetter("at_ms", "earliest_ms")
 
 
-def fast_forward(
-    hypothesis: Hypothesis, parts: Sequence[Sequence[Candidate]], index: int, last: int
-) -> int:
+def fast_forward(hypothesis: Hypothesis, parts: Stretches, index: int, last: int) -> int:
     """Take stretches of right requests that leave no trace, while nothing else could happen.
 
     Return the index of the first that is not like that, `last` if all before are. Not needed for
@@ -39,7 +39,10 @@ def fast_forward(
     protocol, profile = conditions.protocol, conditions.profile
     reply_ms = conditions.tolerance.reply
     while index < last:
-        until_ms, passing = next_ms(parts, index), []
+        index = take_steady_run(hypothesis, parts, index, last)
+        if index == last:
+            return index
+        until_ms, passing = parts.next_ms(index), []
         for candidate in parts[index]:
             seen, latest_ms = candidate.cause, candidate.latest_ms
             if not isinstance(seen, ObservedRequest) or seen.answered_ms > latest_ms + reply_ms:

@@ -5,13 +5,18 @@ checked against the answers, and the line itself against the expected timeline.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from operator import attrgetter, lt
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.replay.evidence import Hint, HintKind, ObservedRequest
+from reference_coordinator.replay.evidence import (
+    ONLY_RESTART_TIMERS,
+    Hint,
+    HintKind,
+    ObservedRequest,
+)
 
 _TIMERS = {
     TimerKind.SESSION: HintKind.SESSION_EXPIRED,
@@ -19,6 +24,9 @@ _TIMERS = {
     TimerKind.SYNC: HintKind.SYNC_EXPIRED,
 }
 
+_AT_MS = attrgetter("at_ms")
+_SEQUENCE = attrgetter("connection", "serial")
+_PLACE = attrgetter("at_ms", "connection", "serial")
 
 LOGGED_LATE_MS = 100.0
 """How long after its end a request may be logged on a busy machine. It seems to have come so much
@@ -139,31 +147,54 @@ def hinted(requests: Iterable[ObservedRequest], hints: Hints) -> list[ObservedRe
 
     Times are reconstructed, so they may cross on a connection; its requests never do.
     """
-    placed: list[ObservedRequest] = []
+    placed = list(requests)
+    if hints.by_key:
+        placed = [
+            seen if seen.api in ONLY_RESTART_TIMERS else _at_its_line(seen, hints)
+            for seen in placed
+        ]
+    if any(_out_of_sequence(placed)):
+        placed = list(_in_sequence(sorted(placed, key=_SEQUENCE)))
+    times = list(map(_AT_MS, placed))
+    return placed if all(map(lt, times, times[1:])) else sorted(placed, key=_PLACE)
+
+
+def _at_its_line(seen: ObservedRequest, hints: Hints) -> ObservedRequest:
+    """Put a request where its coordinator line is, if it has one."""
+    at_ms = hints.of_request(seen)
+    if at_ms is not None:
+        return replace(
+            seen,
+            earliest_ms=min(seen.earliest_ms, at_ms),
+            at_ms=at_ms,
+            latest_ms=max(seen.latest_ms, at_ms),
+        )
+    return replace(seen, at_ms=seen.latest_ms) if _came_too_late(seen) else seen
+
+
+def _out_of_sequence(requests: Iterable[ObservedRequest]) -> Iterator[bool]:
+    """Tell of each request whether it comes before one that it followed on its connection."""
     last: dict[str, ObservedRequest] = {}
-    for seen in sorted(requests, key=attrgetter("connection", "serial")):
-        at_ms = hints.of_request(seen) if hints.by_key else None
-        item = seen
-        if at_ms is not None:
+    for item in requests:
+        before = last.get(item.connection)
+        yield before is not None and (before.serial > item.serial or _crosses(before, item))
+        last[item.connection] = item
+
+
+def _in_sequence(requests: Iterable[ObservedRequest]) -> Iterator[ObservedRequest]:
+    """Move requests that cross, which are in the order of their connections."""
+    last: dict[str, ObservedRequest] = {}
+    for seen in requests:
+        item, before = seen, last.get(seen.connection)
+        if before is not None and before.serial < seen.serial and _crosses(before, seen):
             item = replace(
                 seen,
-                earliest_ms=min(seen.earliest_ms, at_ms),
-                at_ms=at_ms,
-                latest_ms=max(seen.latest_ms, at_ms),
-            )
-        elif hints.by_key and _came_too_late(seen):
-            item = replace(seen, at_ms=seen.latest_ms)
-        before = last.get(seen.connection)
-        if before is not None and before.serial < seen.serial and _crosses(before, item):
-            item = replace(
-                item,
-                earliest_ms=max(item.earliest_ms, before.earliest_ms),
-                at_ms=max(item.at_ms, before.at_ms),
-                latest_ms=max(item.latest_ms, before.latest_ms),
+                earliest_ms=max(seen.earliest_ms, before.earliest_ms),
+                at_ms=max(seen.at_ms, before.at_ms),
+                latest_ms=max(seen.latest_ms, before.latest_ms),
             )
         last[seen.connection] = item
-        placed.append(item)
-    return sorted(placed, key=attrgetter("at_ms"))
+        yield item
 
 
 def _crosses(before: ObservedRequest, item: ObservedRequest) -> bool:

@@ -3,22 +3,16 @@
 The evidence shows the end of a write only through the responses that wait for it.
 """
 
-from collections.abc import Iterable
-
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.conditions import Conditions
+from reference_coordinator.replay.conditions import HELD_UP, Conditions
 from reference_coordinator.replay.evidence import ObservedRequest
 
 ONLY_TIMEOUTS = frozenset({Error.REQUEST_TIMED_OUT, Error.REBALANCE_IN_PROGRESS})
 """Errors by which a write tells that it timed out, and never that it failed in another way."""
 ROUNDED_MS = 10.0
 """How far the times of a request in the log may be off, each being rounded."""
-HELD_UP = 0.5
-"""For which share of its timeout a broker must have stood still for a write to time out that the
-evidence does not show: a write that began before, or follows a first time-out, needs less."""
 
 
 class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
@@ -93,19 +87,6 @@ def awaited_outcome(seen: ObservedRequest, writes: PendingWrites, conditions: Co
     )
     stalled_ms = conditions.anywhere.stalled_ms(seen.started_ms - timeout_ms, seen.answered_ms)
     return error if under_way or stalled_ms >= HELD_UP * timeout_ms else NO_ERROR
-
-
-def slow_commits(
-    requests: Iterable[ObservedRequest], profile: Profile
-) -> tuple[ObservedRequest, ...]:
-    """Return the commits that took long. `PendingWrites` has no commits: they change no group."""
-    long_ms = HELD_UP * profile.settings.commit_timeout_ms
-    return tuple(
-        seen
-        for seen in requests
-        if seen.api == "OFFSET_COMMIT" and seen.response
-        if seen.answered_ms - seen.started_ms >= long_ms
-    )
 
 
 def _meet(commit: ObservedRequest, seen: ObservedRequest) -> bool:

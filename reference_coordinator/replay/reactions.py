@@ -5,6 +5,8 @@ decides the same, but for the time that deadlines are counted from: that is deci
 remembered. `Step` says what it looks at. A SyncGroup to a Stable group is decided each time.
 """
 
+from collections.abc import Mapping
+
 from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.bodies import EXCHANGES, Exchange
 from reference_coordinator.classic.effects import Answer, Arm, Disarm
@@ -21,7 +23,7 @@ Timers = tuple[tuple[Timer, float | None], ...]
 class Reactions:
     """The reactions of one coordinator under one profile, remembered as long as they hold."""
 
-    __slots__ = ("_group", "_known", "_members", "_outlook", "_owners")
+    __slots__ = ("_group", "_known", "_members", "_outlook", "_owners", "_restarts")
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -30,6 +32,7 @@ class Reactions:
         self._owners = Group("").static_ids
         self._outlook: tuple[object, ...] = ()
         self._known: dict[Exchange, tuple[Member | None, Member | None, str | None, Timers]] = {}
+        self._restarts: dict[Exchange, Timers] = {}
 
     def to(
         self, group: Group, seen: ObservedRequest, protocol: ClassicProtocol, profile: Profile
@@ -48,17 +51,27 @@ class Reactions:
         owner = member if owner_id == exchange[0] else self._members.get(owner_id or "")
         known = self._known.get(exchange)
         if known is not None and known[0] is member and known[1] is owner and known[2] == owner_id:
-            return known[3]
-        timers = _decide(group, seen, protocol, profile)
+            timers: Timers | None = known[3]
+        else:
+            timers = _decide(group, seen, protocol, profile)
         if timers is not None:
             self._known[exchange] = member, owner, owner_id, timers
+            if all(after_ms is not None for _, after_ms in timers):
+                self._restarts[exchange] = timers
         return timers
+
+    def restarts_in(self, group: Group) -> Mapping[Exchange, Timers]:
+        """Return what `to` has found to start timers, and stop none, in the group as it is."""
+        if group is not self._group:
+            self._look_at(group)
+        return self._restarts
 
     def _look_at(self, group: Group) -> None:
         """Take the group as it is now; forget everything if other responses are possible in it."""
         outlook = (group.group_id, group.service, group.exists, group.state, group.generation)
         if outlook != self._outlook:
             self._known.clear()
+        self._restarts.clear()
         self._group, self._outlook = group, outlook
         self._members, self._owners = group.members.by_id, group.static_ids
 

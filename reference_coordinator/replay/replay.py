@@ -9,6 +9,8 @@ up again from the census.
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import repeat
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
@@ -25,10 +27,9 @@ from reference_coordinator.replay.backtracking import (
     has_unanswered,
     impossible,
 )
-from reference_coordinator.replay.candidates import Candidate, Due, Mismatch, next_if_any_ms
+from reference_coordinator.replay.candidates import Candidate, Due, Mismatch
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
-from reference_coordinator.replay.confirmations import Confirmations
 from reference_coordinator.replay.coordinator_epochs import CoordinatorEpoch, StoredRecords
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest, Stall, Tolerance
 from reference_coordinator.replay.fast_path import fast_forward
@@ -36,14 +37,11 @@ from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.pending_writes import slow_commits
 from reference_coordinator.replay.result import Checked, Outcome
-from reference_coordinator.replay.search import (
-    Search,
-    candidates_of,
-    explain,
-    stretches,
-)
+from reference_coordinator.replay.search import Search, explain
+from reference_coordinator.replay.stretches import Stretches
+
+_EXPLAINED = partial(tuple.__new__, Checked)  # `Checked(request, True)` takes three times as long
 
 SEPARATE_WRONG_ANSWERS = 3
 """Up to so many wrong answers before the next census are violations of their own."""
@@ -118,10 +116,8 @@ class Replayer:
         epoch, to_come = self.epoch, int(self.goes_on)
         self.hints = Hints.of(epoch.hints)
         requests = hinted(epoch.requests, self.hints)
-        candidates = candidates_of(
-            requests, epoch.epoch_events, self.tolerance, Lateness.of(epoch.stalls)
-        )
-        parts = stretches([*candidates, _end(end_ms)])
+        lateness = Lateness.of(epoch.stalls)
+        parts = Stretches.of(requests, epoch.epoch_events, self.tolerance, lateness, _end(end_ms))
         index, hypothesis = self._begin(parts)
         while index < len(parts) - to_come:
             index = fast_forward(hypothesis, parts, index, len(parts) - 1)
@@ -129,7 +125,7 @@ class Replayer:
                 self._commit(hypothesis)
             if index == len(parts) - to_come:
                 break
-            until_ms = next_if_any_ms(parts, index)
+            until_ms = parts.next_if_any_ms(index)
             search = explain_part(hypothesis, parts[index], until_ms, self.hints)
             self.outcome.steps += search.steps
             checkpoint = self._checkpoint(index, hypothesis, has_unanswered(parts[index]))
@@ -149,7 +145,7 @@ class Replayer:
             index += 1
         return hypothesis
 
-    def _begin(self, parts: list[list[Candidate]]) -> tuple[int, Hypothesis]:
+    def _begin(self, parts: Stretches) -> tuple[int, Hypothesis]:
         """Return the first stretch to explain, and what is known before it."""
         conditions = self._conditions()
         if self.hypothesis is not None:
@@ -174,9 +170,7 @@ class Replayer:
             index, hypothesis, self.outcome.mark(), len(self.records.stored), unanswered
         )
 
-    def _look_back(
-        self, parts: list[list[Candidate]], failed: Checkpoint, search: Search
-    ) -> Checkpoint:
+    def _look_back(self, parts: Stretches, failed: Checkpoint, search: Search) -> Checkpoint:
         """Try whether other explanations of earlier stretches explain a stretch that has none.
 
         Some choices show only later: which session ended first, when two could have. Coordinator
@@ -228,8 +222,7 @@ class Replayer:
             Lateness.of(self.epoch.stalls),
             Lateness.of(self._stalls_of_answers()),
             Lateness.of(self.everything.stalls),
-            Confirmations.of(self.epoch.requests, self.profile, self.protocol),
-            slow_commits(self.epoch.requests, self.profile),
+            self.epoch.requests,
             self.everything.outages,
             self.epoch.loads_closed,
             self.protocol,
@@ -249,7 +242,7 @@ class Replayer:
     def _commit(self, hypothesis: Hypothesis, *, reordered: bool = False) -> Hypothesis:
         """Add the output of a hypothesis to the outcome; it keeps the rebalance under way."""
         outcome, output = self.outcome, hypothesis.output
-        outcome.checked += [Checked(request, True) for request in output.answered]
+        outcome.checked += map(_EXPLAINED, zip(output.answered, repeat(True)))
         outcome.rows += output.rows
         outcome.expected_lines += output.expected_lines
         outcome.transitions += output.transitions
@@ -262,7 +255,7 @@ class Replayer:
         return hypothesis
 
     def _go_on_after_violation(
-        self, hypothesis: Hypothesis, parts: list[list[Candidate]], index: int, failed: Search
+        self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
     ) -> tuple[int, Hypothesis]:
         """Go on after a stretch without explanation."""
         before = self.outcome.mark()
@@ -304,7 +297,7 @@ class Replayer:
     def _excuse(
         self,
         hypothesis: Hypothesis,
-        parts: list[list[Candidate]],
+        parts: Stretches,
         index: int,
         failed: Search,
         census: ObservedRequest | None,
@@ -323,9 +316,9 @@ class Replayer:
             self.outcome.checked.append(Checked(excused.request, False))
             self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
-            while index < len(parts) and parts[index][0].earliest_ms <= until:
+            while index < len(parts) and parts.candidate(parts.cuts[index]).earliest_ms <= until:
                 search = explain_part(
-                    hypothesis, parts[index], next_if_any_ms(parts, index), self.hints
+                    hypothesis, parts[index], parts.next_if_any_ms(index), self.hints
                 )
                 if search.hypothesis is None:
                     break
@@ -336,7 +329,7 @@ class Replayer:
         return None
 
     def _excuse_one(
-        self, hypothesis: Hypothesis, parts: list[list[Candidate]], index: int, failed: Search
+        self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
     ) -> Search | None:
         """Find the one wrong answer without which a stretch is explained, the likeliest first."""
         received = [c.cause for c in parts[index] if isinstance(c.cause, ObservedRequest)]
@@ -348,7 +341,7 @@ class Replayer:
         likely = failed.mismatch.request if failed.mismatch else ""
         for suspect in sorted(suspects, key=lambda s: s != likely):
             search = explain_part(
-                hypothesis, parts[index], next_if_any_ms(parts, index), self.hints, suspect
+                hypothesis, parts[index], parts.next_if_any_ms(index), self.hints, suspect
             )
             if search.hypothesis is not None:
                 return search
@@ -357,7 +350,7 @@ class Replayer:
     def _resume(
         self,
         hypothesis: Hypothesis,
-        parts: list[list[Candidate]],
+        parts: Stretches,
         index: int,
         census: ObservedRequest | None,
     ) -> tuple[int, Hypothesis]:
@@ -367,9 +360,10 @@ class Replayer:
         hypothesis.output.close("unsure", hypothesis.clock.now_ms)
         outcome.rows += hypothesis.output.rows
         outcome.expected_lines += hypothesis.output.expected_lines
-        rest = [c for part in parts[index:] for c in part]
         given_up = [
-            c.cause for c in rest if c.at_ms < until and isinstance(c.cause, ObservedRequest)
+            cause
+            for at_ms, cause in parts.causes_from(index)
+            if at_ms < until and isinstance(cause, ObservedRequest)
         ]
         unsure = [
             seen for seen in (*hypothesis.pending_requests.values(), *given_up) if seen.response
@@ -385,8 +379,7 @@ class Replayer:
         fresh = Hypothesis.of(hypothesis.conditions, group, Clock(until, until))
         fresh.timers.running = {t: Due(at_ms, at_ms, at_ms) for t, at_ms in timers.items()}
         fresh.timers.first_ms = min(timers.values(), default=until)
-        # The caller walks `parts`; hand it the rest in place of what it had.
-        parts[index:] = stretches([c for c in rest if c.at_ms >= until])
+        parts.skip(index, until)  # the caller goes on with the rest
         return index, fresh
 
 

@@ -8,22 +8,16 @@ of a stretch, so the search stays within the stretch.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
-from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Tolerance
+from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.fast_path import likely_order
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
-from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.result import Violation
 from reference_coordinator.replay.subsumption import covers, same_state, widen
-
-SETTLING_MS = 100.0
-"""How long after it says that it has loaded a broker may still answer as one that loads (Scala)."""
 
 
 @dataclass(slots=True)
@@ -207,53 +201,3 @@ def _left_no_trace(hypothesis: Hypothesis, option: Candidate, before: Hypothesis
     if isinstance(cause, ObservedRequest):  # without a response it may have been acted on later
         return cause.response is not None and cause.id not in hypothesis.pending_requests
     return cause not in hypothesis.timers.running
-
-
-def candidates_of(
-    requests: Sequence[ObservedRequest],
-    epoch_events: Sequence[EpochEvent],
-    tolerance: Tolerance,
-    lateness: Lateness = NEVER_LATE,
-) -> list[Candidate]:
-    """Turn evidence into candidates, in the likely order.
-
-    A request without response likely acted when it was sent; see `backtracking` for when else.
-    A broker takes a group up, and gives it up, a little before or after it says so: it answers as
-    one that loads somewhere between "scheduled" and "finished".
-    """
-    found = [
-        Candidate(
-            r.earliest_ms, r.at_ms, r.latest_ms if r.response else r.at_ms + tolerance.early, r
-        )
-        for r in requests
-    ]
-    ends = [s.at_ms for s in epoch_events if s.kind == "loaded"]
-    for epoch_event in epoch_events:
-        at_ms, earliest, latest = (
-            epoch_event.at_ms,
-            epoch_event.at_ms,
-            epoch_event.at_ms + tolerance.early,
-        )
-        if epoch_event.kind == "loading":
-            latest = min((end for end in ends if end >= at_ms), default=at_ms) + tolerance.early
-        elif epoch_event.kind == "loaded":
-            begins = (s.at_ms for s in epoch_events if s.kind == "loading" and s.at_ms <= at_ms)
-            earliest, latest = max(begins, default=at_ms), lateness.latest(at_ms, SETTLING_MS)
-        elif epoch_event.kind == "unloaded":
-            latest = lateness.latest(at_ms, tolerance.timer)
-        found.append(Candidate(earliest - tolerance.early, at_ms, latest, epoch_event))
-    return sorted(found, key=attrgetter("at_ms"))
-
-
-def stretches(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Cut the evidence wherever no window reaches across."""
-    cut: list[list[Candidate]] = []
-    reach = float("-inf")
-    starts = accumulate((c.earliest_ms for c in reversed(candidates)), min)
-    for candidate, start in zip(candidates, [*starts][::-1], strict=True):
-        if start > reach or not cut:
-            cut.append([candidate])
-        else:
-            cut[-1].append(candidate)
-        reach = max(reach, candidate.latest_ms)
-    return cut

@@ -1,72 +1,178 @@
 """Results: stored tables in; the few rows that the verdict and the page need, out."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from math import inf
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from pyspark.sql import functions as F
 
-from reports.ingest.tables import Tables, among, rows_of
+from reports.ingest.tables import Tables, Where, among, every_row, rows_of
 from reports.judgement import findings, verdict
 from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
-from reports.judgement.gaps import ENDS_OF_GROUPS, missing, possible_deletion, unreadable
+from reports.judgement.digest import Digest
+from reports.judgement.gaps import missing, possible_deletion, unreadable
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.second_judgement import SecondJudgement
-from reports.judgement.verdict import GAPS, Results
+from reports.judgement.verdict import Results
 
 AROUND_MS = 120_000.0
 """How long before and after what is wrong brokers are looked at."""
+FINDINGS = 10_000
+"""How many rows that show a difference are read; see `_within_limit`."""
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 T = TypeVar("T")
+Before = Callable[[str, float], list[Json]]
+"""Gives the lines about a group up to a time, or the last of them."""
+Choose = Callable[[Mapping[str, Digest]], Sequence[str]]
+"""Chooses groups by what is counted of them."""
 
 
-def results(tables: Tables) -> Results:
-    """Read the rows that the verdict needs."""
+@dataclass(frozen=True)
+class Found:
+    """What verdict and page need: few rows, however many groups and rebalances there are."""
+
+    data: Results
+    kip_848: list[str]
+    """The groups that use the KIP-848 protocol."""
+    drawn: Sequence[str]
+    """The groups to draw."""
+    joins: list[Json]
+    """The rows of the table `joins` about them."""
+    heard: list[Json]
+    """The rows of the table `heard` about them."""
+    expulsions: list[Expulsion]
+
+
+def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
+    """Read what the verdict and the page need: first of all groups, then of those that show.
+
+    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
+    """
+    small = tables.several(
+        {"digests": every_row, "groups": every_row, "bound": every_row, "broken": every_row}
+    )
+    digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
     bound: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in sorted(tables.rows("bound"), key=itemgetter("group", "name")):
+    for row in sorted(small["bound"], key=itemgetter("group", "name")):
         bound[row["group"]][row["name"]] = row["count"]
-    groups = sorted(tables.rows("groups"), key=itemgetter("group"))
+    groups = sorted(small["groups"], key=itemgetter("group"))
     with_requests = [
         row | {"brokers": row["brokers"].split(",")} for row in groups if row["requests"]
     ]
-    unread = rows_of(tables.frame("coverage").where("status = 'rejected'").limit(GAPS))
-    lost = sorted(tables.rows("lost"), key=itemgetter("broker", "line"))
+    drawn = choose(digests)
+    wrong = _within_limit(digests, drawn)
+    rows = _rows_that_show(tables, digests, list(dict.fromkeys([*planned, *drawn])), drawn, wrong)
     starts = Counter[str]()
     for process in tables.processes:
         starts[process["broker"]] += process["process"] > 0
-    located = partial(findings.located, before=partial(_before, tables))
-    return Results(
-        observed=_by_start(tables.rows("observed")),
-        expected=_by_start(tables.rows("expected")),
-        comparison=[located(row, "expected_started_ms") for row in _in_time(tables)],
-        member_lines=[located(row, "due_ms") for row in tables.rows("member_lines")],
-        violations=tables.rows("violations"),
-        broken_promises=_broken_promises(tables),
-        departures=sorted(tables.rows("departures"), key=itemgetter("at_ms", "group")),
+    due = (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
+    before = _places(
+        tables,
+        [(row["group"], row[at]) for name, at in due for row in rows[name] if row["line"] is None],
+    )
+    compared, member_lines = (
+        [findings.located(row, at, before) for row in rows[name]] for name, at in due
+    )
+    data = Results(
+        digests=digests,
+        observed=_by_start(rows["observed"]),
+        comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
+        member_lines=member_lines,
+        violations=rows["violations"],
+        broken_promises=_broken_promises(small["broken"]),
+        departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         bound=bound,
         checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
         groups={row["group"]: row for row in with_requests},
         line_counts=tables.line_counts,
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
-        assigned=tables.rows("assigned"),
         gaps=[
-            *map(unreadable, sorted(unread, key=itemgetter("broker", "line"))),
-            *map(missing, lost[:GAPS]),
-            *map(
-                possible_deletion,
-                tables.rows("transitions", among("template", ENDS_OF_GROUPS)),
-            ),
+            *map(unreadable, sorted(tables.rejected, key=_in_log)),
+            *map(missing, sorted(tables.lost, key=_in_log)),
+            *map(possible_deletion, sorted(tables.ends_of_groups, key=_in_log)),
         ],
         standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
+        left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
+    return Found(
+        data,
+        [row["group"] for row in groups if row["kip_848"]],
+        drawn,
+        rows["joins"],
+        rows["heard"],
+        expulsions(rows["expulsions"]),
+    )
+
+
+def _rows_that_show(
+    tables: Tables,
+    digests: Mapping[str, Digest],
+    shown: Sequence[str],
+    drawn: Sequence[str],
+    wrong: Collection[str] | None,
+) -> Mapping[str, list[Json]]:
+    """Read the rows of the groups that the page shows, and those that show a difference.
+
+    `wrong` are the groups whose differences are read; None stands for all.
+    """
+    total = Counter[str]()
+    for digest in digests.values():
+        total.update(digest.rows)
+    of_shown = lambda row: among(f"{row}group", shown)
+    of_drawn = lambda row: among(f"{row}group", drawn)
+    of_wrong = every_row if wrong is None else lambda row: among(f"{row}group", wrong)
+    wanted: dict[str, Where] = {
+        "observed": of_shown,
+        "comparison": lambda row: (
+            f"({of_shown(row)} OR {row}outcome != 'match' AND {of_wrong(row)})"
+        ),
+        "expulsions": of_shown,
+        "joins": of_drawn,
+        "heard": of_drawn,
+        "violations": of_wrong,
+        "member_lines": of_wrong,
+        "departures": of_wrong,
+    }
+    read = tables.several({name: where for name, where in wanted.items() if total[name]})
+    return defaultdict(list, read)
+
+
+def _within_limit(digests: Mapping[str, Digest], drawn: Iterable[str]) -> set[str] | None:
+    """Return the groups whose differences are read, at most FINDINGS or one group's; None for all.
+
+    Those that are drawn come first. A group's differences are read together: which of them is the
+    first is what matters.
+    """
+    left = FINDINGS
+    if sum(digest.wrong for digest in digests.values()) <= left:
+        return None
+    read = set[str]()
+    for group in dict.fromkeys([*drawn, *sorted(digests)]):
+        count = digests[group].wrong
+        if count and (count <= left or not read):
+            read.add(group)
+            left -= count
+    return read
+
+
+def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
+    """Return what gives the last line about a group up to a time, for some groups and times."""
+    before: dict[tuple[str, float], Json] = {}
+    if asked := sorted(set(rows)):
+        lines = tables.frame("transitions")
+        due = lines.sparkSession.createDataFrame(asked, "group STRING, due_ms DOUBLE")
+        last = F.max(F.struct("at_ms", "line", "broker")).alias("last")
+        up_to = lines.join(due, "group").where("at_ms <= due_ms")
+        found = rows_of(up_to.groupBy("group", "due_ms").agg(last))
+        before = {(row["group"], row["due_ms"]): row["last"] for row in found}
+    return lambda group, at_ms: [before[group, at_ms]] if (group, at_ms) in before else []
 
 
 def late_alone(
@@ -94,11 +200,14 @@ def late_alone(
     return {group: doubt for group, doubt in doubts.items() if doubt is not None}
 
 
-def _broken_promises(tables: Tables) -> Mapping[str, Sequence[str]]:
+def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = defaultdict(list)
-    for row in tables.rows("broken"):
+    for row in rows:
         found[row["group"]].append(row["promise"])
     return {group: sorted(names) for group, names in sorted(found.items())}
+
+
+_in_log = itemgetter("broker", "line")
 
 
 def _by_start(rows: Iterable[Json]) -> list[Json]:
@@ -106,25 +215,20 @@ def _by_start(rows: Iterable[Json]) -> list[Json]:
     return sorted(rows, key=lambda row: (row["group"], began(row)))
 
 
-def _in_time(tables: Tables) -> list[Json]:
-    """Return the comparison in a fixed order: stored rows are read in any order."""
-    return sorted(tables.rows("comparison"), key=lambda row: (row["group"], findings.began_ms(row)))
+def expulsions(rows: Iterable[Row]) -> list[Expulsion]:
+    """Return rows of the table `expulsions` in order of time."""
+    return _of(Expulsion, rows, "at_ms", "group", "subject", "api")
 
 
-def _before(tables: Tables, group: str, at_ms: float) -> list[Json]:
-    return tables.rows("transitions", f"{among('group', [group])} AND at_ms <= {at_ms!r}D")
-
-
-def kip_848_groups(tables: Tables) -> list[str]:
-    """List the groups that use the KIP-848 protocol."""
-    return sorted(row["group"] for row in tables.rows("groups", "kip_848"))
-
-
-def costs(tables: Tables, groups: Sequence[str], partitions: int) -> Costs:
+def costs(
+    tables: Tables, groups: Sequence[str], partitions: int, expulsions: Sequence[Expulsion]
+) -> Costs:
     """Read the costs; of holdings those of `groups` in the first `partitions` of each topic.
 
     Holdings that overlap with an earlier owner's are read for every group and partition.
     """
+    if not tables.has_history:
+        return Costs(expulsions=expulsions)
     owned = tables.frame("ownership")
     handovers = owned.groupBy("group", "from_ms").agg(
         F.sum(F.col("moved").cast("long")).alias("moved"), F.sum("unowned_ms").alias("unowned_ms")
@@ -141,9 +245,7 @@ def costs(tables: Tables, groups: Sequence[str], partitions: int) -> Costs:
             key=attrgetter("at_ms", "group"),
         ),
         holdings=_of(Holding, holdings, "from_ms", "group", "member", "partition"),
-        expulsions=_of(
-            Expulsion, tables.rows("expulsions"), "at_ms", "group", "subject", "api"
-        ),
+        expulsions=expulsions,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,14 +17,25 @@ from reports.ingest.places import local_path
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import Clocks
+from reports.judgement.digest import Digester
 from reports.judgement.errors import EvidenceError
+from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.run_folder import RunFolder
+from reports.judgement.verdict import GAPS
 
 Progress = Callable[[str], None]
+Where = Callable[[str], str]
+"""Gives a condition on the rows of a table in SQL, its columns written after the given prefix."""
 Json = dict[str, Any]
+
+
+def every_row(_: str) -> str:
+    """Give the condition that every row meets."""
+    return "true"
+
 
 LINES = "tables/lines.parquet"
 """The captured lines, in a run folder."""
@@ -55,6 +67,13 @@ class Tables:
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
+    rejected: Sequence[Json] = ()
+    """Rows of `coverage` of lines that are not understood, at most GAPS."""
+    lost: Sequence[Json] = ()
+    """Rows of `lost`, at most GAPS."""
+    ends_of_groups: Sequence[Json] = ()
+    """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
+    has_history: bool = False
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -64,6 +83,12 @@ class Tables:
         """Read rows of a table; `where` is a condition in SQL."""
         frame = self.frame(name)
         return rows_of(frame if where is None else frame.where(where))
+
+    def several(self, wheres: Mapping[str, "Where"]) -> dict[str, list[Json]]:
+        """Read rows of several tables; those of one bundle in one job."""
+        with ThreadPoolExecutor() as threads:
+            read = threads.map(lambda name: self.rows(name, wheres[name]("")), wheres)
+            return dict(zip(wheres, read, strict=True))
 
     def rows_of(self, name: str, groups: Sequence[str]) -> list[Json]:
         """Read the rows of a table that belong to some groups."""
@@ -132,6 +157,7 @@ def build(
         (*run.stalls, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
+        digester=Digester.of(run),
     )
     evidence = group_pass.evidence_rows(requests, transitions)
     judged = group_pass.run(evidence, judge, folder)
@@ -141,7 +167,17 @@ def build(
     owned = ownership.intervals(membership)
     owned.write.mode("overwrite").parquet(f"{target}/tables/ownership")
     stops = rows_of(ownership.stops(membership))
-    return Tables({name: stored(name) for name in COLUMNS}, processes, stops, judge, standstills)
+    return Tables(
+        {name: stored(name) for name in COLUMNS},
+        processes,
+        stops,
+        judge,
+        standstills,
+        rejected=rows_of(stored("coverage").where("status = 'rejected'").limit(GAPS)),
+        lost=rows_of(stored("lost").limit(GAPS)),
+        ends_of_groups=rows_of(transitions.where(among("template", ENDS_OF_GROUPS))),
+        has_history=(run.path / ownership.HISTORY).is_file(),
+    )
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")

@@ -4,12 +4,13 @@ Stops and owners come from the client history; without one their numbers are nul
 zero. The rest comes from the brokers' logs.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum
-from typing import Any
+from typing import Any, TypeVar
 
+from reports.judgement.digest import Digest, with_total
 from reports.judgement.run_folder import PHASES, RunFolder
 
 Json = dict[str, Any]
@@ -64,11 +65,15 @@ class Expulsion:
     api: str = ""
 
 
+T = TypeVar("T", Stop, Handover)
+
+
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What rebalances cost, each list in order of time.
 
     `holdings` are those that the page draws, and those that overlap with an earlier owner's.
+    `expulsions` are those of groups that the page shows.
     """
 
     stops: Sequence[Stop] = ()
@@ -100,35 +105,51 @@ class Costs:
         return [expulsion for expulsion in self.expulsions if expulsion.api]
 
 
-def add(verdict: Json, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> None:
+def add(verdict: Json, costs: Costs, run: RunFolder, digests: Mapping[str, Digest]) -> None:
     """Add the costs of each group to its part of the verdict."""
-    for name in verdict["groups"]:
-        verdict["groups"][name] |= _numbers(name, costs, run, observed)
+    stops, handovers = by_group(costs.stops), by_group(costs.handovers)
+    for name, about in verdict["groups"].items():
+        digest = digests.get(name, Digest())
+        about |= {
+            "by_cause": _by_cause(digest),
+            **_of_clients(run, stops.get(name, ()), handovers.get(name)),
+            "evictions": with_total(digest.evictions),
+            "fences": with_total(digest.fences),
+        }
 
 
-def _numbers(name: str, costs: Costs, run: RunFolder, observed: Sequence[Row]) -> Json:
-    """Count by phase; stops are those that began in the impact phase, in ms over all members."""
-    mine, known = costs.of(name), costs.has_history(name)
-    moved = dict.fromkeys(PHASES, 0)
-    for handover in mine.handovers:
+def _of_clients(
+    run: RunFolder, stops: Sequence[Stop], handovers: Sequence[Handover] | None
+) -> Json:
+    """Sum up what clients saw; stops are those that began in the impact phase, in ms."""
+    if handovers is None:
+        return {"stop_the_world_ms": None, "partitions_moved": None}
+    moved = Counter[str]()
+    for handover in handovers:
         moved[run.phase_at(handover.at_ms)] += handover.moved
-    begun = [row for row in observed if row["group"] == name and row["started_ms"] is not None]
     return {
-        "by_cause": by_cause(run, begun),
-        "stop_the_world_ms": summary(impact(run, mine.stops)) if known else None,
-        "partitions_moved": moved | {"total": sum(moved.values())} if known else None,
-        "evictions": _by_phase(run, mine.evictions),
-        "fences": _by_phase(run, mine.fences),
+        "stop_the_world_ms": summary(impact(run, stops)),
+        "partitions_moved": with_total(moved),
     }
 
 
-def by_cause(run: RunFolder, rows: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """Count rebalances that began, by phase and reason class."""
-    counts = Counter((run.phase_at(row["started_ms"]), row["reason"] or "none") for row in rows)
+def _by_cause(digest: Digest) -> dict[str, dict[str, int]]:
+    """Return the rebalances that began, by phase and reason class."""
+    counts = Counter[tuple[str, str]]()
+    for (at, reason), count in digest.begun.items():
+        counts[at, reason or "none"] += count
     return {
         phase: {reason: counts[phase, reason] for at, reason in sorted(counts) if at == phase}
         for phase in PHASES
     }
+
+
+def by_group(found: Iterable[T]) -> dict[str, list[T]]:
+    """Return stops, handovers or the like by group."""
+    groups: dict[str, list[T]] = defaultdict(list)
+    for one in found:
+        groups[one.group].append(one)
+    return dict(groups)
 
 
 def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
@@ -147,8 +168,3 @@ def summary(stops: Sequence[Stop]) -> Json:
         "max": rank(1.0),
         "total": round(fsum(lengths), 1),
     }
-
-
-def _by_phase(run: RunFolder, expulsions: Sequence[Expulsion]) -> dict[str, int]:
-    phases = [run.phase_at(expulsion.at_ms) for expulsion in expulsions]
-    return {phase: phases.count(phase) for phase in PHASES} | {"total": len(phases)}

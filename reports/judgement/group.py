@@ -26,6 +26,7 @@ from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement import assignments, compare, member_lines, members, timeline
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.digest import DIGESTS, Digester
 from reports.judgement.machine_log import LOGGED_LATE_MS, Busy, is_busy
 from reports.judgement.members import LoggedRow, Request
 from reports.judgement.timeline import OBSERVED
@@ -72,6 +73,7 @@ TABLES = {
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
+    "digests": DIGESTS,
 }
 
 
@@ -96,6 +98,8 @@ class Judge:
     busy: tuple[Busy, ...] = ()
     """When brokers may have written the lines of requests later than `parsing` takes for possible:
     only given where it is asked what lateness explains."""
+    digester: Digester | None = None
+    """Makes the digests of groups; without it there are none."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -124,6 +128,10 @@ class Judge:
 
     def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`, each with the name of its table."""
+        found = self._tables(group, rows)
+        return self.digester.digested(group, found) if self.digester else found
+
+    def _tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         case = self._case(group, rows)
         observed = self._observed(case)
         found = case.compared(self.profile, observed, first_alone=self.first_alone)

@@ -1,7 +1,7 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -215,11 +215,7 @@ class RunFolder:
 
     def phase_at(self, at_ms: float) -> str:
         """Return the phase of a time."""
-        name = PHASES[0]
-        for phase, began_ms in self.phases:
-            if began_ms <= at_ms:
-                name = phase
-        return name
+        return phase_of(self.phases, at_ms)
 
     @cached_property
     def faults(self) -> tuple[dict[str, Any], ...]:
@@ -351,6 +347,15 @@ def _if_readable(file: Path) -> Iterator[str]:
     """Yield the text of a file, if there is one."""
     with suppress(OSError):
         yield file.read_text(encoding="utf-8", errors="replace")
+
+
+def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
+    """Return the phase of a time; `phases` tells which began, and when, in their order."""
+    name = PHASES[0]
+    for phase, began_ms in phases:
+        if began_ms <= at_ms:
+            name = phase
+    return name
 
 
 def _healed_ms(fault: dict[str, Any]) -> float:

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from reports.judgement import broker_activity, findings
-from reports.judgement.assignments import unowned
+from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.expectations import expected_verdict, unmet
 from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.gaps import (
@@ -23,7 +23,7 @@ from reports.judgement.gaps import (
     wrong_start_counts,
 )
 from reports.judgement.machine_log import Standstill
-from reports.judgement.run_folder import PHASES, RunFolder
+from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 SHOWN = 20
@@ -34,11 +34,14 @@ GAPS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The rows of the tables that the verdict needs; there are few of them."""
+    """What verdict and page need of the tables: digests of all groups, rows of few."""
 
+    digests: Mapping[str, Digest]
+    """What is counted of each group."""
     observed: list[Json]
-    expected: list[Json]
+    """The observed rebalances of the groups that the page shows, in order of time."""
     comparison: list[Json]
+    """The comparison of the groups that the page shows, and every row that is no match."""
     member_lines: list[Json]
     violations: list[Json]
     departures: list[Json]
@@ -55,7 +58,6 @@ class Results:
     """How many starts of each broker its log shows; only brokers that have a log."""
     partitions: dict[str, int]
     """How many partitions of `__consumer_offsets` the lines of each group name."""
-    assigned: list[Json]
     gaps: list[Gap]
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
@@ -63,6 +65,8 @@ class Results:
     """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
+    left_out: int = 0
+    """How many differences, all of groups without any that is read, were not read."""
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -73,9 +77,11 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     unsure = {*kip_848, *data.late_alone}
     found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
     counts = Counter(
-        (row["group"], run.phase_at(row["started_ms"]), row["reason"])
-        for row in data.observed
-        if row["started_ms"] is not None
+        {
+            (group, phase, reason): count
+            for group, digest in data.digests.items()
+            for (phase, reason), count in digest.begun.items()
+        }
     )
     left = _unowned(run, data)
     short = unmet(run.experiment, counts, left)
@@ -96,8 +102,11 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     else:
         verdict = "pass"
     environment = run.environment
+    members: dict[str, Counter[str]] = defaultdict(Counter)
+    for member in run.experiment.members():
+        members[member.group][member.kind] += 1
     groups = {
-        name: _group(run, data, name) | {"unowned": left.get(name)}
+        name: _group(run, data, name, members[name]) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
     return {
@@ -122,6 +131,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
         "findings": [_finding(number, finding) for number, finding in enumerate(found, 1)],
+        **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
             {
                 "group": item.group,
@@ -253,19 +263,16 @@ def _standstills(run: RunFolder, standstills: Sequence[Standstill]) -> Json:
     return {"brokers_stood_still": listed} if listed else {}
 
 
-def _group(run: RunFolder, data: Results, name: str) -> Json:
-    members = [member for member in run.experiment.members() if member.group == name]
+def _group(run: RunFolder, data: Results, name: str, members: Mapping[str, int]) -> Json:
     checked, explained = data.checks.get(name, (0, 0))
-    rows = [row for row in data.observed if row["group"] == name]
+    digest = data.digests.get(name, Digest())
     return {
-        "members_static": sum(member.kind == "static" for member in members),
-        "members_dynamic": sum(member.kind == "dynamic" for member in members),
+        "members_static": members["static"],
+        "members_dynamic": members["dynamic"],
         "faults": dict(Counter(f["name"] for f in run.faults if f["group"] in (name, None))),
-        "rebalances_observed": _by_phase(run, rows),
-        "rebalances_expected": _by_phase(
-            run, [row for row in data.expected if row["group"] == name]
-        ),
-        "generations": sum(row["generation"] is not None and row["members"] != 0 for row in rows),
+        "rebalances_observed": with_total(digest.observed),
+        "rebalances_expected": with_total(digest.expected),
+        "generations": digest.generations,
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
@@ -277,27 +284,12 @@ def _unowned(run: RunFolder, data: Results) -> dict[str, list[str]]:
 
     Groups that never had an assignment are left out, unless the experiment expects owners in them.
     """
-    workload = run.experiment.workload
-    every = tuple(topic.name for topic in workload.topics)
-    topics = {group.name: group.topics for group in workload.groups}
-    with_assignment = [row["group"] for row in data.assigned]
-    return {
-        name: unowned(
-            [row for row in data.assigned if row["group"] == name],
-            [row for row in data.observed if row["group"] == name],
-            dict(run.phases).get("teardown", inf),
-            topics.get(name, every),
-            run.partitions,
-        )
-        for name in dict.fromkeys(
-            [*with_assignment, *(owners.group for owners in run.experiment.owners)]
-        )
-    }
-
-
-def _by_phase(run: RunFolder, rows: Sequence[Json]) -> Json:
-    started = [run.phase_at(row["started_ms"]) for row in rows if row["started_ms"] is not None]
-    return {phase: started.count(phase) for phase in PHASES} | {"total": len(started)}
+    left = {name: of.unowned for name, of in data.digests.items() if of.unowned is not None}
+    digester = Digester.of(run)
+    for owners in run.experiment.owners:
+        if owners.group not in left:
+            left[owners.group] = digester.unowned(owners.group, (), ())
+    return left
 
 
 def _headline(groups: Mapping[str, Json]) -> list[str]:

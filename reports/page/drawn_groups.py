@@ -4,15 +4,17 @@ The members' own logged requests tell it: a member that is down shows as a gap, 
 that no response gave it does not colour its lane.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from reports.judgement.digest import Digest
+
 T = TypeVar("T")
-RowsOf = Callable[[str, Sequence[str]], Iterable[Mapping[str, Any]]]
-"""Gives the rows of a table, by its name, that are about some groups."""
+Row = Mapping[str, Any]
 
 GROUPS_DRAWN = 12
 """How many groups a page draws: those with differences first, then those with most rebalances."""
@@ -87,21 +89,16 @@ class Period:
     row: Mapping[str, Any]
 
 
-def drawn_groups(comparison: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Choose the groups to draw by the rows of the table `comparison`."""
-    different: Counter[str] = Counter()
-    rebalances: Counter[str] = Counter()
-    for row in comparison:
-        rebalances[row["group"]] += 1
-        different[row["group"]] += row["outcome"] != "match"
-    order = sorted(rebalances, key=lambda group: (-different[group], -rebalances[group], group))
-    return tuple(order[:GROUPS_DRAWN])
+def chosen(digests: Mapping[str, Digest]) -> tuple[str, ...]:
+    """Choose the groups to draw, of those with rebalances."""
+    counts = ((-of.different, -of.rows["comparison"], group) for group, of in digests.items())
+    first = nsmallest(GROUPS_DRAWN, (count for count in counts if count[1]))
+    return tuple(group for _, _, group in first)
 
 
-def collect(comparison: Iterable[Mapping[str, Any]], rows_of: RowsOf) -> DrawnGroups:
-    """Read the few rows that the page draws; `comparison` has the rows of that table."""
-    groups = drawn_groups(comparison)
-    joins = [
+def collected(groups: Sequence[str], joins: Iterable[Row], heard: Iterable[Row]) -> DrawnGroups:
+    """Return what is drawn of some groups: their rows of the tables `joins` and `heard`."""
+    found = [
         Join(
             row["group"],
             row["client_id"],
@@ -110,11 +107,11 @@ def collect(comparison: Iterable[Mapping[str, Any]], rows_of: RowsOf) -> DrawnGr
             row["answered_ms"],
             row["static"],
         )
-        for row in rows_of("joins", groups)
+        for row in joins
     ]
-    heard = {(r["group"], r["member_id"]): r["last_ms"] for r in rows_of("heard", groups)}
-    in_order = sorted(joins, key=attrgetter("at_ms", "group", "member_id"))
-    return DrawnGroups(groups, tuple(in_order), heard)
+    last_ms = {(row["group"], row["member_id"]): row["last_ms"] for row in heard}
+    in_order = sorted(found, key=attrgetter("at_ms", "group", "member_id"))
+    return DrawnGroups(tuple(groups), tuple(in_order), last_ms)
 
 
 def memberships(drawn: DrawnGroups, group: str) -> list[Membership]:

@@ -53,7 +53,9 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
         roots=roots[:FINDINGS_SHOWN],
         roots_left_out=max(0, len(roots) - FINDINGS_SHOWN),
         consequences=page.consequences,
-        comparison=comparison_table(data.comparison, groups, drawn.clients(), span.zero_ms),
+        comparison=comparison_table(
+            data.comparison, page.compared, groups, drawn.clients(), span.zero_ms
+        ),
         bound_kinds=page.bound_kinds,
         costs=page.cost_tables,
         owned=page.owned,
@@ -119,6 +121,11 @@ class _Page:
         planned = [group.name for group in self.run.experiment.workload.groups]
         order = dict.fromkeys([*planned, *self.drawn.groups])
         return [group for group in order if group in self.verdict["groups"]][:GROUPS_DRAWN]
+
+    @property
+    def compared(self) -> int:
+        """How many rows the comparison of all groups has."""
+        return sum(digest.rows["comparison"] for digest in self.data.digests.values())
 
     @cached_property
     def figures(self) -> dict[str, Json]:

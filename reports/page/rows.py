@@ -16,9 +16,13 @@ ROWS_SHOWN = 400
 
 
 def comparison_table(
-    comparison: Sequence[Row], groups: Sequence[str], clients: Mapping[str, str], zero_ms: float
+    comparison: Sequence[Row],
+    total: int,
+    groups: Sequence[str],
+    clients: Mapping[str, str],
+    zero_ms: float,
 ) -> Json:
-    """Build the table: the rows of each of `groups`, and how many rows are left out."""
+    """Build the table: the rows of each of `groups`, and how many of all rows are left out."""
     mine = sorted((row for row in comparison if row["group"] in groups), key=_began_ms)
     kept = sorted(range(len(mine)), key=lambda at: mine[at]["outcome"] == "match")[:ROWS_SHOWN]
     shown = [mine[at] for at in sorted(kept)]
@@ -28,7 +32,7 @@ def comparison_table(
             group: [_row(row, clients, zero_ms) for row in shown if row["group"] == group]
             for group in groups
         },
-        "left_out": len(comparison) - len(shown),
+        "left_out": total - len(shown),
     }
 
 

@@ -4,13 +4,16 @@ Plain data in the form in which Spark hands it to the driver; the verdict is the
 """
 
 import json
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from reports.judgement import costs, verdict
 from reports.judgement.compare import BOTH
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+from reports.judgement.digest import Digest, Digester
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.verdict import Results
 from reports.page.drawn_groups import DrawnGroups, Join
@@ -25,6 +28,19 @@ DOWN_MS = 2_500
 REBALANCE_MS = 900
 REVOKED_MS = 100
 """How long after a rebalance began its members hear of it."""
+
+
+def digests_of(run: RunFolder, tables: Mapping[str, Iterable[Json]]) -> dict[str, Digest]:
+    """Return what is counted of the groups of some tables."""
+    by_group: dict[str, list[tuple[str, Json]]] = defaultdict(list)
+    for name, rows in tables.items():
+        for row in rows:
+            by_group[row["group"]].append((name, row))
+    found = {}
+    for group, rows in by_group.items():
+        *_, (_, made) = Digester.of(run).digested(group, rows)
+        found[group] = Digest.from_json(made["digest"])
+    return found
 
 
 @dataclass
@@ -70,9 +86,9 @@ class MadeUpRun:
         for name, text in zip(names, texts, strict=True):
             (self.folder / name).write_text(text)
         run = RunFolder(self.folder)
-        data = self._collected()
+        data = self._collected(run)
         judged = verdict.judge(run, data, self.kip_848, "4.3")
-        costs.add(judged, self.costs, run, data.observed)
+        costs.add(judged, self.costs, run, data.digests)
         drawn = DrawnGroups(("dynamic", "static"), tuple(self.joins), self.last_ms)
         return run, judged, data, drawn, self.costs
 
@@ -97,7 +113,7 @@ expect:
   - {{group: dynamic, phase: impact, rebalances: {{min: {max(0, low)}, max: {high}}}}}
 {self.owners}"""
 
-    def _collected(self) -> Results:
+    def _collected(self, run: RunFolder) -> Results:
         sides: dict[str, list[Json]] = {"observed": [], "expected": []}
         for row in self.comparison:
             for side, rows in sides.items():
@@ -118,9 +134,16 @@ expect:
             "brokers": ["1"],
         }
         wrong = len(self.violations)
+        tables = {
+            **sides,
+            "comparison": self.comparison,
+            "violations": self.violations,
+            "assigned": self.assigned,
+            "expulsions": [asdict(one) for one in self.expulsions],
+        }
         return Results(
+            digests=digests_of(run, tables),
             observed=sides["observed"],
-            expected=sides["expected"],
             comparison=self.comparison,
             violations=self.violations,
             departures=[],
@@ -132,7 +155,6 @@ expect:
             member_lines=[],
             starts=self.starts,
             partitions={"static": 1, "dynamic": 1},
-            assigned=self.assigned,
             gaps=self.gaps,
         )
 

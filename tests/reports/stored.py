@@ -25,4 +25,4 @@ def stored(spark: SparkSession, stops: list[Row] | None = None, **tables: list[R
         for name, columns in COLUMNS.items()
         if name in tables
     }
-    return Tables(frames, [], stops or [], JUDGE)
+    return Tables(frames, [], stops or [], JUDGE, has_history=True)

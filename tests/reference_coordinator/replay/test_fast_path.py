@@ -1,9 +1,11 @@
 """The likely order of events without copies of the state."""
 
+from reference_coordinator.replay import Tolerance
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.fast_path import LikelyOrder, fast_forward, likely_order
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.stretches import Stretches
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable
 from tests.reference_coordinator.replay.test_hypothesis import candidate, fresh
 
@@ -18,11 +20,11 @@ def in_generation_1() -> Hypothesis:
     return hypothesis
 
 
-def stretches_of(*errors: int) -> list[list[Candidate]]:
+def stretches_of(*errors: int) -> Stretches:
     scenario = Scenario()
     for number, error in enumerate(errors):
         scenario.heartbeat("a", 1_500 + 500 * number, error)
-    return [[candidate(seen)] for seen in scenario.requests]
+    return Stretches.of(scenario.requests, (), Tolerance())
 
 
 def test_the_likely_order_explains_what_is_right() -> None:

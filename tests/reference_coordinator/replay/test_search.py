@@ -4,7 +4,6 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import Hint, HintKind, Tolerance
-from reference_coordinator.replay.search import candidates_of, stretches
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
 
 
@@ -74,18 +73,6 @@ def test_the_fast_path_spends_no_budget() -> None:
     for index in range(40):
         scenario.heartbeat("ab"[index % 2], 1_500 + index / 2)
     assert scenario.replay(Tolerance(search=20)).violations == ()
-
-
-def test_stretches_end_where_no_window_reaches_across() -> None:
-    scenario = Scenario()
-    for at in (0.0, 3.0, 20.0, 24.0, 40.0):
-        scenario.heartbeat("a", at)
-    parts = stretches(candidates_of(scenario.requests, (), 10.0))
-    assert [[c.at_ms - START for c in part] for part in parts] == [
-        [0.0, 3.0],
-        [20.0, 24.0],
-        [40.0],
-    ]
 
 
 def test_a_refused_assignment_without_a_line_comes_after_the_cause_of_its_refusal() -> None:

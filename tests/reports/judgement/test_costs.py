@@ -48,9 +48,11 @@ def test_the_tables_are_counted_as_they_are(spark):
         )
     ]  # fmt: skip
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
-    expelled = [row | {"group": "static"} for row in members.expulsions(requests, lines)]
-    tables = stored(spark, [stop], ownership=ownership, expulsions=expelled)
-    found = results.costs(tables, ["static", "dynamic"], 48)
+    tables = stored(spark, [stop], ownership=ownership)
+    expelled = results.expulsions(
+        {"group": "static", **row} for row in members.expulsions(requests, lines)
+    )
+    found = results.costs(tables, ["static", "dynamic"], 48, expelled)
     assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
     assert found.handovers == [
         Handover("static", 10.0, 2, 3.2),

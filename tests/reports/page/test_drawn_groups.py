@@ -1,11 +1,11 @@
 """What the page asks of the tables: which groups to draw, and what their members' requests tell."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from reports.judgement import members
-from reports.page.drawn_groups import GROUPS_DRAWN, Join, collect
-from tests.reports.stored import stored
+from reports.judgement.digest import Digest
+from reports.page.drawn_groups import GROUPS_DRAWN, Join, chosen, collected
 
 
 def logged(api, at_ms, error, request, response=None, group="g"):
@@ -17,17 +17,17 @@ def logged(api, at_ms, error, request, response=None, group="g"):
     return members.Request(row)
 
 
-def tables(folder, requests, outcomes):
+def drawn_of(groups, requests):
+    """Return what is drawn of groups, of all requests that were logged."""
     rows = defaultdict(list)
-    for group in {one.row["group"] for one in requests}:
+    for group in groups:
         mine = [one for one in requests if one.row["group"] == group]
         rows["joins"] += [row | {"group": group} for row in members.joins(mine)]
         rows["heard"] += [row | {"group": group} for row in members.heard(mine)]
-    rows["comparison"] = [{"group": group, "outcome": outcome} for group, outcome in outcomes]
-    return stored(folder, **rows)
+    return collected(groups, rows["joins"], rows["heard"])
 
 
-def test_members_are_known_by_their_own_requests(tmp_path):
+def test_members_are_known_by_their_own_requests():
     a, b = {"memberId": "a"}, {"memberId": "b"}
     joined = {"memberId": "a", "generationId": 1}
     requests = [
@@ -40,10 +40,8 @@ def test_members_are_known_by_their_own_requests(tmp_path):
         logged("JOIN_GROUP", 60.0, 0, {"memberId": ""}, {"memberId": "b", "generationId": 2}),
         logged("HEARTBEAT", 70.0, 0, b),
         logged("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
-        logged("JOIN_GROUP", 99.0, 0, a, joined, group="not in the comparison"),
     ]
-    written = tables(tmp_path, requests, [("g", "match")])
-    drawn = collect(written.rows("comparison"), written.rows_of)
+    drawn = drawn_of(("g",), requests)
     assert drawn.groups == ("g",)
     assert drawn.joins == (
         Join("g", "client", "a", 1, 10.0),
@@ -54,10 +52,11 @@ def test_members_are_known_by_their_own_requests(tmp_path):
     assert drawn.clients() == {"a": "client", "b": "client"}
 
 
-def test_groups_with_differences_come_first_then_those_that_rebalanced_most(tmp_path):
-    calm = [(f"calm-{number:02}", "match") for number in range(GROUPS_DRAWN)]
-    outcomes = [*calm, ("wrong", "late"), *[("busy", "match")] * 2]
-    written = tables(tmp_path, [], outcomes)
-    drawn = collect(written.rows("comparison"), written.rows_of)
-    expected = ["wrong", "busy", *(name for name, _ in calm)]
-    assert list(drawn.groups) == expected[:GROUPS_DRAWN]
+def test_groups_with_differences_come_first_then_those_that_rebalanced_most():
+    calm = {f"calm-{number:02}": Digest(rows=Counter(comparison=1)) for number in range(12)}
+    digests = calm | {
+        "busy": Digest(rows=Counter(comparison=2)),
+        "without rebalances": Digest(rows=Counter(joins=5)),
+        "wrong": Digest(rows=Counter(comparison=1), different=1),
+    }
+    assert list(chosen(digests)) == ["wrong", "busy", *calm][:GROUPS_DRAWN]

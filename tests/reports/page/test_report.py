@@ -186,9 +186,9 @@ def test_an_unmet_expectation_is_distinguished_from_wrong_brokers(tmp_path):
 
 def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     run, *_ = made_up(tmp_path).finish()
-    data = Results([], [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, {}, [], [])
+    data = Results({}, [], [], [], [], [], {}, {}, {}, {}, {}, {}, {}, [])
     judged = judge(run, data, [], None)
-    costs.add(judged, Costs(), run, [])
+    costs.add(judged, Costs(), run, {})
     empty = Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs()))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text

@@ -1,0 +1,142 @@
+"""Digests: what verdict and page count of a group, made where the group is judged.
+
+A run may have 100,000 groups and millions of rebalances. Their rows stay where they are; a digest
+of each group is all that is read of most groups.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from reports.judgement.assignments import unowned
+from reports.judgement.run_folder import PHASES, RunFolder, phase_of
+
+Json = dict[str, Any]
+Row = Mapping[str, Any]
+
+DIGESTS = "group STRING, digest STRING"
+"""The columns of the table of digests, which is not stored: `digest` is the JSON of a `Digest`."""
+
+
+@dataclass
+class Digest:
+    """What is counted of one group."""
+
+    begun: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Observed rebalances whose begin is logged, by phase and reason (empty: none is known)."""
+    expected: Counter[str] = field(default_factory=Counter)
+    """Expected rebalances, by phase."""
+    generations: int = 0
+    """How many generations with members were observed."""
+    evictions: Counter[str] = field(default_factory=Counter)
+    """Members whose session expired, by phase."""
+    fences: Counter[str] = field(default_factory=Counter)
+    """Responses FENCED_INSTANCE_ID, by phase."""
+    rows: Counter[str] = field(default_factory=Counter)
+    """The group's rows, by table."""
+    different: int = 0
+    """How many rows of the comparison are no match."""
+    unowned: list[str] | None = None
+    """The partitions without an owner when the load is stopped; None without any assignment."""
+
+    @property
+    def wrong(self) -> int:
+        """How many of its rows show a difference."""
+        return self.different + self.rows["violations"] + self.rows["member_lines"]
+
+    @property
+    def observed(self) -> Counter[str]:
+        """Observed rebalances whose begin is logged, by phase."""
+        counts = Counter[str]()
+        for (phase, _), count in self.begun.items():
+            counts[phase] += count
+        return counts
+
+    def to_json(self) -> str:
+        """Write it as JSON."""
+        begun = [[*key, count] for key, count in sorted(self.begun.items())]
+        return json.dumps(vars(self) | {"begun": begun})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Digest":
+        """Read what `to_json` wrote."""
+        values = json.loads(text)
+        values["begun"] = {(at, reason): count for at, reason, count in values["begun"]}
+        read: Json = {
+            name: Counter(value) if isinstance(value, dict) else value
+            for name, value in values.items()
+        }
+        return cls(**read)
+
+
+@dataclass(frozen=True)
+class Digester:
+    """Makes digests of the groups of a run: its phases, when its load is stopped, its topics."""
+
+    phases: Sequence[tuple[str, float]]
+    end_ms: float
+    topics: Mapping[str, Sequence[str]]
+    """The topics of each group of the experiment."""
+    partitions: Mapping[str, int]
+    """How many partitions each topic of the experiment has in the end."""
+
+    @classmethod
+    def of(cls, run: RunFolder) -> "Digester":
+        """Take what it has to know from a run folder."""
+        topics = {group.name: tuple(group.topics) for group in run.experiment.workload.groups}
+        end_ms = dict(run.phases).get("teardown", inf)
+        return cls(run.phases, end_ms, topics, run.partitions)
+
+    def unowned(self, group: str, assigned: Iterable[Row], observed: Iterable[Row]) -> list[str]:
+        """List the partitions of a group that have no owner when the load is stopped."""
+        topics = self.topics.get(group, tuple(self.partitions))
+        return unowned(assigned, observed, self.end_ms, topics, self.partitions)
+
+    def digested(self, group: str, rows: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
+        """Pass the rows of a judged group on, with the names of their tables; then its digest."""
+        digest = Digest()
+        last: Row | None = None
+        last_start: Row | None = None
+        for name, row in rows:
+            digest.rows[name] += 1
+            if name == "observed":
+                self._count_observed(digest, row)
+                last_start = self._later(last_start, row, "started_ms")
+            elif name == "assigned":
+                digest.unowned = []
+                last = self._later(last, row, "at_ms")
+            else:
+                self._count(digest, name, row)
+            yield name, row
+        if digest.unowned is not None:
+            given, begun = ([row] if row else [] for row in (last, last_start))
+            digest.unowned = self.unowned(group, given, begun)
+        yield "digests", {"digest": digest.to_json()}
+
+    def _later(self, last: Row | None, row: Row, at: str) -> Row | None:
+        """Return the later of two rows that is not after the end; the first of equals."""
+        if row[at] is None or row[at] > self.end_ms:
+            return last
+        return row if last is None or row[at] > last[at] else last
+
+    def _count_observed(self, digest: Digest, row: Row) -> None:
+        if row["started_ms"] is not None:
+            digest.begun[phase_of(self.phases, row["started_ms"]), row["reason"] or ""] += 1
+        digest.generations += row["generation"] is not None and row["members"] != 0
+
+    def _count(self, digest: Digest, name: str, row: Row) -> None:
+        if name == "comparison":
+            digest.different += row["outcome"] != "match"
+        elif name == "expected" and row["started_ms"] is not None:
+            digest.expected[phase_of(self.phases, row["started_ms"])] += 1
+        elif name == "expulsions":
+            counts = digest.fences if row["api"] else digest.evictions
+            counts[phase_of(self.phases, row["at_ms"])] += 1
+
+
+def with_total(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return counts of every phase, and their sum."""
+    return {phase: counts.get(phase, 0) for phase in PHASES} | {"total": sum(counts.values())}
