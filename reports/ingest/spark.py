@@ -85,7 +85,7 @@ def session(master: str, size: int, log: Path) -> "Iterator[SparkSession]":
             finally:
                 own.close()
             return
-    with _stderr_to(log):
+    with stderr_to(log):
         spark = _submitted(master, size)
     try:
         yield spark
@@ -127,7 +127,7 @@ def _submitted(master: str, size: int) -> "SparkSession":
 
 
 @contextmanager
-def _stderr_to(log: Path) -> Iterator[None]:
+def stderr_to(log: Path) -> Iterator[None]:
     """Redirect standard error to a file until the block ends; child processes keep the file."""
     sys.stderr.flush()
     ours = os.dup(2)
