@@ -55,12 +55,11 @@ class Rules(NamedTuple):
 class Tables:
     """The tables of a run, read through Spark, and the few results that are not stored.
 
-    `processes` are rows of `line_pass.READ`, `stops` rows of `ownership.stops`.
+    `processes` are rows of `line_pass.READ`.
     """
 
     frames: Mapping[str, DataFrame]
     processes: Sequence[Json]
-    stops: Sequence[Json]
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
@@ -70,7 +69,6 @@ class Tables:
     """Rows of `lost`, at most GAPS."""
     ends_of_groups: Sequence[Json] = ()
     """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
-    has_history: bool = False
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -153,21 +151,14 @@ def build(
     evidence = group_pass.evidence_rows(requests, transitions)
     judged = group_pass.run(evidence, judge, folder)
     check_row_count(stored("groups"), "groups", judged)
-    progress("computing the owners of partitions")
-    membership = ownership.membership(spark, run.path / ownership.HISTORY)
-    owned = ownership.intervals(membership)
-    owned.write.mode("overwrite").parquet(f"{target}/tables/ownership")
-    stops = rows_of(ownership.stops(membership))
     return Tables(
         {name: stored(name) for name in COLUMNS},
         processes,
-        stops,
         judge,
         standstills,
         rejected=rows_of(stored("coverage").where("status = 'rejected'").limit(GAPS)),
         lost=rows_of(stored("lost").limit(GAPS)),
         ends_of_groups=rows_of(transitions.where(among("template", ENDS_OF_GROUPS))),
-        has_history=(run.path / ownership.HISTORY).is_file(),
     )
 
 

@@ -4,18 +4,20 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
+from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
+from reports.judgement.group import Judge
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import whole
 from tests.recorded.logs import RECORDINGS
-from tests.reports.stored import JUDGE
 
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
 LogLine = tuple[int, str]
 Row = dict[str, Any]
+JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
 
 
 def load(epoch: int, partition: int = 3) -> str:
