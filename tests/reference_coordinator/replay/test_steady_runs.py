@@ -119,3 +119,9 @@ def test_no_run_is_taken_while_a_response_waits() -> None:
     waiting.join("b", 1_400, 5_000)
     hypothesis.pending_requests.add(waiting.requests[0])
     assert take_steady_run(hypothesis, parts, 0, len(parts) - 1) == 0
+
+
+def test_no_run_is_taken_while_a_session_may_end_that_was_restarted() -> None:
+    hypothesis, parts = in_generation_1(), stretches(in_turn(3_000))
+    hypothesis.timers.overtaken = {A: hypothesis.timers.running[A]}
+    assert take_steady_run(hypothesis, parts, 0, len(parts) - 1) == 0
