@@ -18,6 +18,7 @@ from reports import EvidenceError
 from reports.analysis import analyse, analyse_folder
 from reports.ingest.archive import cache_folder
 from reports.ingest.cluster import SparkOptions, session
+from reports.ingest.failures import explained
 
 LARGE = 1_000_000_000
 """The size of evidence that a session is opened for whose runs are not looked at before."""
@@ -61,7 +62,10 @@ def _judging(spark: SparkOptions, output: str | None) -> Iterator[Callable[[str]
         return
     console = Console()
     console.progress("starting Spark")
-    with session(spark, LARGE, cache_folder() / "spark.log") as opened:
+    with (
+        explained(spark.remote or spark.master or "Spark"),
+        session(spark, LARGE, cache_folder() / "spark.log") as opened,
+    ):
 
         def judge_in_session(run: str) -> Exit:
             verdict = analyse(opened, run, output, progress=console.progress)
