@@ -71,8 +71,8 @@ class Shape:
 
     `requests` are the paths of a request's fields in order, by API, version and software (lists as
     if they had one entry); `fields` what was seen in each, by API. `lines` are the coordinator's:
-    template, thread without numbers, level, logger. `rounding_us` is how much a request's time was more than
-    its parts.
+    template, thread without numbers, level, logger. `rounding_us` is how much a request's time was
+    more than its parts.
     """
 
     requests: dict[tuple[str, int, str], set[tuple[str, ...]]] = field(
