@@ -1,6 +1,7 @@
 """From a run's evidence to its tables, verdict and page, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
+from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.run_folder import LOG, RunFolder
+from reports.judgement.run_folder import HISTORY, LOG, RunFolder
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
@@ -54,17 +56,26 @@ def analyse(
     if target != source:
         with explained(target):
             places.refuse_results(spark, target, ("tables", *FILES))
-    with explained(source), places.run_folder(spark, source) as run:
+    with (
+        explained(source),
+        places.run_folder(spark, source) as run,
+        ThreadPoolExecutor(1) as beside,
+    ):
         rules, profile, named = _rules(run)
         _read(run)
         if (stored := places.local_path(target)) is not None:
             for made in FILES:
                 (stored / made).unlink(missing_ok=True)  # their tables are computed again
+        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        history = f"{source}/{HISTORY}" if run.has_history else None
+        owners = f"{target}/tables/ownership"
+        seen_by_clients = beside.submit(
+            client_costs, spark, history, owners, planned, PARTITIONS
+        )  # it needs no broker's log
         computed = tables.build(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
         progress("judging")
-        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
@@ -77,7 +88,7 @@ def analyse(
             progress(f"reducing the evidence of {group} to its first wrong response")
             if shortest := counterexample.reduced(run, computed.evidence(group), profile):
                 judged["counterexample"], texts = shortest
-        cost = results.costs(computed, planned, PARTITIONS, found.expulsions)
+        cost = replace(seen_by_clients.result(), expulsions=found.expulsions)
         costs.add(judged, cost, run, data.digests)
         drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")

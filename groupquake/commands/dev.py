@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from chaos.clusters import image as images
+from groupquake.commands.class_archive import class_archive
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.fuzz.command import fuzz
@@ -21,6 +22,7 @@ def dev() -> None:
 dev.add_command(fuzz)
 dev.add_command(mutants)
 dev.add_command(synth)
+dev.add_command(class_archive)
 
 
 @dev.command()

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from reports.ingest import class_archive
 from reports.ingest.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -53,17 +54,25 @@ class LocalSession:
     _stopping: ClassVar[threading.Thread | None] = None
 
     def __init__(
-        self, given: Mapping[str, str], size: int, log: Path, *, niced: bool = False
+        self,
+        given: Mapping[str, str],
+        size: int,
+        log: Path,
+        *,
+        niced: bool = False,
+        archive: Sequence[str] | None = None,
     ) -> None:
         """Start the JVM, unless this process has one; `niced` lets other processes go first.
 
-        `given` are settings of every session, `size` is that of the evidence in bytes.
+        `given` are settings of every session, `size` is that of the evidence in bytes. `archive`
+        are options that replace those of `class_archive`.
         """
         self._settings = {**given, **settings(size)}
         self._spark: SparkSession | None = None
         self._rehearsal: threading.Thread | None = None
         if LocalSession._jvm is None:
-            LocalSession._jvm = Jvm(("-Xmx1g", *java_options(size)), log, niced=niced)
+            shared = class_archive.options() if archive is None else archive
+            LocalSession._jvm = Jvm(("-Xmx1g", *java_options(size), *shared), log, niced=niced)
 
     def rehearse(self, job: "Callable[[SparkSession], None]") -> None:
         """Open the session in the background and run a small job in it; its errors do not count."""
@@ -88,6 +97,12 @@ class LocalSession:
             LocalSession._stopping.start()
             self._spark = None
 
+    @property
+    def jvm(self) -> Jvm:
+        """The JVM of this process."""
+        assert LocalSession._jvm is not None
+        return LocalSession._jvm
+
     @classmethod
     def await_stop(cls) -> None:
         """Wait until the session that was closed has stopped."""
@@ -105,8 +120,7 @@ class LocalSession:
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         if LocalSession._gateway is None:
-            assert LocalSession._jvm is not None
-            LocalSession._gateway = _connected(*LocalSession._jvm.address())
+            LocalSession._gateway = _connected(*self.jvm.address())
         os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
         interrupted = signal.getsignal(signal.SIGINT)
         conf = SparkConf(_jvm=LocalSession._gateway.jvm).setAll([*self._settings.items()])

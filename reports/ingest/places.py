@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run_folder import LOG, RunFolder
+from reports.judgement.run_folder import HISTORY, LOG, RunFolder
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
@@ -52,13 +52,13 @@ def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
 
 
 def _fetched(spark: SparkSession, uri: str, folder: Path) -> dict[str, int]:
-    """Copy the small files of a run folder; return the bytes of each broker's log, by broker."""
+    """Copy the small files of a run folder; return the names and bytes of its large ones."""
     within = F.regexp_extract("path", r"(brokers/[^/]+/[^/]+|[^/]+)$", 1).alias("name")
     for row in _files(spark, uri, SMALL_FILES).select(within, "content").toArrow().to_pylist():
         (folder / row["name"]).parent.mkdir(parents=True, exist_ok=True)
         (folder / row["name"]).write_bytes(row["content"])
-    logs = _files(spark, uri, LOG).select(within, "length").toArrow().to_pylist()
-    return {row["name"].split("/")[1]: row["length"] for row in logs if "/" in row["name"]}
+    large = _files(spark, uri, f"{{{LOG},{HISTORY}}}").select(within, "length")
+    return {row["name"]: row["length"] for row in large.toArrow().to_pylist()}
 
 
 def _files(spark: SparkSession, uri: str, names: str) -> DataFrame:

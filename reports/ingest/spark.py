@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,19 @@ def prepare(
     if rehearsal is not None:
         starting.rehearse(rehearsal)
     _prepared.append(starting)
+
+
+def local(
+    master: str,
+    size: int,
+    log: Path,
+    *,
+    niced: bool = False,
+    archive: Sequence[str] | None = None,
+) -> LocalSession:
+    """Return a session on this machine that starts, with the settings of every session."""
+    given = {**COMMON, "spark.master": master}
+    return LocalSession(given, size, log, niced=niced, archive=archive)
 
 
 @contextmanager

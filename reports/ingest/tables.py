@@ -11,18 +11,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
-from reports.ingest import broker_log_pass, group_pass, ownership
-from reports.ingest.capture import capture
+from reports.ingest import group_pass, line_pass, ownership
 from reports.ingest.places import local_path
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
-from reports.judgement.broker_log import Clocks
 from reports.judgement.digest import Digester
 from reports.judgement.errors import EvidenceError
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
+from reports.judgement.processes import STATUSES
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.verdict import GAPS
 
@@ -37,8 +36,6 @@ def every_row(_: str) -> str:
     return "true"
 
 
-LINES = "tables/lines.parquet"
-"""The captured lines, in a run folder."""
 COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
 """The stored tables, and their columns."""
 
@@ -58,12 +55,11 @@ class Rules(NamedTuple):
 class Tables:
     """The tables of a run, read through Spark, and the few results that are not stored.
 
-    `processes` are rows of `broker_log_pass.READ`, `stops` rows of `ownership.stops`.
+    `processes` are rows of `line_pass.READ`.
     """
 
     frames: Mapping[str, DataFrame]
     processes: Sequence[Json]
-    stops: Sequence[Json]
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
@@ -73,7 +69,6 @@ class Tables:
     """Rows of `lost`, at most GAPS."""
     ends_of_groups: Sequence[Json] = ()
     """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
-    has_history: bool = False
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -110,9 +105,7 @@ class Tables:
     @cached_property
     def line_counts(self) -> Counter[str]:
         """How many lines were used, irrelevant and rejected."""
-        return Counter(
-            {status: sum(one[status] for one in self.processes) for status in broker_log.STATUSES}
-        )
+        return Counter({status: sum(one[status] for one in self.processes) for status in STATUSES})
 
 
 def build(
@@ -128,17 +121,13 @@ def build(
     Both are URIs.
     """
     progress("reading the lines")
-    at, output = local_path(source), local_path(target)
-    assert at is not None
+    output = local_path(target)
     assert output is not None
     folder = output / "tables"
-    clocks = Clocks(parser_of(run))
-    captured = capture(at, output / LINES, clocks.look)
     stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
-    lines = spark.read.schema(broker_log_pass.LINES).parquet(f"{target}/{LINES}")
-    processes = broker_log_pass.read_logs(lines, captured.brokers, clocks, folder)
+    parser = Parser(run.grammar, run.numbered_lines)
+    processes = line_pass.read_logs(spark, source, parser, f"{target}/tables")
     requests, transitions = stored("requests"), stored("transitions")
-    check_row_count(stored("coverage"), "coverage", captured.lines)
     progress("replaying every request through the reference coordinator")
     epoch_lines = transitions.where(among("template", coordinator_epochs.LINES))
     named = (one["partition"] for one in processes if one["partition"] is not None)
@@ -162,21 +151,14 @@ def build(
     evidence = group_pass.evidence_rows(requests, transitions)
     judged = group_pass.run(evidence, judge, folder)
     check_row_count(stored("groups"), "groups", judged)
-    progress("computing the owners of partitions")
-    membership = ownership.membership(spark, run.path / ownership.HISTORY)
-    owned = ownership.intervals(membership)
-    owned.write.mode("overwrite").parquet(f"{target}/tables/ownership")
-    stops = rows_of(ownership.stops(membership))
     return Tables(
         {name: stored(name) for name in COLUMNS},
         processes,
-        stops,
         judge,
         standstills,
         rejected=rows_of(stored("coverage").where("status = 'rejected'").limit(GAPS)),
         lost=rows_of(stored("lost").limit(GAPS)),
         ends_of_groups=rows_of(transitions.where(among("template", ENDS_OF_GROUPS))),
-        has_history=(run.path / ownership.HISTORY).is_file(),
     )
 
 
@@ -228,8 +210,3 @@ def check_row_count(table: DataFrame, name: str, count: int) -> None:
             f"{name}: {found} rows of {count}; Spark's workers write this folder:"
             " put the run's folder on a disk that they share"
         )
-
-
-def parser_of(run: RunFolder) -> Parser:
-    """Return the parser of a run's lines."""
-    return Parser(run.grammar, run.numbered_lines)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,8 @@ from scenarios.faults import about
 
 LOG = "group.log"
 """A broker's log, in its folder `brokers/<id>`."""
+HISTORY = "history.jsonl"
+"""The client history."""
 JOURNAL = "journal.jsonl"
 MACHINE = "machine.jsonl"
 """What `groupquake.machine_sampler` noted; older runs have none."""
@@ -46,8 +48,8 @@ class RunFolder:
     path: Path
     uri: str = ""
     """Where the run folder is, if `path` holds only a copy of its small files."""
-    copied_logs: Mapping[str, int] | None = None
-    """The bytes of each broker's log at `uri`, by broker (id); None if the logs are at `path`."""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    """The files that are at `uri` alone, by their names in the run folder, and their bytes."""
 
     @property
     def place(self) -> str:
@@ -58,6 +60,11 @@ class RunFolder:
     def name(self) -> str:
         """The name of the run folder."""
         return self.place.rpartition("/")[2]
+
+    @property
+    def has_history(self) -> bool:
+        """Whether there is a client history."""
+        return (self.path / HISTORY).is_file() or HISTORY in self.elsewhere
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -119,10 +126,9 @@ class RunFolder:
 
     def _log_bytes(self, broker: str) -> int | None:
         """Return the size of a broker's log; None without one."""
-        if self.copied_logs is not None:
-            return self.copied_logs.get(broker)
-        log = self.path / "brokers" / broker / LOG
-        return log.stat().st_size if log.is_file() else None
+        name = f"brokers/{broker}/{LOG}"
+        log = self.path / name
+        return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
 
     @cached_property
     def outages(self) -> tuple[Outage, ...]:

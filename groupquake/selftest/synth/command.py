@@ -7,8 +7,9 @@ import click
 
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.selftest.synth.folder import Made, Order, make
+from groupquake.selftest.synth.folder import Made, make
 from groupquake.selftest.synth.mix import MIXES
+from groupquake.selftest.synth.order import Order
 from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.releases import profile_for
 from scenarios.fields import BIG_SEED
@@ -80,6 +81,8 @@ def synth(
     order = Order(groups, size, MIXES[mix], mix, seed, kafka, profile, plant)
     try:
         made = make(order, output, Console().progress)
+    except ValueError as error:
+        raise click.UsageError(f"--size {size / 1e6:g}MB: {error}") from error
     except OSError as error:
         raise click.UsageError(f"{output}: cannot be written ({error.strerror})") from error
     Console.result(_summary(made, output, plant))

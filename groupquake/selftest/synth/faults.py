@@ -1,14 +1,14 @@
 """What befalls a synthesized group: deploys, restarts, kills and duplicates of its members."""
 
 from groupquake.selftest.synth.clients import Client
-from groupquake.selftest.synth.cluster import READY_MS
 from groupquake.selftest.synth.group import FORMATION_MS, Fault, Simulation
 
 
 def befalls(simulation: Simulation) -> list[tuple[float, Fault]]:
     """Return the deploys and faults of a group, and when they are."""
-    mix, dice, end_ms = simulation.setting.mix, simulation.dice, simulation.setting.settled_ms
-    formed_ms = READY_MS + FORMATION_MS + 4_000.0
+    mix, dice = simulation.setting.mix, simulation.dice
+    end_ms = min(simulation.setting.settled_ms, simulation.ended_ms)
+    formed_ms = simulation.began_ms + FORMATION_MS + 4_000.0
     found: list[tuple[float, Fault]] = []
     if mix.deploy_every_ms is not None:
         at_ms = formed_ms + dice.uniform(0, mix.deploy_every_ms)

@@ -1,4 +1,4 @@
-"""A synthesized run folder: how long its groups live, their logs, and the files beside them."""
+"""A synthesized run folder: its brokers' logs, and the files beside them."""
 
 import json
 import random
@@ -6,58 +6,23 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from groupquake.selftest.mutants.wordings import Wording
-from groupquake.selftest.synth.cluster import BACK_MS, BROKERS, READY_MS, Cluster
+from groupquake.selftest.synth.cluster import BACK_MS, BROKERS, READY_MS
 from groupquake.selftest.synth.coordinator_lines import Line
-from groupquake.selftest.synth.faults import befalls
-from groupquake.selftest.synth.group import Setting, Simulation
 from groupquake.selftest.synth.log_files import PIECE_BYTES, LogFiles
-from groupquake.selftest.synth.mix import Mix
+from groupquake.selftest.synth.order import WAIT_MS, Order, Run, run_of
 from groupquake.selftest.synth.planting import KINDS, Kind, Planted
-from groupquake.selftest.synth.printing import delays
-from kafka_protocol.coordinator_lines import grammar_of
-from reference_coordinator.classic.profiles import Profile, Settings
 
 STARTED_MS = 1_795_280_200_000
 """When the first broker of every synthesized run starts, UTC epoch ms."""
 CLOCK_NS = 20_699_403_824_146
 """The brokers' nano clock then."""
-SIZES = (2, 3, 4, 5)
-"""The members of a group, in turn."""
 TRIES = 200
 """In how many groups a place is looked for, for a finding to plant."""
-SAMPLE = 2 * len(SIZES) * 4
-"""How many groups tell how large a group's log becomes."""
-CONNECTIONS = 1_000
-"""How many connections a group may open: a broker numbers them, and no two may be the same."""
-SAMPLE_MS = 20_000.0
-LEAST_MS = 8_000.0
-"""The shortest life of a group: its members have joined."""
-WAIT_MS = 250.0
-"""How long after the last request the brokers stop."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is asked for: so many groups, about so many bytes of logs."""
-
-    groups: int
-    bytes: float
-    mix: Mix
-    mix_name: str
-    seed: int
-    kafka: str
-    profile: Profile
-    plant: int = 0
-    end_ms: float | None = None
-    """How long the run lasts; from the size, if it is not given."""
-    sizes: tuple[int, ...] = SIZES
 
 
 @dataclass(frozen=True)
@@ -71,64 +36,12 @@ class Made:
     planted: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Run:
-    """All groups of an order, until `end_ms`."""
-
-    order: Order
-    end_ms: float
-
-    @cached_property
-    def setting(self) -> Setting:
-        """What its groups share."""
-        mix = self.order.mix
-        grammar = grammar_of(self.order.kafka, "java")
-        kill_ms = self._kill_ms if mix.failover else None
-        cluster = Cluster(grammar, self.order.groups, self.end_ms, kill_ms)
-        profile = self.order.profile.with_settings(Settings.from_properties(mix.broker_config))
-        dice = random.Random(f"{self.order.seed}-delays")
-        return Setting(mix, cluster, profile, Wording(grammar), delays(dice), self.end_ms - WAIT_MS)
-
-    @property
-    def _kill_ms(self) -> float | None:
-        """Half-way, if the killed broker can be back before the end."""
-        at_ms = self.end_ms * 0.5
-        return at_ms if at_ms + BACK_MS + 1_000 < self.end_ms else None
-
-    def name(self, number: int) -> str:
-        """Return the name of a group."""
-        return f"{self.order.mix_name}-{number:06}"
-
-    def simulation(self, number: int) -> Simulation:
-        """Return the simulation of a group, ready to run."""
-        sizes = self.order.sizes
-        return Simulation(
-            self.name(number),
-            self.setting,
-            size=sizes[number % len(sizes)],
-            static=number // len(sizes) % 2 == 0,
-            newer=number // len(sizes) % 8 >= 6,
-            dice=random.Random(f"{self.order.seed}-{number}"),
-            connections=3 + number * CONNECTIONS,
-        )
-
-    def lines(self, number: int, kind: Kind | None = None) -> list[Line]:
-        """Simulate a group, whose coordinator may break a rule."""
-        simulation = self.simulation(number)
-        if kind is not None:
-            kind.prepare(simulation)
-        return simulation.run(befalls(simulation))
-
-    def planted(self, number: int, kind: Kind) -> Planted | None:
-        """Simulate a group with something wrong; None where it has no place for it."""
-        if kind.static not in (None, self.simulation(number).static):
-            return None
-        return kind.alter(self.lines(number, kind))
-
-
 def make(order: Order, folder: Path, progress: Callable[[str], None]) -> Made:
-    """Write a run folder, which must not exist. Raises OSError where that cannot be done."""
-    run = Run(order, order.end_ms or _end_ms(order))
+    """Write a run folder, which must not exist.
+
+    Raises OSError where that cannot be done, ValueError where the size cannot be met.
+    """
+    run = run_of(order)
     progress(f"{order.groups} groups for {run.end_ms / 1_000:.0f} s")
     folder.mkdir(parents=True)
     plants = _plants(run)
@@ -168,26 +81,6 @@ def make(order: Order, folder: Path, progress: Callable[[str], None]) -> Made:
 def _add(files: LogFiles, lines: list[Line], place: int | None, mark: str) -> None:
     for number, (broker, at_ms, text) in enumerate(lines):
         files.add(broker, 1, at_ms, text, mark if number == place else "")
-
-
-def _end_ms(order: Order) -> float:
-    """Return how long the run must last for its size: measured on some groups, then in proportion.
-
-    Like groups differ, so that the size is met to some percent.
-    """
-    count = min(order.groups, SAMPLE)
-    sizes = []
-    for end_ms in (LEAST_MS, SAMPLE_MS, 2 * SAMPLE_MS):
-        run = Run(order, end_ms)
-        sizes.append(sum(
-            len(line.text) + 45 for number in range(count) for line in run.lines(number)
-        ) * order.groups / count)  # fmt: skip
-    least, first, second = sizes
-    rate = (second - first) / SAMPLE_MS
-    if order.bytes <= first:
-        rate = (first - least) / (SAMPLE_MS - LEAST_MS)
-        return max(LEAST_MS, LEAST_MS + (order.bytes - least) / rate)
-    return SAMPLE_MS + (order.bytes - first) / rate
 
 
 def _plants(run: Run) -> Mapping[int, tuple[Kind, Planted]]:

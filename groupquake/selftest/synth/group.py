@@ -104,6 +104,9 @@ class Simulation:
     count: int = 0
     connections: int = 0
     """How many connections the brokers had before."""
+    began_ms: float = READY_MS
+    ended_ms: float = float("inf")
+    """When its members start, and when they end."""
     partition: int = 0
     printer: CoordinatorLines = field(init=False)
 
@@ -120,9 +123,11 @@ class Simulation:
             self.push(tenure.loaded_ms, self._loaded, tenure)
             if tenure is not tenures[-1]:
                 self.push(tenure.ended_ms, self._killed, tenure)
+        began_ms = self.undisturbed(self.began_ms)
         for number in range(self.size):
-            began_ms = READY_MS + self.dice.uniform(0, FORMATION_MS)
-            self.push(began_ms, self._start, self._member(number))
+            starts_ms = began_ms + self.dice.uniform(0, FORMATION_MS)
+            self.push(starts_ms, self._start, self._member(number))
+        self.push(began_ms - self.began_ms + self.ended_ms, self._end, None)
         for at_ms, fault in faults:
             self.push(self.undisturbed(at_ms), fault, self)
         queue, end_ms = self.queue, self.setting.end_ms
@@ -180,6 +185,10 @@ class Simulation:
         client.state = "stopped"
         if client in self.clients:
             self.clients.remove(client)
+
+    def _end(self, at_ms: float, _: None) -> None:
+        for client in list(self.clients):
+            self.stop(at_ms, client)
 
     def _connect(self, client: Client) -> None:
         self.connections += 1

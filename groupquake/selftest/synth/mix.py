@@ -8,6 +8,7 @@ from typing import Any
 class Mix:
     """The settings of all clients, in ms, and what befalls a group.
 
+    `formation_ms`: how long a new group takes until its members have assignments.
     `deploy_every_ms`: a rolling restart of all members, at times of its own in each group.
     `fault_every_ms`: the mean time between two faults of a group. `failover`: whether a broker is
     killed half-way. `settle_ms`: how long before the end nothing more befalls a group, so that no
@@ -18,6 +19,7 @@ class Mix:
     heartbeat_ms: float
     commit_ms: float
     settle_ms: float
+    formation_ms: float
     deploy_every_ms: float | None = None
     fault_every_ms: float | None = None
     failover: bool = False
@@ -30,6 +32,7 @@ MIXES = {
         heartbeat_ms=3_000,
         commit_ms=5_000,
         settle_ms=10_000,
+        formation_ms=3_500,
         deploy_every_ms=12 * 3_600_000,
         broker_config={"group.initial.rebalance.delay.ms": 3_000},
     ),
@@ -38,6 +41,7 @@ MIXES = {
         heartbeat_ms=800,
         commit_ms=1_000,
         settle_ms=7_000,
+        formation_ms=1_000,
         fault_every_ms=3_500,
         failover=True,
         broker_config={
