@@ -12,11 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.ingest import group_pass, line_pass, ownership
-from reports.ingest.places import local_path
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.digest import Digester
-from reports.judgement.errors import EvidenceError
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
@@ -121,9 +119,6 @@ def build(
     Both are URIs.
     """
     progress("reading the lines")
-    output = local_path(target)
-    assert output is not None
-    folder = output / "tables"
     stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
     parser = Parser(run.grammar, run.numbered_lines)
     processes = line_pass.read_logs(spark, source, parser, f"{target}/tables")
@@ -149,8 +144,8 @@ def build(
         digester=Digester.of(run),
     )
     evidence = group_pass.evidence_rows(requests, transitions)
-    judged = group_pass.run(evidence, judge, folder)
-    check_row_count(stored("groups"), "groups", judged)
+    lines = sum(process["used"] for process in processes)
+    group_pass.write_tables(evidence, judge, lines, f"{target}/tables")
     return Tables(
         {name: stored(name) for name in COLUMNS},
         processes,
@@ -200,13 +195,3 @@ def among(column: str, values: Iterable[str]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def check_row_count(table: DataFrame, name: str, count: int) -> None:
-    """Raise EvidenceError unless a table has as many rows as Spark's tasks had to write."""
-    found = table.count()
-    if found != count:
-        raise EvidenceError(
-            f"{name}: {found} rows of {count}; Spark's workers write this folder:"
-            " put the run's folder on a disk that they share"
-        )
