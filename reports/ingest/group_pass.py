@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay.group_replay import CHUNK
-from reports.ingest import bundle
 from reports.ingest.bundle import Bundle, Rows
 from reports.judgement.group import TABLES, Judge
 from reports.judgement.logged import LINE, REQUEST, Chunk
@@ -56,18 +55,10 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
     return mine.select(*EVIDENCE).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
 
 
-def write_tables(evidence: DataFrame, judge: Judge, rows: int, tables: str) -> None:
-    """Judge every group, and write the tables `TABLES` at a URI; there are `rows` rows, about."""
-    made = (
-        _by_group(evidence, rows)
-        .sortWithinPartitions("group", "since_ms")
-        .mapInArrow(judging(judge), BUNDLE.columns)
-        .persist()
-    )
-    try:
-        bundle.write(made, TABLES, tables)
-    finally:
-        made.unpersist()
+def judged(evidence: DataFrame, judge: Judge, rows: int) -> DataFrame:
+    """Judge every group; return the bundle `BUNDLE`. The evidence has `rows` rows, about."""
+    partitioned = _by_group(evidence, rows).sortWithinPartitions("group", "since_ms")
+    return partitioned.mapInArrow(_judging(judge), BUNDLE.columns)
 
 
 def _by_group(evidence: DataFrame, rows: int) -> DataFrame:
@@ -88,10 +79,10 @@ def _large(evidence: DataFrame) -> list[str]:
     return found
 
 
-def judging(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _judging(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return what judges the groups of a partition: sorted evidence rows in, a bundle out."""
 
-    def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def of_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Rows(BUNDLE)
         for group, of_group in groupby(_chunks(batches), key=itemgetter(0)):
             for name, row in judge.judged(group, map(itemgetter(1), of_group)):
@@ -99,7 +90,7 @@ def judging(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
             yield from rows.batches()
         yield from rows.rest()
 
-    return judged
+    return of_groups
 
 
 def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
