@@ -26,7 +26,7 @@ so that there is work for some cores."""
 LARGE = 2 * CHUNK
 """From so many rows on a group may keep one core busy while the others have nothing left to do."""
 
-_OF_LINES = sorted({*LINE} - {*REQUEST}, key=lambda name: name != "template")
+_OF_LINES = [name for name in LINE if name not in REQUEST]
 EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 """The columns of the evidence. Those of lines alone follow those of requests, `template` first."""
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
