@@ -69,7 +69,7 @@ class LocalSession:
         """
         self._settings = {**given, **settings(size)}
         self._spark: SparkSession | None = None
-        self._rehearsal: threading.Thread | None = None
+        self._opening = threading.Lock()
         if LocalSession._jvm is None:
             shared = class_archive.options() if archive is None else archive
             LocalSession._jvm = Jvm(("-Xmx1g", *java_options(size), *shared), log, niced=niced)
@@ -79,16 +79,9 @@ class LocalSession:
 
         def run() -> None:
             with suppress(Exception):
-                job(self._opened())
+                job(self.session())
 
-        self._rehearsal = threading.Thread(target=run, name="Spark's start", daemon=True)
-        self._rehearsal.start()
-
-    def session(self) -> "SparkSession":
-        """Return the session, once it is open. Raises JvmError."""
-        if self._rehearsal is not None:
-            self._rehearsal.join()
-        return self._opened()
+        threading.Thread(target=run, name="Spark's start", daemon=True).start()
 
     def close(self) -> None:
         """Stop the session in the background; the JVM ends with this process."""
@@ -109,11 +102,13 @@ class LocalSession:
         if cls._stopping is not None:
             cls._stopping.join()
 
-    def _opened(self) -> "SparkSession":
-        if self._spark is None:
-            self.await_stop()
-            self._spark = self._open()
-        return self._spark
+    def session(self) -> "SparkSession":
+        """Return the session, once it is open; a rehearsal may go on. Raises JvmError."""
+        with self._opening:
+            if self._spark is None:
+                self.await_stop()
+                self._spark = self._open()
+            return self._spark
 
     def _open(self) -> "SparkSession":
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415 (the JVM starts meanwhile)

@@ -45,9 +45,7 @@ def prepare(
     """
     if _prepared or not _plain(master) or _running() is not None:
         return
-    starting = LocalSession(
-        {**COMMON, "spark.master": master}, size, log, niced=rehearsal is not None
-    )
+    starting = local(master, size, log, niced=rehearsal is not None)
     if rehearsal is not None:
         starting.rehearse(rehearsal)
     _prepared.append(starting)

@@ -22,7 +22,7 @@ def none_at_all(_: Hypothesis, __: Stretches, index: int, ___: int) -> int:
     return index
 
 
-@pytest.mark.parametrize("first", range(0, 400, 50))
+@pytest.mark.parametrize("first", range(0, 200, 50))
 def test_the_result_is_that_of_one_stretch_after_the_other(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,4 +118,10 @@ def test_no_run_is_taken_while_a_response_waits() -> None:
     waiting = Scenario()
     waiting.join("b", 1_400, 5_000)
     hypothesis.pending_requests.add(waiting.requests[0])
+    assert take_steady_run(hypothesis, parts, 0, len(parts) - 1) == 0
+
+
+def test_no_run_is_taken_while_a_session_may_end_that_was_restarted() -> None:
+    hypothesis, parts = in_generation_1(), stretches(in_turn(3_000))
+    hypothesis.timers.overtaken = {A: hypothesis.timers.running[A]}
     assert take_steady_run(hypothesis, parts, 0, len(parts) - 1) == 0
