@@ -51,7 +51,9 @@ class Conditions:
     step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
     bodies: Mapping[str, Body[Event, Response]] = field(init=False)
     as_sent: Callable[[Response, int], Response] = field(init=False)
-    _observed: dict[str, Response] = field(default_factory=dict, init=False, repr=False)
+    _observed: dict[str, Response] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         """Bind what every event needs of the bundle."""
