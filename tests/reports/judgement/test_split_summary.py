@@ -108,7 +108,8 @@ def test_any_cut_gives_the_rows_of_the_whole(numbered: bool, seed: int) -> None:
     log = altered(LOGS[numbered], numbered, chance)
     expected = joined(parser, [read(log, parser, start_of(log, parser))])
     count = chance.choice((1, 2, 5, 40))
-    cuts = sorted(chance.sample(range(1, len(log)), count))
+    odd = {at for at, text in enumerate(log) if at and not parser.split(text).level}
+    cuts = sorted({*chance.sample(range(1, len(log)), count)} | odd)
     pieces = [log[a:b] for a, b in zip([0, *cuts], [*cuts, len(log)], strict=True)]
     begins = starts([summarised(piece, parser, inf) for piece in pieces])
     begins = list(repeated(pieces, begins, parser))
