@@ -14,7 +14,7 @@ from groupquake import __version__
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError, NotSteadyError
 from groupquake.signals import ENDING, SIGNALS
-from reports import EvidenceError
+from reports import EvidenceError, ExecutionError
 from scenarios import ScenarioError
 
 
@@ -76,6 +76,7 @@ for name, place, line in (
 _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (ScenarioError, Exit.USAGE),
     (EvidenceError, Exit.USAGE),
+    (ExecutionError, Exit.INTERNAL),
     (UnsupportedError, Exit.USAGE),
     (ClusterError, Exit.NOT_STEADY),
     (NotSteadyError, Exit.NOT_STEADY),

@@ -45,6 +45,8 @@ class Runner:
     progress: Callable[[str], None]
     signals: Signals
     load: Load = load_process.running
+    load_ended: Callable[[], None] = lambda: None
+    """Called when the load ends, while the members close and the brokers stop."""
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -150,6 +152,8 @@ class Runner:
                     with self.signals.stopping(wire_scripts.stop):
                         wire_scripts.finish()
             journal.phase("teardown")
+            if not self.keep:
+                self.load_ended()
             self.progress("closing the members")
         return outcome
 

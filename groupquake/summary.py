@@ -8,7 +8,7 @@ from reports.judgement.expectations import described
 SHOWN = 5
 
 
-def summary(verdict: dict[str, Any], folder: Path) -> str:
+def summary(verdict: dict[str, Any], place: str | Path) -> str:
     """Return verdict, headline, reasons of a fail or unknown, report, and repeat command."""
     expected, kafka = verdict["foretold"], f"Kafka {verdict['kafka_version']}"
     if expected is None:
@@ -28,9 +28,9 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
     ]
     roots = [finding for finding in verdict["findings"] if finding["root"]]
     for finding in roots[:SHOWN]:
-        place = f"{finding['log']['file']}:{finding['log']['line']}"
+        line = f"{finding['log']['file']}:{finding['log']['line']}"
         lines += [
-            f"  finding {finding['number']}: {finding['kind']} in {finding['group']} ({place})",
+            f"  finding {finding['number']}: {finding['kind']} in {finding['group']} ({line})",
             f"    expected: {finding['expected']}",
             f"    observed: {finding['observed']}",
         ]
@@ -39,7 +39,7 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
     if (shown := verdict["counterexample"]) is not None:
         of = shown["requests"] + shown["left_out"]
         lines.append(
-            f"  counterexample: {folder / shown['files'][0]} ({shown['requests']} of {of} requests"
+            f"  counterexample: {place}/{shown['files'][0]} ({shown['requests']} of {of} requests"
             f" of {shown['group']}), and as a test: {shown['files'][-1]}"
         )
     lines += [
@@ -48,5 +48,5 @@ def summary(verdict: dict[str, Any], folder: Path) -> str:
         for item in verdict["expectations_unmet"]
     ]
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
-    lines += [f"report: {folder / 'report.html'}", f"repeat: {verdict['repeat_command']}"]
+    lines += [f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
     return "\n".join(lines)

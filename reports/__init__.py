@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reports.judgement.errors import EvidenceError
+from reports.judgement.errors import EvidenceError, ExecutionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["EvidenceError", "analyse"]
+__all__ = ["EvidenceError", "ExecutionError", "analyse"]
 
 
 def analyse(
@@ -33,8 +33,9 @@ def analyse(
     a single named file: at a URI that is no `file:`, each of these names is a folder with one text
     file in it. `progress` gets a line for each step. The content of `verdict.json` is returned.
 
-    Raises EvidenceError where the evidence is not that of a run or cannot be read, and where the
-    output cannot be written.
+    Raises EvidenceError where the evidence is not that of a run or cannot be read, where the output
+    cannot be written, and where an `output` that is given has results already; ExecutionError where
+    Spark fails in the middle. Then a table is whole, or it is not there.
     """
     from reports import analysis  # noqa: PLC0415 (Spark and the page's libraries load slowly)
 

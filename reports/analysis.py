@@ -1,6 +1,7 @@
 """From a run's evidence to its tables, verdict and page, for a fresh run and a stored one alike."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
+from reports.ingest.client_costs import client_costs
+from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.run_folder import LOG, RunFolder
+from reports.judgement.run_folder import HISTORY, LOG, RunFolder
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
@@ -33,7 +36,7 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     logs = folder.glob(f"brokers/*/{LOG}")
     size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
-    with session(master, size, folder / "spark.log") as spark:
+    with explained(master), session(master, size, folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
 
 
@@ -50,18 +53,29 @@ def analyse(
     """
     source = places.uri_of(evidence)
     target = source if output is None else places.uri_of(output)
-    with places.run_folder(spark, source) as run:
+    if target != source:
+        with explained(target):
+            places.refuse_results(spark, target, ("tables", *FILES))
+    with (
+        explained(source),
+        places.run_folder(spark, source) as run,
+        ThreadPoolExecutor(2) as beside,
+    ):
         rules, profile, named = _rules(run)
         _read(run)
-        if (stored := places.local_path(target)) is not None:
-            for made in FILES:
-                (stored / made).unlink(missing_ok=True)  # their tables are computed again
+        places.remove(target, ("tables", *FILES))  # all is made again
+        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
+        history = f"{source}/{HISTORY}" if run.has_history else None
+        owners = f"{target}/tables/ownership"
+        seen_by_clients = beside.submit(
+            client_costs, spark, history, owners, planned, PARTITIONS
+        )  # it needs no broker's log
         computed = tables.build(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
         progress("judging")
-        planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         found = results.results(computed, planned, drawn_groups.chosen)
+        stored = beside.submit(computed.store, f"{target}/tables")
         data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
@@ -73,7 +87,7 @@ def analyse(
             progress(f"reducing the evidence of {group} to its first wrong response")
             if shortest := counterexample.reduced(run, computed.evidence(group), profile):
                 judged["counterexample"], texts = shortest
-        cost = results.costs(computed, planned, PARTITIONS, found.expulsions)
+        cost = replace(seen_by_clients.result(), expulsions=found.expulsions)
         costs.add(judged, cost, run, data.digests)
         drawn = drawn_groups.collected(found.drawn, found.joins, found.heard)
         progress("drawing the report")
@@ -82,6 +96,7 @@ def analyse(
             "junit.xml": junit.render(judged),
             "report.html": report.render(run, judged, data, drawn, cost),
         }
+        stored.result()  # a verdict stands beside whole tables
         places.write_texts(spark, target, texts)
     return judged
 

@@ -1,12 +1,16 @@
 """`groupquake dev`: tests of groupquake itself, and container images."""
 
+from pathlib import Path
+
 import click
 
 from chaos.clusters import image as images
+from groupquake.commands.class_archive import class_archive
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.fuzz.command import fuzz
 from groupquake.selftest.mutants.command import mutants
+from groupquake.selftest.synth.command import synth
 from scenarios.model import Cluster
 
 
@@ -17,6 +21,30 @@ def dev() -> None:
 
 dev.add_command(fuzz)
 dev.add_command(mutants)
+dev.add_command(synth)
+dev.add_command(class_archive)
+
+
+@dev.command()
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=Path,
+    default=Path("groupquake.tar.gz"),
+    show_default=True,
+    help="The archive.",
+)
+def spark_archive(output: Path) -> Exit:
+    """Write the archive that brings groupquake to Spark's executors.
+
+    `groupquake report` makes and sends it by itself. Give it a stored one with --archive, for
+    executors of another system, or in a notebook: reports.ingest.archive.ship(spark, FILE).
+    """
+    from reports.ingest import archive  # noqa: PLC0415 (Spark loads slowly)
+
+    archive.build(output)
+    Console.result(str(output))
+    return Exit.PASS
 
 
 @dev.group()

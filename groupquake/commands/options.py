@@ -1,7 +1,8 @@
 """Options that several commands share, and the experiment that they name."""
 
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, get_args
 
 import click
 
@@ -21,6 +22,41 @@ set_option = click.option(
 master_option = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master for the analysis."
 )
+
+
+def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of Spark, and their values as `spark` (`SparkOptions`)."""
+
+    @click.option("--master", metavar="URL", help="Spark's master.  [default: local[*]]")
+    @click.option(
+        "--remote", metavar="URL", envvar="SPARK_REMOTE", help="A Spark Connect server, sc://…."
+    )
+    @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="One of Spark's settings.")
+    @click.option(
+        "--archive",
+        metavar="FILE|none",
+        help="What `dev spark-archive` wrote, for executors; none: they have groupquake."
+        "  [default: made where Spark does not run on this machine]",
+    )
+    @wraps(command)
+    def with_spark(
+        *given: Any,
+        master: str | None,
+        remote: str | None,
+        conf: Sequence[str],
+        archive: str | None,
+        **others: Any,
+    ) -> Any:
+        from reports.ingest.cluster import SparkOptions  # noqa: PLC0415 (Spark loads slowly)
+
+        if master is not None and remote is not None:
+            raise click.UsageError("give --master or --remote (or SPARK_REMOTE), not both")
+        if wrong := [setting for setting in conf if "=" not in setting]:
+            raise click.BadParameter(f"--conf {wrong[0]}: write KEY=VALUE")
+        settings = dict(setting.split("=", 1) for setting in conf)
+        return command(*given, spark=SparkOptions(master, remote, settings, archive), **others)
+
+    return with_spark
 
 
 def resolve(

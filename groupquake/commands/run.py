@@ -2,6 +2,8 @@
 
 import secrets
 import shlex
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -24,6 +26,7 @@ from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
+from reports.rehearsal import begin
 from scenarios.fields import BIG_SEED
 
 
@@ -149,7 +152,17 @@ def run(
     command = folders.command_of(name, chosen, options)
     folders.describe(folder, experiment, plan, chosen, kind, command)
     console.progress(f"run folder {folder}")
-    runner = Runner(experiment, plan, folder, place, keep, console.progress, SIGNALS)
+    begin_analysis = partial(_begin_analysis, folder, master, judged=not no_report)
+    runner = Runner(
+        experiment,
+        plan,
+        folder,
+        place,
+        keep,
+        console.progress,
+        SIGNALS,
+        load_ended=begin_analysis,
+    )
     try:
         _gather(runner, attach, console)
         if no_report:
@@ -159,6 +172,13 @@ def run(
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
+
+
+def _begin_analysis(folder: Path, master: str, *, judged: bool) -> None:
+    """Start Spark beside the end of the run; what fails here fails again where it is needed."""
+    if judged:
+        with suppress(Exception):
+            begin(folder, master)
 
 
 def _gather(runner: Runner, attach: int | None, console: Console) -> None:

@@ -185,17 +185,25 @@ def _leave_response(_: Json, body: Json) -> LeaveResponse:
 
 def _commit_response(request: Json, response: Json) -> CommitResponse:
     """Reduce an OffsetCommit response: the group's own errors are the same for every partition."""
-    named = {(_topic(t), p["partitionIndex"]) for t in request["topics"] for p in t["partitions"]}
-    codes = {
-        (_topic(topic), part["partitionIndex"]): part["errorCode"]
-        for topic in response["topics"]
-        for part in topic["partitions"]
-    }
+    asked, answered = _partitions(request), _partitions(response)
+    errors = [p["errorCode"] for topic in response["topics"] for p in topic["partitions"]]
+    if asked == answered and len(set(errors)) == 1:
+        return CommitResponse(errors[0])
+    codes = dict(zip(answered, errors, strict=True))  # a partition may be named twice
     equal = len(set(codes.values())) <= 1
     return CommitResponse(
         error=next((code for code in codes.values() if code != 0), 0),
-        every_partition_alike=equal and codes.keys() == named,
+        every_partition_alike=equal and codes.keys() == set(asked),
     )
+
+
+def _partitions(body: Json) -> list[tuple[str, int]]:
+    """List the partitions that a body names, each as its topic and index."""
+    return [
+        (topic, partition["partitionIndex"])
+        for topic, partitions in [(_topic(t), t["partitions"]) for t in body["topics"]]
+        for partition in partitions
+    ]
 
 
 def _topic(body: Json) -> str:

@@ -170,7 +170,10 @@ class Spans:
             if broker not in self._of:
                 self._add_broker(broker)
             if loads := self._loads[broker]:
-                mine[:] = [_once_it_loads(seen, loads, self._protocol) for seen in mine]
+                mine[:] = [
+                    _once_it_loads(seen, loads, self._protocol) if seen.at_ms < loads[-1] else seen
+                    for seen in mine
+                ]
             for span in self._of[broker]:
                 span.receive(mine)
         for hint in hints:

@@ -7,13 +7,15 @@ Spark adds no logic: it brings rows together by group, and `reports.judgement` d
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from reports.ingest.parts import parts, recreate
+from reports.ingest.bundle import Bundle, Rows
 from reports.judgement.group import TABLES, Judge
+
+BUNDLE = Bundle(TABLES)
+"""The tables that are made of each group."""
 
 EVIDENCE = """
 SELECT
@@ -35,23 +37,20 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
     return requests.sparkSession.sql(EVIDENCE, requests=requests, lines=lines)
 
 
-def run(evidence: DataFrame, judge: Judge, folder: Path, partitions: int = 4) -> int:
-    """Judge every group; write the tables `TABLES` into a folder; return the number of groups."""
-    recreate(folder, TABLES)
+def judged(evidence: DataFrame, judge: Judge, partitions: int = 4) -> DataFrame:
+    """Judge every group; return the bundle `BUNDLE`."""
 
-    def judged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def of_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
-        count = 0
-        with parts(folder, TABLES) as tables:
-            for group, logged in groupby(rows, key=itemgetter("group")):
-                for name, row in judge.tables(group, logged):
-                    tables[name].add_named({"group": group, **row})
-                count += 1
-        yield pa.record_batch([pa.array([count], pa.int64())], names=["groups"])
+        made = Rows(BUNDLE)
+        for group, logged in groupby(rows, key=itemgetter("group")):
+            for name, row in judge.tables(group, logged):
+                made.add_named(name, {"group": group, **row})
+            yield from made.batches()
+        yield from made.rest()
 
-    judged_of_each = (
+    return (
         evidence.repartition(partitions, "group")
         .sortWithinPartitions("group")
-        .mapInArrow(judged, "groups LONG")
+        .mapInArrow(of_groups, BUNDLE.columns)
     )
-    return sum(row["groups"] for row in judged_of_each.collect())

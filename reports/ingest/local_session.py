@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from reports.ingest import class_archive
 from reports.ingest.jvm import Jvm
 
 if TYPE_CHECKING:
@@ -53,33 +54,34 @@ class LocalSession:
     _stopping: ClassVar[threading.Thread | None] = None
 
     def __init__(
-        self, given: Mapping[str, str], size: int, log: Path, *, niced: bool = False
+        self,
+        given: Mapping[str, str],
+        size: int,
+        log: Path,
+        *,
+        niced: bool = False,
+        archive: Sequence[str] | None = None,
     ) -> None:
         """Start the JVM, unless this process has one; `niced` lets other processes go first.
 
-        `given` are settings of every session, `size` is that of the evidence in bytes.
+        `given` are settings of every session, `size` is that of the evidence in bytes. `archive`
+        are options that replace those of `class_archive`.
         """
         self._settings = {**given, **settings(size)}
         self._spark: SparkSession | None = None
-        self._rehearsal: threading.Thread | None = None
+        self._opening = threading.Lock()
         if LocalSession._jvm is None:
-            LocalSession._jvm = Jvm(("-Xmx1g", *java_options(size)), log, niced=niced)
+            shared = class_archive.options() if archive is None else archive
+            LocalSession._jvm = Jvm(("-Xmx1g", *java_options(size), *shared), log, niced=niced)
 
     def rehearse(self, job: "Callable[[SparkSession], None]") -> None:
         """Open the session in the background and run a small job in it; its errors do not count."""
 
         def run() -> None:
             with suppress(Exception):
-                job(self._opened())
+                job(self.session())
 
-        self._rehearsal = threading.Thread(target=run, name="Spark's start", daemon=True)
-        self._rehearsal.start()
-
-    def session(self) -> "SparkSession":
-        """Return the session, once it is open. Raises JvmError."""
-        if self._rehearsal is not None:
-            self._rehearsal.join()
-        return self._opened()
+        threading.Thread(target=run, name="Spark's start", daemon=True).start()
 
     def close(self) -> None:
         """Stop the session in the background; the JVM ends with this process."""
@@ -88,25 +90,32 @@ class LocalSession:
             LocalSession._stopping.start()
             self._spark = None
 
+    @property
+    def jvm(self) -> Jvm:
+        """The JVM of this process."""
+        assert LocalSession._jvm is not None
+        return LocalSession._jvm
+
     @classmethod
     def await_stop(cls) -> None:
         """Wait until the session that was closed has stopped."""
         if cls._stopping is not None:
             cls._stopping.join()
 
-    def _opened(self) -> "SparkSession":
-        if self._spark is None:
-            self.await_stop()
-            self._spark = self._open()
-        return self._spark
+    def session(self) -> "SparkSession":
+        """Return the session, once it is open; a rehearsal may go on. Raises JvmError."""
+        with self._opening:
+            if self._spark is None:
+                self.await_stop()
+                self._spark = self._open()
+            return self._spark
 
     def _open(self) -> "SparkSession":
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415 (the JVM starts meanwhile)
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         if LocalSession._gateway is None:
-            assert LocalSession._jvm is not None
-            LocalSession._gateway = _connected(*LocalSession._jvm.address())
+            LocalSession._gateway = _connected(*self.jvm.address())
         os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
         interrupted = signal.getsignal(signal.SIGINT)
         conf = SparkConf(_jvm=LocalSession._gateway.jvm).setAll([*self._settings.items()])

@@ -1,11 +1,9 @@
 """What clients saw: which member owned each partition when, and when a member was stopped.
 
-Source is the client history, `history.jsonl`; a run without one gives empty tables. What clients
+Source is the client history, `history.jsonl`; a run without one has an empty table. What clients
 report is shown beside the brokers' logs and never judged: a member that was fenced or evicted
 believes that it owns its partitions until a response says otherwise.
 """
-
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,8 +12,6 @@ OWNERSHIP = """
     ended_as STRING, moved BOOLEAN, unowned_ms DOUBLE, overlap_ms DOUBLE, overlaps STRING
 """
 """The columns of `intervals`."""
-HISTORY = "history.jsonl"
-"""The client history, in a run folder."""
 LINE = (
     "at_ms DOUBLE, member STRING, group STRING, kind STRING, event STRING, partitions ARRAY<STRING>"
 )
@@ -143,17 +139,13 @@ WHERE event IN ('revoked', 'lost') AND change < 0 AND held <= 0 AND NOT over
 """
 
 
-def membership(spark: SparkSession, file: Path) -> DataFrame:
+def membership(spark: SparkSession, history: str) -> DataFrame:
     """Read what the history tells of members: that they came, went, were given or lost partitions.
 
-    A line that is no JSON, such as a last one cut off, is passed over. `name` is the identity that
-    a member and its second process share.
+    `history` is its URI. A line that is no JSON, such as a last one cut off, is passed over. `name`
+    is the identity that a member and its second process share.
     """
-    if file.is_file():
-        lines = spark.read.schema(LINE).json(str(file))
-    else:
-        lines = spark.createDataFrame([], LINE)
-    return spark.sql(MEMBERSHIP, lines=lines)
+    return spark.sql(MEMBERSHIP, lines=spark.read.schema(LINE).json(history))
 
 
 def intervals(membership: DataFrame) -> DataFrame:

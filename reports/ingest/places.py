@@ -6,18 +6,23 @@ works on Spark Connect, too.
 """
 
 import re
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.judgement.run_folder import LOG, RunFolder
+from reports.judgement.errors import EvidenceError
+from reports.judgement.run_folder import HISTORY, LOG, RunFolder
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
+LISTED = 1_000
+"""How many files of a folder are looked at for results that it has."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -48,19 +53,50 @@ def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
 
 
 def _fetched(spark: SparkSession, uri: str, folder: Path) -> dict[str, int]:
-    """Copy the small files of a run folder; return the bytes of each broker's log, by broker."""
-    files = lambda names: (
-        spark.read.format("binaryFile")
-        .option("recursiveFileLookup", "true")
-        .option("pathGlobFilter", names)
-        .load(uri)
-    )
+    """Copy the small files of a run folder; return the names and bytes of its large ones."""
     within = F.regexp_extract("path", r"(brokers/[^/]+/[^/]+|[^/]+)$", 1).alias("name")
-    for row in files(SMALL_FILES).select(within, "content").toArrow().to_pylist():
+    for row in _files(spark, uri, SMALL_FILES).select(within, "content").toArrow().to_pylist():
         (folder / row["name"]).parent.mkdir(parents=True, exist_ok=True)
         (folder / row["name"]).write_bytes(row["content"])
-    logs = files(LOG).select(within, "length").toArrow().to_pylist()
-    return {row["name"].split("/")[1]: row["length"] for row in logs if "/" in row["name"]}
+    large = _files(spark, uri, f"{{{LOG},{HISTORY}}}").select(within, "length")
+    return {row["name"]: row["length"] for row in large.toArrow().to_pylist()}
+
+
+def _files(spark: SparkSession, uri: str, names: str) -> DataFrame:
+    """List the files under a URI whose names match a glob: path, length and content."""
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    return reader.option("pathGlobFilter", names).load(uri)
+
+
+def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
+    """Raise EvidenceError where a folder has one of some names in it already."""
+    folder = local_path(uri)
+    if folder is not None:
+        there = [name for name in names if (folder / name).exists()]
+    else:
+        try:
+            files = _files(spark, uri, "*").select("path").limit(LISTED).toArrow().to_pylist()
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            files = []
+        paths = [row["path"].partition(uri.partition(":")[2])[2] for row in files]
+        there = [name for name in names if any(path.startswith(f"/{name}") for path in paths)]
+    if there:
+        raise EvidenceError(f"{uri}/{there[0]}: exists already; delete it, or give another output")
+
+
+def remove(uri: str, names: Iterable[str]) -> None:
+    """Remove files and folders, by name, from the folder at a URI, if that is on this machine.
+
+    Elsewhere Spark replaces them when it writes them again.
+    """
+    folder = local_path(uri)
+    for place in [folder / name for name in names] if folder is not None else ():
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
 
 
 def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None:

@@ -2,17 +2,17 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from math import inf
-from operator import attrgetter, itemgetter
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from pyspark.sql import functions as F
 
+from reports.ingest.client_costs import expulsions
 from reports.ingest.tables import Tables, Where, among, every_row, rows_of
 from reports.judgement import findings, verdict
 from reports.judgement.broker_activity import possible_in
-from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
 from reports.judgement.gaps import missing, possible_deletion, unreadable
 from reports.judgement.run_folder import RunFolder
@@ -93,9 +93,9 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
         gaps=[
-            *map(unreadable, sorted(tables.rejected, key=_in_log)),
-            *map(missing, sorted(tables.lost, key=_in_log)),
-            *map(possible_deletion, sorted(tables.ends_of_groups, key=_in_log)),
+            *map(unreadable, tables.rejected),
+            *map(missing, tables.lost),
+            *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
@@ -207,54 +207,6 @@ def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:
     return {group: sorted(names) for group, names in sorted(found.items())}
 
 
-_in_log = itemgetter("broker", "line")
-
-
 def _by_start(rows: Iterable[Json]) -> list[Json]:
     began = lambda row: float("-inf") if row["started_ms"] is None else row["started_ms"]
     return sorted(rows, key=lambda row: (row["group"], began(row)))
-
-
-def expulsions(rows: Iterable[Row]) -> list[Expulsion]:
-    """Return rows of the table `expulsions` in order of time."""
-    return _of(Expulsion, rows, "at_ms", "group", "subject", "api")
-
-
-def costs(
-    tables: Tables, groups: Sequence[str], partitions: int, expulsions: Sequence[Expulsion]
-) -> Costs:
-    """Read the costs; of holdings those of `groups` in the first `partitions` of each topic.
-
-    Holdings that overlap with an earlier owner's are read for every group and partition.
-    """
-    if not tables.has_history:
-        return Costs(expulsions=expulsions)
-    owned = tables.frame("ownership")
-    handovers = owned.groupBy("group", "from_ms").agg(
-        F.sum(F.col("moved").cast("long")).alias("moved"), F.sum("unowned_ms").alias("unowned_ms")
-    )
-    held = tables.rows("ownership", f"{among('group', groups)} OR overlap_ms > 0")
-    holdings = [r for r in held if r["overlap_ms"] > 0 or _number(r["partition"]) < partitions]
-    return Costs(
-        stops=_of(Stop, tables.stops, "from_ms", "group", "member"),
-        handovers=sorted(
-            (
-                Handover(r["group"], r["from_ms"], r["moved"], round(r["unowned_ms"], 1))
-                for r in rows_of(handovers)
-            ),
-            key=attrgetter("at_ms", "group"),
-        ),
-        holdings=_of(Holding, holdings, "from_ms", "group", "member", "partition"),
-        expulsions=expulsions,
-    )  # fmt: skip
-
-
-def _number(partition: str) -> float:
-    """Return the number of a partition that is named `topic-number`; without one, infinity."""
-    number = partition.rpartition("-")[2]
-    return int(number) if number.isdecimal() else inf
-
-
-def _of(kind: type[T], rows: Iterable[Row], *order: str) -> list[T]:
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    return sorted((kind(*map(row.get, names)) for row in rows), key=attrgetter(*order))

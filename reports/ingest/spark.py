@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,12 +45,23 @@ def prepare(
     """
     if _prepared or not _plain(master) or _running() is not None:
         return
-    starting = LocalSession(
-        {**COMMON, "spark.master": master}, size, log, niced=rehearsal is not None
-    )
+    starting = local(master, size, log, niced=rehearsal is not None)
     if rehearsal is not None:
         starting.rehearse(rehearsal)
     _prepared.append(starting)
+
+
+def local(
+    master: str,
+    size: int,
+    log: Path,
+    *,
+    niced: bool = False,
+    archive: Sequence[str] | None = None,
+) -> LocalSession:
+    """Return a session on this machine that starts, with the settings of every session."""
+    given = {**COMMON, "spark.master": master}
+    return LocalSession(given, size, log, niced=niced, archive=archive)
 
 
 @contextmanager
@@ -72,7 +83,7 @@ def session(master: str, size: int, log: Path) -> "Iterator[SparkSession]":
             finally:
                 own.close()
             return
-    with _stderr_to(log):
+    with stderr_to(log):
         spark = _submitted(master, size)
     try:
         yield spark
@@ -114,7 +125,7 @@ def _submitted(master: str, size: int) -> "SparkSession":
 
 
 @contextmanager
-def _stderr_to(log: Path) -> Iterator[None]:
+def stderr_to(log: Path) -> Iterator[None]:
     """Redirect standard error to a file until the block ends; child processes keep the file."""
     sys.stderr.flush()
     ours = os.dup(2)

@@ -1,21 +1,21 @@
-"""Reads one broker's log: its numbered lines in, in the order of the file; rows of tables out.
+"""Reads one broker's log or a split of it: its lines in, in their order; rows of tables out.
 
 lines read = used + irrelevant + rejected: a line that no template matches is counted as rejected.
+What the lines before a split tell of those in it is its `Start` (see `split_summary`); what a split
+tells of the processes that wrote it is joined to the whole by `processes`.
 """
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
 from reports.judgement.parsing import NO_LINE, Parser, Parts, parse_request
+from reports.judgement.processes import Placed, ProcessPart, runs
 
-END_MISSING = "the log's end is missing"
-"""The gap of a broker process whose lines do not end with the coordinator's last line."""
 CLOCK_MS = 50.0
 """How far a printed time may be ahead of the nano clock; more is not this broker's."""
 PAUSE_MS = 1_000.0
@@ -41,54 +41,39 @@ COVERAGE = """
     status STRING, text STRING
 """
 GAPS = "broker STRING, process LONG, at_ms DOUBLE, line LONG, what STRING"
-STATUSES = ("used", "irrelevant", "rejected")
-"""What a line counts as."""
 TABLES = {
     "requests": REQUESTS, "transitions": TRANSITIONS, "coverage": COVERAGE, "lost": GAPS,
 }  # fmt: skip
 
-Add = Callable[[str, tuple[Any, ...]], None]
-"""Takes the name of a table and a row of it."""
-Offsets = Mapping[tuple[str, int], float]
-"""By broker and number of its process: what to add to its nano clock, in ms, to get UTC."""
+Number = tuple[str | None, int | None]
+"""A request's connection and correlation id; the same twice in one process is a repeated line."""
 
 
-@dataclass(slots=True)
-class Clocks:
-    """Finds the offsets of the brokers' nano clocks from their lines.
+class Start(NamedTuple):
+    """Where a split begins, told by the lines before it; a whole log begins at the first.
 
-    The nano clock is precise but has no fixed zero. Its offset to UTC is the median over the lines
-    of one broker process, which no single line can move. Printed milliseconds are truncated, by
-    half a millisecond on average. Offsets are counted in whole microseconds since the epoch, so
-    that the counts of the parts of a log add up to those of the whole.
+    `line` and `lines` are the numbers of lines before it, in the log and of the process numbered
+    `process`, which goes on. `last_ms` is the last printed time. `within_ms` counts the lines of
+    this process by printed time, of times that come again. `seen` are requests of this process that
+    come again. `offsets` are, by number of process, what to add to its nano clock, in ms, to get
+    UTC.
     """
 
-    parser: Parser
-    _process: Counter[str] = field(default_factory=Counter)
-    _apart_us: dict[tuple[str, int], Counter[int]] = field(
-        default_factory=lambda: defaultdict(Counter)
-    )
-
-    def look(self, broker: str, text: str) -> None:
-        """Take a broker's next line. Lines without a nano clock are ignored."""
-        if not self.parser.numbered:
-            return
-        parts = self.parser.split(text)
-        self._process[broker] += parts.body.endswith(self.parser.grammar.first_line_end)
-        if parts.nanos is not None and parts.logged_ms is not None:
-            apart_us = (parts.logged_ms * 1_000_000 - parts.nanos) // 1_000
-            self._apart_us[broker, self._process[broker]][apart_us] += 1
-
-    def offsets(self) -> Offsets:
-        """Return the offsets."""
-        return {process: offset_ms(apart_us) for process, apart_us in self._apart_us.items()}
+    line: int = 0
+    process: int = 0
+    lines: int = 0
+    last_ms: float | None = None
+    offsets: Mapping[int, float] = {}
+    within_ms: Mapping[int, int] = {}
+    seen: frozenset[Number] = frozenset()
 
 
 def offset_ms(apart_us: Mapping[int, int]) -> float:
-    """Return the offset of a clock: the lower median of a histogram, in ms.
+    """Return the offset of a process's nano clock to UTC in ms: the lower median of a histogram.
 
-    `apart_us` counts the lines by printed time minus nano clock, in whole microseconds. It is not
-    empty.
+    The nano clock is precise but has no fixed zero. `apart_us` counts the lines of the process by
+    printed time minus nano clock, in whole microseconds. It is not empty. No single line can move
+    its median. Printed milliseconds are truncated, by half a millisecond on average.
     """
     ordered = sorted(apart_us)
     up_to = list(accumulate(map(apart_us.__getitem__, ordered)))
@@ -96,64 +81,66 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
     return (median_us + 0.5) / 1_000 + 0.5
 
 
-@dataclass(slots=True)
-class BrokerProcess:
-    """What the lines of one broker process tell; a restarted broker continues the same log."""
-
-    number: int
-    lines: int = 0
-    seen: set[tuple[str | None, int | None]] = field(default_factory=set)
-    """Requests by connection and correlation id; the same pair twice is a duplicated line."""
-    within_ms: Counter[int] = field(default_factory=Counter)
-    placed: list[tuple[int, int, float]] = field(default_factory=list)
-    """Serial number, line and time of each line that has a serial number."""
-    ended: bool = False
-    last_ms: float | None = None
-    partition: int | None = None
-    """The highest partition of `__consumer_offsets` that a line names."""
-    statuses: Counter[str] = field(default_factory=Counter)
-
-
 class Log:
-    """One broker's log, read line after line."""
+    """A broker's log or a split of it, read line after line.
 
-    def __init__(self, broker: str, parser: Parser, offsets: Offsets, add: Add) -> None:
-        """Start before the first line; rows of tables go to `add`."""
-        self.broker, self.parser, self.offsets, self.add = broker, parser, offsets, add
-        self.grammar = parser.grammar
-        self.process = BrokerProcess(0)
-        self._processes: list[BrokerProcess] = []
-        self._last_ms: float | None = None
+    `rows` are the rows of `TABLES` by table; whoever takes them clears the lists.
+    """
 
-    def read(self, file: str, line: int, text: str) -> None:
+    def __init__(self, broker: str, file: str, parser: Parser, start: Start) -> None:
+        """Start before the first line; `file` is the name that rows have."""
+        self.broker, self.file, self.parser = broker, file, parser
+        self.grammar, self.offsets = parser.grammar, start.offsets
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self.line = start.line
+        self._last_ms = start.last_ms
+        self._parts: list[ProcessPart] = []
+        self._begin(start.process, start.lines, start.within_ms, start.seen)
+
+    def _begin(
+        self,
+        number: int,
+        lines: int = 0,
+        within_ms: Mapping[int, int] = {},
+        seen: frozenset[Number] = frozenset(),
+    ) -> None:
+        """Begin or go on with a process."""
+        self.process = ProcessPart(number)
+        self._lines, self._within_ms, self._seen = lines, Counter(within_ms), set(seen)
+        self._placed: list[Placed] = []
+        self._counts: Counter[str] = Counter()
+
+    def read(self, text: str) -> None:
         """Read the next line."""
         parts = self.parser.split(text)
         if parts.body.endswith(self.grammar.first_line_end):
             self._end_process()
-            self.process = BrokerProcess(self.process.number + 1)
-        process = self.process
-        process.lines += 1
-        sn = parts.sn
+            self._begin(self.process.number + 1)
+        self.line += 1
+        self._lines += 1
+        process, sn = self.process, parts.sn
         if not self.parser.numbered and parts.logged_ms is not None:
-            sn = process.lines
+            sn = self._lines
         at_ms, in_time = self._at_ms(parts)
         if sn is not None and at_ms is not None:
-            process.placed.append((sn, line, at_ms))
+            self._placed.append((sn, self.line, at_ms))
             if not in_time:
-                self._note_gap(at_ms, line, "the time it shows is not its broker's")
-        place = (self.broker, file, line)
+                what = "the time it shows is not its broker's"
+                self.rows["lost"].append((self.broker, process.number, at_ms, self.line, what))
         if parts.logger == REQUEST_LOGGER and parts.body.startswith(COMPLETED):
-            status = self._request(place, at_ms, parts.body)
+            status = self._request(at_ms, parts.body)
         elif self.parser.is_of_coordinator(parts.logger):
-            status = self._coordinator_line(place, sn, at_ms, parts)
+            status = self._coordinator_line(sn, at_ms, parts)
         else:
             known = parts.logger in self.grammar.irrelevant_loggers
             status = "irrelevant" if known else "rejected"
-        row = (*place, process.number, sn, at_ms, status, text[:TEXT_SHOWN])
-        self.add("coverage", row)
-        process.statuses[status] += 1
-        if at_ms is not None:
-            process.last_ms = at_ms if process.last_ms is None else max(process.last_ms, at_ms)
+        shown = text[:TEXT_SHOWN] if status == "rejected" else None
+        self.rows["coverage"].append(
+            (self.broker, self.file, self.line, process.number, sn, at_ms, status, shown)
+        )
+        self._counts[status] += 1
+        if at_ms is not None and (process.last_ms is None or at_ms > process.last_ms):
+            process.last_ms = at_ms
 
     def _at_ms(self, parts: Parts) -> tuple[float | None, bool]:
         """Return the UTC time of a line in ms, and whether its two clocks agree.
@@ -166,7 +153,7 @@ class Log:
         if logged is not None:
             self._last_ms = float(logged)
         if self.parser.numbered:
-            offset = self.offsets.get((self.broker, self.process.number))
+            offset = self.offsets.get(self.process.number)
             if parts.nanos is None or offset is None:
                 return self._last_ms, True
             exact = parts.nanos / 1e6 + offset
@@ -175,20 +162,20 @@ class Log:
             return min(exact, logged + 1.0), True
         if logged is None:
             return self._last_ms, True
-        self.process.within_ms[logged] += 1
-        return logged + 0.5 + self.process.within_ms[logged] / 1_000, True
+        self._within_ms[logged] += 1
+        return logged + 0.5 + self._within_ms[logged] / 1_000, True
 
-    def _request(self, place: tuple[str, str, int], logged_ms: float | None, body: str) -> str:
+    def _request(self, logged_ms: float | None, body: str) -> str:
         logged = parse_request(body)
         number = (logged.connection, logged.correlation_id)
-        readable = logged.readable and logged_ms is not None and number not in self.process.seen
-        self.process.seen.add(number)
-        broker, _, line = place
-        self.add(
-            "requests",
+        readable = logged.readable and logged_ms is not None and number not in self._seen
+        self._seen.add(number)
+        self.rows["requests"].append(
             (
-                f"{broker}:{line}",
-                *place,
+                f"{self.broker}:{self.line}",
+                self.broker,
+                self.file,
+                self.line,
                 logged.group,
                 logged.api,
                 logged.api_version,
@@ -201,24 +188,24 @@ class Log:
                 logged.request,
                 logged.response,
                 readable,
-            ),
+            )
         )
         return "used" if readable else "rejected"
 
-    def _coordinator_line(
-        self, place: tuple[str, str, int], sn: int | None, at_ms: float | None, parts: Parts
-    ) -> str:
+    def _coordinator_line(self, sn: int | None, at_ms: float | None, parts: Parts) -> str:
         parsed = self.parser.coordinator_line(self.broker, parts.logger, parts.body)
         if at_ms is None:
             parsed = NO_LINE
+        process = self.process
         if parsed.partition is not None:
-            self.process.partition = max(parsed.partition, self.process.partition or 0)
-        self.process.ended |= parsed.template == self.grammar.last_template
-        self.add(
-            "transitions",
+            process.partition = max(parsed.partition, process.partition or 0)
+        process.ended |= parsed.template == self.grammar.last_template
+        self.rows["transitions"].append(
             (
-                *place,
-                self.process.number,
+                self.broker,
+                self.file,
+                self.line,
+                process.number,
                 sn,
                 at_ms,
                 parts.level,
@@ -233,36 +220,21 @@ class Log:
                 parsed.fields.get("reason"),
                 parsed.number("epoch"),
                 parsed.message,
-            ),
+            )
         )
         return "rejected" if parsed.template is None else "used"
 
-    def _note_gap(self, at_ms: float, line: int, what: str) -> None:
-        self.add("lost", (self.broker, self.process.number, at_ms, line, what))
-
-    def end(self) -> list[BrokerProcess]:
-        """End the log; return the broker processes that wrote it."""
+    def end(self) -> list[ProcessPart]:
+        """End; return what was read of each process."""
         self._end_process()
-        return self._processes
+        return self._parts
 
     def _end_process(self) -> None:
-        """Find the gaps of the process that ends here: in its serial numbers, start and end.
-
-        The serial number counts every line written.
-        """
-        if self.process.lines:
-            self._processes.append(self.process)
-        placed = sorted(self.process.placed)
-        for (before, *_), (sn, line, at_ms) in pairwise(placed):
-            if sn == before:
-                self._note_gap(at_ms, line, f"serial number {sn} stands twice")
-            elif sn > before + 1:
-                missing = sn - before - 1
-                self._note_gap(at_ms, line, f"{missing} lines missing before serial number {sn}")
-        if not placed:
-            return
-        _, lines, times = zip(*placed, strict=True)
-        if placed[0][0] != 1 or self.process.number == 0:
-            self._note_gap(min(times), min(lines), "the log's start is missing")
-        if not self.process.ended:
-            self._note_gap(max(times), max(lines), END_MISSING)
+        part, placed = self.process, sorted(self._placed)
+        part.counts = dict(self._counts)
+        if placed:
+            _, lines, times_ms = zip(*placed, strict=True)
+            part.lines = min(lines), max(lines)
+            part.times_ms = min(times_ms), max(times_ms)
+            part.runs = list(runs(placed))
+        self._parts.append(part)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.judgement.broker_log import END_MISSING
+from reports.judgement.processes import END_MISSING
 from reports.judgement.run_folder import RunFolder
 
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")

@@ -8,7 +8,7 @@ import json
 import lzma
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,14 +21,16 @@ from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
-from reports.judgement.broker_log import TABLES, BrokerProcess, Clocks, Log, Offsets
+from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
 from reports.judgement.members import Request
 from reports.judgement.parsing import Parser
+from reports.judgement.processes import BrokerProcess, whole
 from reports.judgement.run_folder import RunFolder
+from reports.judgement.split_summary import start_of
 
 Row = Mapping[str, Any]
 COLUMNS = {
@@ -88,18 +90,21 @@ class ReadLog:
     gaps: tuple[Gap, ...]
 
     @classmethod
-    def of(
-        cls, broker: str, parser: Parser, offsets: Offsets, texts: Iterable[tuple[int, str]]
-    ) -> "ReadLog":
-        """Read a broker's numbered lines."""
-        tables: dict[str, list[Row]] = defaultdict(list)
-        add = lambda table, row: tables[table].append(dict(zip(COLUMNS[table], row, strict=True)))
-        log = Log(broker, parser, offsets, add)
-        bare = {}
-        for number, text in texts:
-            log.read(f"brokers/{broker}/group.log", number, text)
-            bare[number] = text.split(" ", 3 if parser.numbered else 2)[-1]
-        processes = tuple((broker, process) for process in log.end())
+    def of(cls, broker: str, parser: Parser, texts: Sequence[str], start: Start) -> "ReadLog":
+        """Read the lines of a broker's log from a start on."""
+        log = Log(broker, f"brokers/{broker}/group.log", parser, start)
+        for text in texts:
+            log.read(text)
+        processes, lost = whole(broker, log.end())
+        log.rows["lost"] += lost
+        tables = {
+            table: [dict(zip(COLUMNS[table], row, strict=True)) for row in rows]
+            for table, rows in log.rows.items()
+        }
+        bare = {
+            number: text.split(" ", 3 if parser.numbered else 2)[-1]
+            for number, text in enumerate(texts, start.line + 1)
+        }
         rows = {row["line"]: {**row, "template": None} for row in tables["requests"]}
         rows |= {row["line"]: row for row in tables["transitions"]}
         lines = (
@@ -108,7 +113,11 @@ class ReadLog:
             for seen in tables["coverage"]
         )  # fmt: skip
         gaps = [unreadable(row) for row in tables["coverage"] if row["status"] == "rejected"]
-        return cls(tuple(lines), processes, (*gaps, *map(missing, tables["lost"])))
+        return cls(
+            tuple(lines),
+            tuple((broker, process) for process in processes),
+            (*gaps, *map(missing, tables["lost"])),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,16 +151,11 @@ class Recording:
 
     @cached_property
     def _read(self) -> Sequence[ReadLog]:
-        clocks = Clocks(self.parser)
-        logs = {
-            log.parent.name: list(enumerate(_texts(log), 1))
+        return [
+            ReadLog.of(log.parent.name, self.parser, texts, start_of(texts, self.parser))
             for log in sorted(self.folder.glob("brokers/*/group.log*"))
-        }
-        for broker, texts in logs.items():
-            for _, text in texts:
-                clocks.look(broker, text)
-        offsets = clocks.offsets()
-        return [ReadLog.of(broker, self.parser, offsets, texts) for broker, texts in logs.items()]
+            for texts in [_texts(log)]
+        ]
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:

@@ -1,9 +1,9 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.judgement import machine_log
 from reports.judgement.errors import EvidenceError
-from reports.judgement.journal import Entry, read
+from reports.judgement.journal import PHASES, Entry, phase_of, read
 from reports.judgement.json_form import Form, lacks, parse
 from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
@@ -23,6 +23,8 @@ from scenarios.faults import about
 
 LOG = "group.log"
 """A broker's log, in its folder `brokers/<id>`."""
+HISTORY = "history.jsonl"
+"""The client history."""
 JOURNAL = "journal.jsonl"
 MACHINE = "machine.jsonl"
 """What `groupquake.machine_sampler` noted; older runs have none."""
@@ -36,7 +38,6 @@ ENVIRONMENT: Form = {
 }
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
-PHASES = ("formation", "impact", "recovery", "teardown")
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class RunFolder:
     path: Path
     uri: str = ""
     """Where the run folder is, if `path` holds only a copy of its small files."""
-    copied_logs: Mapping[str, int] | None = None
-    """The bytes of each broker's log at `uri`, by broker (id); None if the logs are at `path`."""
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    """The files that are at `uri` alone, by their names in the run folder, and their bytes."""
 
     @property
     def place(self) -> str:
@@ -58,6 +59,11 @@ class RunFolder:
     def name(self) -> str:
         """The name of the run folder."""
         return self.place.rpartition("/")[2]
+
+    @property
+    def has_history(self) -> bool:
+        """Whether there is a client history."""
+        return (self.path / HISTORY).is_file() or HISTORY in self.elsewhere
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -119,10 +125,9 @@ class RunFolder:
 
     def _log_bytes(self, broker: str) -> int | None:
         """Return the size of a broker's log; None without one."""
-        if self.copied_logs is not None:
-            return self.copied_logs.get(broker)
-        log = self.path / "brokers" / broker / LOG
-        return log.stat().st_size if log.is_file() else None
+        name = f"brokers/{broker}/{LOG}"
+        log = self.path / name
+        return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
 
     @cached_property
     def outages(self) -> tuple[Outage, ...]:
@@ -347,15 +352,6 @@ def _if_readable(file: Path) -> Iterator[str]:
     """Yield the text of a file, if there is one."""
     with suppress(OSError):
         yield file.read_text(encoding="utf-8", errors="replace")
-
-
-def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
-    """Return the phase of a time; `phases` tells which began, and when, in their order."""
-    name = PHASES[0]
-    for phase, began_ms in phases:
-        if began_ms <= at_ms:
-            name = phase
-    return name
 
 
 def _healed_ms(fault: dict[str, Any]) -> float:

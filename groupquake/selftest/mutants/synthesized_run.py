@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import count, groupby
+from itertools import groupby
 from operator import attrgetter
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reference_coordinator.classic.profiles import Profile
+from reports.judgement.broker_log import Start
 from reports.judgement.gaps import Gap
 from reports.judgement.group import Judge
 from reports.judgement.recording import Line, ReadLog, Recording
@@ -51,15 +52,15 @@ class SynthesizedRun(Recording):
     def lines(self) -> tuple[Line, ...]:
         """All lines: first the recorded ones about anything else, then the synthesized ones."""
         kept = [line for line in self.original.lines if line.group != self.group]
-        numbers = count(max((line.number for line in self.original.lines), default=0) + 1)
+        last = max((line.number for line in self.original.lines), default=0)
         parser = self.original.parser
         in_order = sorted(self.synthesized, key=attrgetter("broker", "process", "at_ms"))
         for (broker, _), lines in groupby(in_order, attrgetter("broker", "process")):
-            texts = with_timestamps(
-                ((one.at_ms, one.text) for one in lines), numbered=parser.numbered
+            texts = list(
+                with_timestamps(((one.at_ms, one.text) for one in lines), numbered=parser.numbered)
             )
-            numbered = zip(numbers, texts, strict=False)
-            kept += ReadLog.of(broker, parser, {(broker, 0): 0.0}, numbered).lines
+            kept += ReadLog.of(broker, parser, texts, Start(last, offsets={0: 0.0})).lines
+            last += len(texts)
         return tuple(kept)
 
 

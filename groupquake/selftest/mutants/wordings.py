@@ -13,7 +13,7 @@ from reference_coordinator.classic.effects import (
     Response,
     SyncResponse,
 )
-from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.protocol import Observed
 
 NO_REASON = "; client reason: not provided"
 """What follows a reason that a request gave rise to, if its client gives none (KIP-800)."""
@@ -22,9 +22,13 @@ WITHOUT_CLIENT_REASON = {
     "scala": (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC),
 }
 THREADS = {
-    "java": "group-coordinator-event-processor-0",
-    "scala": "data-plane-kafka-request-handler-0",
+    "java": "group-coordinator-event-processor",
+    "scala": "data-plane-kafka-request-handler",
 }
+DEBUG_LINES = ("join_incomplete", "member_loaded")
+"""Templates of lines at level DEBUG."""
+OTHER_LOGGER = {"fenced": -2}
+"""Templates whose lines another of their loggers writes than the first, by its place."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,14 @@ class Wording:
 
     grammar: Grammar
 
-    def line(self, broker: str, name: str, values: dict[str, Any]) -> str:
-        """Print a line of a template as it stands after its time."""
+    def line(self, broker: str, name: str, values: dict[str, Any], thread: int = 0) -> str:
+        """Print a line of a template as it stands after its time, by one of the threads."""
         filled = {"client_reason": "not provided", "ending": NO_REASON} | values
-        logger = self.grammar.template(name).loggers[0]
-        thread = THREADS[self.grammar.coordinator]
-        return f"{thread} INFO {self.grammar.printed(name, broker, filled)} ({logger})"
+        loggers = self.grammar.template(name).loggers
+        logger = loggers[OTHER_LOGGER.get(name, 0) if len(loggers) > 1 else 0]
+        level = "DEBUG" if name in DEBUG_LINES else "INFO"
+        body = self.grammar.printed(name, broker, filled)
+        return f"{THREADS[self.grammar.coordinator]}-{thread} {level} {body} ({logger})"
 
     def about(self, member_id: str, instance: str | None) -> dict[str, str]:
         """Return the values of fields about a member."""
@@ -66,13 +72,13 @@ class Wording:
         return "None" if instance is None else f"Some({instance})"
 
 
-def body(response: Response, seen: ObservedRequest) -> dict[str, Any]:
+def body(response: Response, seen: Observed) -> dict[str, Any]:
     """Print a response as the request log does: the fields of the request's version."""
     values = {"throttleTimeMs": 0, **_values(response, seen)}
     return of_version(BODIES[seen.api].response, values, seen.api_version)
 
 
-def _values(response: Response, seen: ObservedRequest) -> dict[str, Any]:
+def _values(response: Response, seen: Observed) -> dict[str, Any]:
     error = int(response.error)
     match response:
         case JoinResponse():

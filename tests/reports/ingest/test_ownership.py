@@ -9,6 +9,9 @@ from collections import defaultdict
 import pytest
 
 from reports.ingest import ownership
+from reports.ingest.client_costs import client_costs
+from reports.judgement.costs import Costs
+from reports.judgement.run_folder import HISTORY
 
 pytestmark = pytest.mark.spark
 
@@ -101,9 +104,9 @@ def lines():
 
 @pytest.fixture(scope="module")
 def membership(spark, tmp_path_factory):
-    file = tmp_path_factory.mktemp("run") / ownership.HISTORY
+    file = tmp_path_factory.mktemp("run") / HISTORY
     file.write_text("\n".join([*lines(), *OTHER_LINES]))
-    return ownership.membership(spark, file)
+    return ownership.membership(spark, str(file))
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +246,9 @@ def test_lines_of_other_things_and_those_cut_off_are_passed_over(membership):
     assert membership.count() == sum(len(history) for history in HISTORIES.values())
 
 
-def test_a_run_without_history_has_empty_tables(spark, tmp_path):
-    membership = ownership.membership(spark, tmp_path / ownership.HISTORY)
-    assert ownership.intervals(membership).count() == 0
-    assert ownership.stops(membership).count() == 0
+def test_a_run_without_history_has_an_empty_table(spark, tmp_path):
+    table = f"file:{tmp_path}/ownership"
+    assert client_costs(spark, None, table, ["static"], 8) == Costs()
+    stored = spark.read.parquet(table)
+    assert stored.isEmpty()
+    assert stored.columns == [column.split()[0] for column in ownership.OWNERSHIP.split(",")]

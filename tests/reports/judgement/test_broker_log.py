@@ -1,7 +1,7 @@
 """One broker's lines, read in their order: their times, and what became of each."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from statistics import median_low
 from typing import Any
 
@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Clocks, Log, offset_ms
+from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Log, offset_ms
 from reports.judgement.parsing import Parser, parse_request
+from reports.judgement.processes import whole
+from reports.judgement.split_summary import start_of
 
 ZERO_MS = 1_790_000_000_000
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
@@ -25,22 +27,16 @@ Tables = dict[str, list[dict[str, Any]]]
 
 def read(lines: list[str], *, numbered: bool = True) -> Tables:
     """Read broker 1's log; return the rows of its tables."""
-    found: Tables = defaultdict(list)
     parser = Parser(JAVA if numbered else SCALA, numbered)
-    clocks = Clocks(parser)
+    log = Log("1", "brokers/1/group.log", parser, start_of(lines, parser))
     for text in lines:
-        clocks.look("1", text)
+        log.read(text)
+    log.rows["lost"] += whole("1", log.end())[1]
     names = {name: [column.split()[0] for column in of.split(",")] for name, of in TABLES.items()}
-    log = Log(
-        "1",
-        parser,
-        clocks.offsets(),
-        lambda name, row: found[name].append(dict(zip(names[name], row, strict=True))),
-    )
-    for number, text in enumerate(lines, 1):
-        log.read("brokers/1/group.log", number, text)
-    log.end()
-    return found
+    return {
+        name: [dict(zip(names[name], row, strict=True)) for row in rows]
+        for name, rows in log.rows.items()
+    }
 
 
 def printed(*late_ms: float) -> list[str]:
@@ -99,10 +95,9 @@ def test_the_offset_of_a_clock_is_the_median_of_the_parts_of_a_log(us: list[int]
 
 @pytest.mark.parametrize("nanos", [77_000_000, 77_000_001, 77_000_999])
 def test_the_offset_of_a_clock_is_right_to_half_a_microsecond(nanos: int) -> None:
-    clocks = Clocks(Parser(JAVA, numbered=True))
-    clocks.look("1", f"1 {ZERO_MS} {nanos} main {STARTING}")
+    start = start_of([f"1 {ZERO_MS} {nanos} main {STARTING}"], Parser(JAVA, numbered=True))
     exact_ms = ZERO_MS + 0.5 - nanos / 1e6
-    assert clocks.offsets()["1", 1] == pytest.approx(exact_ms, abs=0.00075)  # a double: 0.00025
+    assert start.offsets[1] == pytest.approx(exact_ms, abs=0.00075)  # a double: 0.00025
 
 
 BODY: dict[str, Any] = {

@@ -4,17 +4,20 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
-from reports.judgement.broker_log import TABLES, Log
+from reference_coordinator.classic.releases import NEWEST, promised_by
+from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
+from reports.judgement.group import Judge
 from reports.judgement.parsing import Parser
+from reports.judgement.processes import whole
 from tests.recorded.logs import RECORDINGS
-from tests.reports.stored import JUDGE
 
 RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 SERVICE = "org.apache.kafka.coordinator.group.GroupCoordinatorService"
 STARTING = f"Starting up. ({SERVICE})"
 LogLine = tuple[int, str]
 Row = dict[str, Any]
+JUDGE = Judge(JAVA, NEWEST, promised_by(NEWEST), CoordinatorEpochs(None))
 
 
 def load(epoch: int, partition: int = 3) -> str:
@@ -45,22 +48,23 @@ def read(**brokers: list[LogLine]) -> tuple[CoordinatorEpochs, dict[str, list[Ro
     processes: list[Row] = []
     columns = [column.split()[0] for column in TABLES["transitions"].split(",")]
     parser = Parser(JAVA, numbered=True)
-
-    def add(table: str, row: tuple[Any, ...]) -> None:
-        if table == "transitions":
-            rows.append(dict(zip(columns, row, strict=True)))
-
     for name, lines in brokers.items():
         broker, sn = name[-1], 0
-        log = Log(broker, parser, {(broker, process): 0.0 for process in range(9)}, add)
-        for number, (at_ms, text) in enumerate(lines, 1):
+        log = Log(
+            broker,
+            f"brokers/{broker}/group.log",
+            parser,
+            Start(offsets=dict.fromkeys(range(9), 0.0)),
+        )
+        for at_ms, text in lines:
             sn = 1 if text == STARTING else sn + 1
             prefix = f"id={broker}{' ' if text.startswith('topic=') else '] '}"
             line = f"{sn} {at_ms} {at_ms * 10**6} t INFO [GroupCoordinator {prefix}{text}"
-            log.read(f"brokers/{broker}/group.log", number, line)
+            log.read(line)
+        rows += (dict(zip(columns, row, strict=True)) for row in log.rows["transitions"])
         processes += (
             {"broker": broker, "process": one.number, "last_ms": one.last_ms, "most": one.partition}
-            for one in log.end()
+            for one in whole(broker, log.end())[0]
         )
     assert all(row["template"] is not None for row in rows)
     most = max((one["most"] for one in processes if one["most"] is not None), default=-1)

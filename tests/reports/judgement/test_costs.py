@@ -1,12 +1,14 @@
 """What rebalances cost, in numbers: of constructed tables and runs with known answers."""
 
+from dataclasses import replace
+
 import pytest
 
-from reports.ingest import results
+from reports.ingest import client_costs
+from reports.ingest.ownership import OWNERSHIP
 from reports.judgement import members, verdict
 from reports.judgement.costs import Costs, Expulsion, Handover, Stop, summary
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
-from tests.reports.stored import stored
 
 
 def owned(group, partition, member, from_ms, moved=False, unowned_ms=0.0, overlaps=None):
@@ -48,11 +50,13 @@ def test_the_tables_are_counted_as_they_are(spark):
         )
     ]  # fmt: skip
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
-    tables = stored(spark, [stop], ownership=ownership)
-    expelled = results.expulsions(
-        {"group": "static", **row} for row in members.expulsions(requests, lines)
+    table = spark.createDataFrame(ownership, OWNERSHIP)
+    found = replace(
+        client_costs.costs(table, lambda: [stop], ["static", "dynamic"], 48),
+        expulsions=client_costs.expulsions(
+            {"group": "static", **row} for row in members.expulsions(requests, lines)
+        ),
     )
-    found = results.costs(tables, ["static", "dynamic"], 48, expelled)
     assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
     assert found.handovers == [
         Handover("static", 10.0, 2, 3.2),

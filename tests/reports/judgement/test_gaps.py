@@ -2,8 +2,8 @@
 
 import pytest
 
-from reports.judgement.broker_log import END_MISSING
 from reports.judgement.gaps import Gap, by_group, without_cuts, without_kills
+from reports.judgement.processes import END_MISSING
 
 
 def gap(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") -> Gap:

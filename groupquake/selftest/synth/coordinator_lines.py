@@ -1,0 +1,109 @@
+"""The lines that a synthesized group's coordinator writes."""
+
+import random
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from groupquake.selftest.mutants.wordings import Wording
+from groupquake.selftest.synth.printing import Sent
+from reference_coordinator.classic.effects import (
+    AssignmentReceived,
+    Effect,
+    Persist,
+    Transition,
+)
+from reference_coordinator.classic.state import Group, State
+
+LINE_US = 45
+"""How long the coordinator takes for a line, in µs."""
+PROCESSORS = 4
+"""The threads of the coordinator."""
+PRINTED = {
+    State.PREPARING_REBALANCE: "preparing",
+    State.COMPLETING_REBALANCE: "stabilized",
+    State.EMPTY: "empty",
+}
+
+
+class Line(NamedTuple):
+    """A line of a group, without time and number."""
+
+    broker: str
+    at_ms: float
+    text: str
+
+
+@dataclass(slots=True)
+class CoordinatorLines:
+    """Prints lines of a group into `lines`; each method returns the time after what it printed."""
+
+    group: str
+    partition: int
+    wording: Wording
+    dice: random.Random
+    lines: list[Line]
+    leave_reason: str
+    broker: str = ""
+
+    def _print(self, at_ms: float, name: str, **values: object) -> float:
+        values |= {"group": self.group, "partition": self.partition}
+        processor = int(self.dice.random() * PROCESSORS)
+        text = self.wording.line(self.broker, name, values, processor)
+        self.lines.append(Line(self.broker, at_ms, text))
+        return at_ms + LINE_US * (0.4 + self.dice.random()) / 1_000
+
+    def loaded(self, now: float, group: Group) -> None:
+        """Print that the group was loaded."""
+        now = self._print(now, "group_loaded", members=len(group.members))
+        for member in group.members:
+            now = self._print(now, "member_loaded", member=member)
+
+    def member(self, now: float, before: Group, after: Group, what: str, subject: str) -> float:
+        """Print a line about a member; see `expected_lines`."""
+        if what == "static_replaced":
+            words = {"instance": subject, "member": before.static_ids[subject]}
+        else:
+            member = after.members.get(subject) or before.members.get(subject)
+            words = self.wording.about(subject, member.group_instance_id if member else None)
+        return self._print(now, what, state=before.state, client_reason=self.leave_reason, **words)
+
+    def fenced(self, now: float, group: Group, sent: Sent) -> None:
+        """Print that a request was fenced."""
+        instance = sent.client.instance or ""
+        self._print(
+            now, "fenced", member=sent.client.member_id, instance=instance,
+            holder=group.static_ids.get(instance),
+            operation=sent.api.lower().replace("_", "-"),
+        )  # fmt: skip
+
+    def assignment(self, now: float, received: AssignmentReceived) -> float:
+        """Print that the leader's assignment came."""
+        return self._print(
+            now, "assignment", member=received.leader, generation=received.generation,
+            members=received.members, static_members=received.static_members,
+        )  # fmt: skip
+
+    def transition(self, now: float, group: Group, moved: Transition) -> float:
+        """Print into which state the group goes, if the coordinator says that."""
+        if moved.after not in PRINTED:
+            return now
+        reason = ""
+        if moved.reason is not None:
+            held = (i for i, member in group.static_ids.items() if member == moved.member_id)
+            reason = self.wording.reason(moved.reason, moved.member_id, next(held, None))
+        return self._print(now, PRINTED[moved.after], generation=moved.generation,
+                           members=moved.members, reason=reason)  # fmt: skip
+
+    def outlook(self, now: float, before: Group, group: Group, effects: tuple[Effect, ...]) -> None:
+        """Print after a JoinGroup why a join phase goes on, or that none begins."""
+        if group.state is State.PREPARING_REBALANCE and group is not before and group.awaiting:
+            why = "this is an initial rebalance"
+            if group.previous_state is not State.EMPTY:
+                why = (
+                    f"not all the members have rejoined. Members={len(group.members)},"
+                    f" AwaitingJoinResponses={group.awaiting},"
+                    f" PendingJoinMembers={len(group.pending_joins)}"
+                )
+            self._print(now, "join_incomplete", rest=why)
+        elif group.state is State.STABLE and any(isinstance(one, Persist) for one in effects):
+            self._print(now, "static_no_rebalance")

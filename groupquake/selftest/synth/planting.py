@@ -1,0 +1,202 @@
+"""Findings that are planted in a synthesized log: each breaks one rule of one group, once.
+
+Some alter what the coordinator printed, as an editor would. Others are done by the coordinator
+itself, so that what follows agrees with them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from groupquake.selftest.synth.coordinator_lines import Line
+from groupquake.selftest.synth.group import Coordinator, Simulation
+from reference_coordinator.classic.effects import Effect
+from reference_coordinator.classic.events import Event, JoinReceived
+from reference_coordinator.classic.mutants import MUTANTS
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.state import Group, State
+from reference_coordinator.classic.step import step
+
+
+class Planted(NamedTuple):
+    """The lines of a group with something wrong; `place` (from 0) is the line that shows it."""
+
+    lines: list[Line]
+    place: int
+
+
+PREPARING = "Preparing to rebalance"
+JOINED = ("Pending dynamic member with id", "for this member and added to the group")
+NEAR_MS = 6_000.0
+OWN_MS = 0.5
+"""How long the coordinator writes lines about one request."""
+
+Alter = Callable[[list[Line]], Planted | None]
+"""Returns None where the group has no line to alter."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of planted finding. `kind` is that of the verdict's finding, or some between bars."""
+
+    kind: str
+    what: str
+    alter: Alter
+    static: bool | None = None
+    """Whether it takes a group of static members, or of dynamic ones."""
+    coordinator: Coordinator = step
+
+    def prepare(self, simulation: Simulation) -> None:
+        """Let the group's coordinator break the rule."""
+        if self.coordinator is not step:
+            simulation.coordinator = Once(self.coordinator)
+
+
+@dataclass
+class Once:
+    """A coordinator that breaks its rule the first time that it can, and keeps it from then on."""
+
+    mutant: Coordinator
+    done: bool = False
+
+    def __call__(
+        self, group: Group, event: Event, profile: Profile
+    ) -> tuple[Group, tuple[Effect, ...]]:
+        """Decide what one event does to a group."""
+        right = step(group, event, profile)
+        if self.done or not isinstance(event, JoinReceived) or group.state is not State.STABLE:
+            return right
+        wrong = self.mutant(group, event, profile)
+        self.done = wrong[0].state is not right[0].state
+        return wrong if self.done else right
+
+
+def _found(lines: Sequence[Line], *parts: str, last: bool = False) -> int | None:
+    """Return the place of the middle line (or the last) with all parts; None if there is none."""
+    places = [p for p, line in enumerate(lines) if all(part in line.text for part in parts)]
+    if not places:
+        return None
+    return places[-1 if last else len(places) // 2]
+
+
+def _replaced(*parts: str, old: str, new: str) -> Alter:
+    """Change a text in the middle one of the lines that have all parts."""
+
+    def alter(lines: list[Line]) -> Planted | None:
+        place = _found(lines, *parts, old)
+        if place is None:
+            return None
+        line = lines[place]
+        changed = line._replace(text=line.text.replace(old, new, 1))
+        return Planted([*lines[:place], changed, *lines[place + 1 :]], place)
+
+    return alter
+
+
+def _more_members(lines: list[Line]) -> Planted | None:
+    place = _found(lines, "Stabilized group", last=True)
+    if place is None:
+        return None
+    head, count, tail = lines[place].text.rpartition(" with ")[0], *_count(lines[place].text)
+    changed = lines[place]._replace(text=f"{head} with {count + 1} {tail}")
+    return Planted([*lines[:place], changed, *lines[place + 1 :]], place)
+
+
+def _count(text: str) -> tuple[int, str]:
+    count, _, tail = text.rpartition(" with ")[2].partition(" ")
+    return int(count), tail
+
+
+def _later_generation(lines: list[Line]) -> Planted | None:
+    place = _found(lines, "Stabilized group", last=True)
+    if place is None:
+        return None
+    head, _, tail = lines[place].text.partition(" generation ")
+    generation, _, rest = tail.partition(" ")
+    changed = lines[place]._replace(text=f"{head} generation {int(generation) + 4} {rest}")
+    return Planted([*lines[:place], changed, *lines[place + 1 :]], place)
+
+
+def _second_rebalance(lines: list[Line]) -> Planted | None:
+    """Print once more, in the steady state, that a rebalance begins."""
+    preparing = _found(lines, "Preparing to rebalance", last=True)
+    stable = _found(lines, '"HEARTBEAT"', '"errorCode":0', last=True)
+    if preparing is None or stable is None or stable < preparing:
+        return None
+    added = lines[preparing]._replace(at_ms=lines[stable].at_ms + 0.3)
+    return Planted([*lines[: stable + 1], added, *lines[stable + 1 :]], stable + 1)
+
+
+def _line_left_out(lines: list[Line]) -> Planted | None:
+    """Leave out that a member joined; the place is the coordinator's line before it.
+
+    No other of its lines is near, so that there is one place for the line.
+    """
+    told = [p for p, line in enumerate(lines) if "Completed request:" not in line.text]
+    for before, place, *after in zip(told, told[1:], told[2:], told[3:], strict=False):
+        joined = any(words in lines[place].text for words in JOINED)
+        now = lines[place].at_ms
+        others = [lines[before], *(lines[p] for p in after)]
+        if joined and not any(OWN_MS < abs(line.at_ms - now) < 20.0 for line in others):
+            return Planted(lines[:place] + lines[place + 1 :], before)
+    return None
+
+
+def _shown(*parts: str) -> Alter:
+    """Leave all lines: the coordinator itself broke the rule, in the first line with all parts.
+
+    No other rebalance is near, which could be taken for that one.
+    """
+
+    def alter(lines: list[Line]) -> Planted | None:
+        places = [p for p, line in enumerate(lines) if all(part in line.text for part in parts)]
+        if not places:
+            return None
+        at_ms = lines[places[0]].at_ms
+        near = (line for line in lines if PREPARING in line.text or " has failed" in line.text)
+        if sum(abs(line.at_ms - at_ms) < NEAR_MS for line in near) > (PREPARING in parts):
+            return None
+        return Planted(lines, places[0])
+
+    return alter
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "wrong_answer",
+        "a heartbeat of a stable member is answered UNKNOWN_MEMBER_ID",
+        _replaced('"HEARTBEAT"', old='"errorCode":0', new='"errorCode":25'),
+    ),
+    Kind("wrong_members", "one member more is counted when the group is stable", _more_members),
+    Kind("missing_line", "the line that a member joined is missing", _line_left_out),
+    Kind("wrong_generation", "a generation is four too high", _later_generation),
+    Kind("unexpected_rebalance", "a rebalance is printed twice", _second_rebalance),
+    Kind(
+        "unexpected_rebalance|wrong_reason",  # the leader, told to rejoin, would start one as well
+        "a static member's return starts a rebalance",
+        _shown(PREPARING, "(reason: Group's selectedProtocol will change"),
+        static=True,
+        coordinator=MUTANTS["rebalances_on_static_replacement"],
+    ),
+)
+"""In the order in which they are planted."""
+
+
+def differences(verdict: Mapping[str, Any], planted: Iterable[Mapping[str, Any]]) -> list[str]:
+    """List what a verdict misses of what was planted, and what it finds in other groups.
+
+    A planted finding is found if it is a root of its kind at its line.
+    """
+    left = {entry["group"]: entry for entry in planted}
+    missed, others = dict(left), []
+    for finding in verdict["findings"]:
+        entry, place = left.get(finding["group"]), finding["log"] or {}
+        if entry is None:
+            others.append(f"found elsewhere: {finding}")
+        elif (
+            finding["root"]
+            and finding["kind"] in entry["kind"].split("|")
+            and (place.get("broker"), place.get("line")) == (entry["broker"], entry["line"])
+        ):
+            missed.pop(finding["group"], None)
+    return [f"missed: {entry}" for entry in missed.values()] + others

@@ -1,0 +1,154 @@
+"""The archive that brings this package to Spark's executors, and a session that uses it.
+
+Executors unpack it beside their work. Its `bin/python` is the cluster's own Python, of the same
+release as the driver's, with the archive's packages on its path. So it works on each kind of
+cluster, and on Spark Connect, where a client can set no environment variable of executors.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import sysconfig
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import fnmatch
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from reports.judgement.errors import EvidenceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGES = ("kafka_protocol", "reference_coordinator", "reports")
+"""Our packages that executors import."""
+DISTRIBUTIONS = ("msgspec", "pyarrow")
+"""What these import on executors, besides PySpark, which the cluster has."""
+UNUSED = (
+    "*.pyi", "*.pyx", "*.pxd", "*.pxi", "*.h", "*.cc", "*/__pycache__/*", "../*", "*/tests/*",
+    "*flight*", "pyarrow/libarrow_s3.*",
+)  # fmt: skip
+"""Files of distributions that stay here: sources, and network clients of Arrow."""
+KEPT_S = 7 * 86_400
+"""How long an archive that nobody uses stays in the cache folder."""
+FOLDER = "groupquake"
+"""The folder that executors unpack the archive to."""
+PYTHON = f"{FOLDER}/bin/python"
+"""The archive's Python, as an executor finds it."""
+RELEASE = f"python{sys.version_info.major}.{sys.version_info.minor}"
+START = f"""\
+#!/bin/sh
+# The cluster's own Python, with the packages of this archive on its path
+lib=$(cd "$(dirname "$0")/../lib" && pwd)
+command -v {RELEASE} >/dev/null || {{
+  echo "groupquake: no {RELEASE} on this executor, which the driver runs on" >&2
+  exit 127
+}}
+PYTHONPATH="$lib${{PYTHONPATH:+:$PYTHONPATH}}" exec {RELEASE} "$@"
+"""
+"""The archive's `bin/python`."""
+
+
+def build(file: Path) -> None:
+    """Write the archive (`.tar.gz`), for executors with this machine's Python release and system.
+
+    The same content makes the same bytes. Raises EvidenceError if it cannot be written.
+    """
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            temporary.open("wb") as raw,
+            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+        ):
+            _add(archive, "bin/python", START.encode(), 0o755)
+            for name, path in _files():
+                _add(archive, f"lib/{name}", path.read_bytes(), 0o644)
+        temporary.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise EvidenceError(
+            f"{file}: the archive for Spark's executors cannot be written ({error.strerror})"
+        ) from error
+
+
+def cached() -> Path:
+    """Return the archive in the user's cache folder; it is built when something in it changed."""
+    folder = cache_folder()
+    file = folder / f"spark-{_key()}.tar.gz"
+    if not file.exists():
+        build(file)
+    file.touch()
+    for other in folder.glob("spark-*.tar.gz"):
+        if other.stat().st_mtime < time.time() - KEPT_S:
+            other.unlink(missing_ok=True)
+    return file
+
+
+def cache_folder() -> Path:
+    """Return the folder, made if need be, that groupquake keeps in the user's cache folder."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "groupquake"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EvidenceError(
+            f"{folder}: cannot be made ({error.strerror}); set XDG_CACHE_HOME to another folder"
+        ) from error
+    return folder
+
+
+def ship(spark: "SparkSession", archive: str | Path) -> None:
+    """Let the executors of a session work with the packages of an archive.
+
+    Spark Connect takes an archive of this machine; else it may be a URI that executors can read.
+    """
+    spark.addArtifacts(f"{archive}#{FOLDER}", archive=True)
+    spark.conf.set("spark.sql.execution.pyspark.python", PYTHON)
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    """Yield the files below `lib`, with their names there."""
+    for package in PACKAGES:
+        found = find_spec(package)
+        assert found is not None, package
+        folder = Path(str(found.origin)).parent
+        for path in sorted(folder.rglob("*.py")):
+            yield str(PurePosixPath(package, path.relative_to(folder))), path
+    for name in DISTRIBUTIONS:
+        for file in sorted(_distribution(name).files or ()):
+            if not any(fnmatch(str(file), unused) for unused in UNUSED):
+                yield str(file), Path(str(file.locate()))
+
+
+def _key() -> str:
+    """Return a digest of what the archive would hold, without reading the dependencies' files."""
+    digest = hashlib.sha256("\0".join((RELEASE, sysconfig.get_platform(), START, *UNUSED)).encode())
+    ours = set(PACKAGES)
+    for name, path in _files():
+        if name.partition("/")[0] in ours:
+            digest.update(name.encode() + b"\0" + path.read_bytes())
+    for name in DISTRIBUTIONS:
+        digest.update((_distribution(name).read_text("RECORD") or "").encode())
+    return digest.hexdigest()[:16]
+
+
+def _distribution(name: str) -> Distribution:
+    try:
+        return distribution(name)
+    except PackageNotFoundError as error:
+        raise EvidenceError(f"{name} is not installed here; install groupquake again") from error
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    archive.addfile(entry, io.BytesIO(content))

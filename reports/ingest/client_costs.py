@@ -1,0 +1,92 @@
+"""What rebalances cost as clients saw it: the client history in; stops, handovers and owners out.
+
+Nothing of it depends on the brokers' logs, so that it may be computed beside them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from math import inf
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reports.ingest import ownership
+from reports.ingest.tables import among, rows_of
+from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+
+def client_costs(
+    spark: SparkSession, history: str | None, table: str, groups: Sequence[str], partitions: int
+) -> Costs:
+    """Compute what clients saw from a history at a URI, and store the table `ownership` at another.
+
+    Of holdings those of `groups` in the first `partitions` of each topic are given, and those that
+    overlap with an earlier owner's, of every group. Without a history there are none.
+    """
+    store = lambda owned: owned.write.mode("overwrite").parquet(table)
+    if history is None:
+        store(spark.createDataFrame([], ownership.OWNERSHIP))
+        return Costs()
+    membership = ownership.membership(spark, history)
+    owned = ownership.intervals(membership).persist()
+    try:
+        stops = lambda: rows_of(ownership.stops(membership))
+        return costs(owned, stops, groups, partitions, store)
+    finally:
+        owned.unpersist()
+
+
+def costs(
+    owned: DataFrame,
+    stops: Callable[[], Iterable[Row]],
+    groups: Sequence[str],
+    partitions: int,
+    store: Callable[[DataFrame], None] = lambda _: None,
+) -> Costs:
+    """Give what is asked for of the owners of partitions, and of stops; store the owners."""
+    given = owned.groupBy("group", "from_ms").agg(
+        F.sum(F.col("moved").cast("long")).alias("moved"), F.sum("unowned_ms").alias("unowned_ms")
+    )
+    held = owned.where(f"{among('group', groups)} OR overlap_ms > 0")
+    with ThreadPoolExecutor() as threads:
+        stored, stopped = threads.submit(store, owned), threads.submit(stops)
+        handovers, holdings = threads.map(rows_of, (given, held))
+        stored.result()
+    return Costs(
+        stops=in_order(Stop, stopped.result(), "from_ms", "group", "member"),
+        handovers=sorted(
+            (
+                Handover(r["group"], r["from_ms"], r["moved"], round(r["unowned_ms"], 1))
+                for r in handovers
+            ),
+            key=attrgetter("at_ms", "group"),
+        ),
+        holdings=in_order(
+            Holding,
+            (r for r in holdings if r["overlap_ms"] > 0 or _number(r["partition"]) < partitions),
+            "from_ms", "group", "member", "partition",
+        ),
+    )  # fmt: skip
+
+
+def expulsions(rows: Iterable[Row]) -> list[Expulsion]:
+    """Return rows of the table `expulsions` in order of time."""
+    return in_order(Expulsion, rows, "at_ms", "group", "subject", "api")
+
+
+def in_order(kind: type[T], rows: Iterable[Row], *order: str) -> list[T]:
+    """Make objects of rows, ordered by some of their fields."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return sorted((kind(*map(row.get, names)) for row in rows), key=attrgetter(*order))
+
+
+def _number(partition: str) -> float:
+    """Return the number of a partition that is named `topic-number`; without one, infinity."""
+    number = partition.rpartition("-")[2]
+    return int(number) if number.isdecimal() else inf

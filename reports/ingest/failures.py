@@ -1,0 +1,155 @@
+"""Failures: what Spark raises, put in one line that says what, where and what to do.
+
+Spark wraps the cause of a failure several times, and each kind of session (a JVM of this process,
+Spark Connect) in another way. What identifies a cause is its own text, which all of them keep.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from reports.ingest.archive import RELEASE
+from reports.judgement.errors import EvidenceError, ExecutionError
+
+ARCHIVE = (
+    "leave `--archive none` out, or give their session what `groupquake dev spark-archive` writes"
+    " (reports.ingest.archive.ship)"
+)
+
+_CAUSES: tuple[tuple[str, type[Exception], str], ...] = (
+    # text of the cause, with groups; the error; its line, with {place} and the groups' text
+    (
+        r"reports\.judgement\.errors\.EvidenceError: ([^\n]+)",
+        EvidenceError,
+        "{0}",
+    ),
+    (
+        r"ModuleNotFoundError: No module named '([^']+)'",
+        EvidenceError,
+        "Spark's workers have no Python module {0}; " + ARCHIVE,
+    ),
+    (
+        r"PYTHON_VERSION_MISMATCH\] ([^\n]*?\.)\s",
+        EvidenceError,
+        "Spark's workers run another Python than this process: {0} " + ARCHIVE,
+    ),
+    (
+        r"(?:No port number in|Bad data in) pyspark\.daemon's standard output",
+        EvidenceError,
+        "Spark's workers cannot start Python (groupquake runs on " + RELEASE + "; theirs must be"
+        " of the same release, on their PATH); their log says why",
+    ),
+    (
+        r'Cannot run program "([^"]+)"',
+        EvidenceError,
+        "Spark's workers cannot run the program {0}; set PYSPARK_PYTHON to a Python they have; "
+        + ARCHIVE,
+    ),
+    (
+        r"No space left on device|Disk quota exceeded",
+        ExecutionError,
+        ("{place}: a disk is full: that of the output, or of Spark's own files (spark.local.dir);"
+        " free space, then repeat the command"),
+    ),
+    (
+        r'No FileSystem for scheme "?([\w.+-]+)',
+        EvidenceError,
+        ("{place}: Spark knows no file system {0}:; check the URI, or give Spark the package that"
+        " reads it (spark.jars.packages)"),
+    ),
+    (
+        r"Class (org\.apache\.hadoop\.fs\.\S+) not found",
+        EvidenceError,
+        ("{place}: Spark has no class {0}; give it the package that has it (spark.jars.packages;"
+        " for s3a: org.apache.hadoop:hadoop-aws in the version of Spark's own Hadoop)"),
+    ),
+    (
+        r"UnknownHostException: ([^\s:]+)",
+        EvidenceError,
+        "{place}: no host is called {0}; check the URI",
+    ),
+    (
+        r"NoSuchBucket|UnknownStoreException|bucket does not exist",
+        EvidenceError,
+        "{place}: no such bucket; check the URI and spark.hadoop.fs.s3a.endpoint",
+    ),
+    (
+        (r"Permission denied|AccessControlException|AccessDenied|Access Denied|403 Forbidden"
+        r"|Status Code: 403|NoAuthWithAWS|NoAwsCredentials|Unable to load credentials"),
+        EvidenceError,
+        "{place}: no right to it; check the permissions, or the credentials that Spark is given",
+    ),
+    (
+        r"PATH_ALREADY_EXISTS\] Path (\S+) already exists",
+        EvidenceError,
+        "{0}: exists already; delete it, or give another output",
+    ),
+    (
+        r"PATH_NOT_FOUND\] Path does not exist: (\S+?)\. ",
+        EvidenceError,
+        "{0}: no such file or folder; check it, and that Spark's driver and workers see it",
+    ),
+    (
+        r"Mkdirs failed to create|Read-only file system|ParentNotDirectoryException",
+        EvidenceError,
+        ("{place}: cannot be written; check the folder, its permissions, and that every worker of"
+        " Spark sees it"),
+    ),
+    (
+        (
+            r"(?:Encountered error while reading file|File) (\S+?)\.? "
+            r"(?:[^\n]*SQLSTATE|does not exist)"
+        ),
+        EvidenceError,
+        ("{0}: a worker of Spark cannot read it ({cause}); check the file, and that every worker"
+        " sees it"),
+    ),
+    (
+        (r"All masters are unresponsive|SparkContext (?:was|has been) (?:shut down|stopped)"
+        r"|stopped SparkContext|StatusCode\.UNAVAILABLE|Connection refused|Connection reset"
+        r"|while communicating with the Java server|Answer from Java side is empty"
+        r"|dagScheduler\(\)\" is null|SESSION_CLOSED|SESSION_NOT_FOUND"),
+        ExecutionError,
+        "Spark's cluster does not answer, or ended ({cause}); start it, then repeat the command",
+    ),
+)  # fmt: skip
+_OF_SPARK = ("pyspark", "py4j", "grpc")
+_LENGTH = 300
+
+
+@contextmanager
+def explained(place: str) -> Iterator[None]:
+    """Turn what Spark raises into EvidenceError or ExecutionError; `place` is what it works on."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in _OF_SPARK or _is_connection(error):
+            raise explanation(str(error) or repr(error), place) from error
+        raise
+
+
+def explanation(text: str, place: str) -> Exception:
+    """Return the error that says what a text of Spark's means."""
+    for pattern, kind, line in _CAUSES:
+        if found := re.search(pattern, text):
+            return kind(line.format(*found.groups(), place=place, cause=_cause(text)))
+    return ExecutionError(f"{place}: Spark failed ({_cause(text)}); its log says more")
+
+
+def _cause(text: str) -> str:
+    """Return the innermost cause in a text of Spark's, in one line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    frames = ("at ", "...", "File ", "During handling", "Driver stacktrace", "JVM stacktrace")
+    told = [line for line in lines if not line.startswith(frames)] or lines or ["no reason given"]
+    inner = [line for line in told if line.startswith("Caused by: ")]
+    wrapped = [line for line in told if line.startswith(": ")]
+    if inner or wrapped:
+        line = (inner or wrapped)[-1].removeprefix("Caused by: ").removeprefix(": ")
+    else:
+        line = told[-1] if "Traceback" in text else told[0]
+    return line if len(line) <= _LENGTH else f"{line[:_LENGTH]}…"
+
+
+def _is_connection(error: Exception) -> bool:
+    """Tell whether the connection to Spark's JVM broke."""
+    return isinstance(error, ConnectionError)

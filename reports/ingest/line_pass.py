@@ -1,0 +1,217 @@
+"""The line pass: the brokers' logs in; requests, coordinator lines and the status of lines out.
+
+The splits of a log are read by different tasks, and the lines of a log hang together. So a first
+pass summarises each split, the summaries tell where each split begins (`split_summary`), and a
+second pass reads them. What splits hold of the processes that wrote a log is joined in the end.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import chain, groupby
+from math import inf
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from reports.ingest import bundle, log_files
+from reports.ingest.bundle import Bundle
+from reports.ingest.log_files import Split, in_order, log_file
+from reports.judgement.broker_log import TABLES, Log, Number, Start
+from reports.judgement.errors import EvidenceError
+from reports.judgement.parsing import Parser
+from reports.judgement.processes import STATUSES, ProcessPart, entangled, runs, whole
+from reports.judgement.split_summary import (
+    TAIL_MS,
+    SplitSummary,
+    TailTooShortError,
+    starts,
+    summarised,
+)
+
+Json = dict[str, Any]
+Starts = Mapping[Split, Start]
+"""Where splits begin, in the order of brokers and of their logs."""
+
+READ = (
+    "broker STRING, process LONG, last_ms DOUBLE, partition INT, used LONG, irrelevant LONG, "
+    "rejected LONG"
+)
+"""What is known of each process of a broker (see `processes.BrokerProcess`)."""
+BUNDLE = Bundle({**TABLES, "parts": "broker STRING, line LONG, part BINARY"})
+"""What a split gives: rows of the tables, and what it holds of each process (`ProcessPart`)."""
+
+
+def read_logs(spark: SparkSession, source: str, parser: Parser, tables: str) -> list[Json]:
+    """Read the logs of the run at a URI into the tables `TABLES` at another; return rows of `READ`.
+
+    Raises EvidenceError where there is no line, or Spark counts other lines than were read.
+    """
+    lines = log_files.lines(spark, source)
+    counted = Observation()
+    summaries = _summaries(lines.observe(counted, F.count(F.lit(1)).alias("lines")), parser)
+    if not summaries:
+        raise EvidenceError(
+            f"{source}: every group.log is empty; read brokers/*/stdout.log for the reason"
+        )
+    try:
+        begins = _starts(summaries)
+    except TailTooShortError:
+        begins = _starts(_summaries(lines, parser, inf))
+    processes = _read(lines, parser, begins, tables)
+    if again := _repeated(spark, tables, begins):
+        begins = {split: start._replace(seen=again[split]) for split, start in begins.items()}
+        processes = _read(lines, parser, begins, tables)
+    read = sum(process[status] for process in processes for status in STATUSES)
+    if read != counted.get["lines"]:
+        raise EvidenceError(
+            f"{source}: {read} lines were read, and Spark counts {counted.get['lines']};"
+            " report it again when the logs no longer change"
+        )
+    return processes
+
+
+def _summaries(
+    lines: DataFrame, parser: Parser, tail_ms: float = TAIL_MS
+) -> dict[Split, SplitSummary]:
+    def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
+            texts = chain.from_iterable(map(itemgetter(1), of_split))
+            summary = msgspec.msgpack.encode(summarised(texts, parser, tail_ms))
+            row = {"file": split.file, "start": split.start, "summary": summary}
+            yield pa.RecordBatch.from_pylist([row])
+
+    found = lines.mapInArrow(summarise, "file STRING, start LONG, summary BINARY").toArrow()
+    decode = msgspec.msgpack.Decoder(SplitSummary).decode
+    return {Split(row["file"], row["start"]): decode(row["summary"]) for row in found.to_pylist()}
+
+
+def _starts(summaries: Mapping[Split, SplitSummary]) -> Starts:
+    begins: dict[Split, Start] = {}
+    for _, of_broker in groupby(sorted(summaries, key=in_order), key=_broker):
+        splits = list(of_broker)
+        begins |= zip(splits, starts([summaries[split] for split in splits]), strict=True)
+    return begins
+
+
+def _broker(split: Split) -> str:
+    return log_file(split.file).broker
+
+
+def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list[Json]:
+    """Read the splits, write the tables, return rows of `READ`."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
+            file = log_file(split.file)
+            log = Log(file.broker, file.name, parser, begins[split])
+            for _, texts in of_split:
+                for text in texts:
+                    log.read(text)
+                for name, rows in log.rows.items():
+                    if rows:
+                        yield BUNDLE.batch(name, list(zip(*rows, strict=True)))
+                        rows.clear()
+            parts = [msgspec.msgpack.encode(part) for part in log.end()]
+            place = begins[split].line
+            yield BUNDLE.batch("parts", [[file.broker] * len(parts), [place] * len(parts), parts])
+
+    made = lines.mapInArrow(read, BUNDLE.columns).persist()
+    try:
+        processes, lost = _joined(made)
+        bundle.write(made, [name for name in TABLES if name != "lost"], tables)
+        found = bundle.table(made, "lost")
+        if lost:
+            found = found.unionByName(made.sparkSession.createDataFrame(lost, TABLES["lost"]))
+        found.write.mode("overwrite").parquet(f"{tables}/lost")
+    finally:
+        made.unpersist()
+    return processes
+
+
+def _joined(made: DataFrame) -> tuple[list[Json], list[tuple[Any, ...]]]:
+    """Join what splits hold of processes: rows of `READ`, and the rows of `lost` that this tells.
+
+    Reads `parts`, and of processes whose serial numbers splits share, every number.
+    """
+    decode = msgspec.msgpack.Decoder(ProcessPart).decode
+    of_brokers: dict[str, list[ProcessPart]] = defaultdict(list)
+    rows = bundle.table(made, "parts").toArrow().to_pylist()
+    for row in sorted(rows, key=itemgetter("broker", "line")):
+        of_brokers[row["broker"]].append(decode(row["part"]))
+    processes: list[Json] = []
+    lost: list[tuple[Any, ...]] = []
+    for broker, parts in of_brokers.items():
+        for number in entangled(parts):
+            _disentangle(made, broker, number, parts)
+        of_broker, gaps = whole(broker, parts)
+        lost += gaps
+        processes += (
+            {
+                "broker": broker,
+                "process": process.number,
+                "last_ms": process.last_ms,
+                "partition": process.partition,
+                **{status: process.statuses[status] for status in STATUSES},
+            }
+            for process in of_broker
+        )
+    return processes, lost
+
+
+def _disentangle(made: DataFrame, broker: str, number: int, parts: list[ProcessPart]) -> None:
+    """Replace the runs of a process by those of all its lines, in one of its parts."""
+    coverage = bundle.table(made, "coverage")
+    placed = (
+        coverage.where((coverage["broker"] == broker) & (coverage["process"] == number))
+        .select("serial_number", "line", "at_ms")
+        .dropna()
+        .orderBy("serial_number", "line")
+        .toLocalIterator()
+    )
+    exact = list(runs(tuple(row) for row in placed))
+    for part in parts:
+        if part.number == number:
+            part.runs, exact = exact, []
+
+
+def _repeated(
+    spark: SparkSession, tables: str, begins: Starts
+) -> Mapping[Split, frozenset[Number]]:
+    """Return, by split, the requests that its lines repeat from the splits before it.
+
+    Within a split, `Log` sees what is repeated.
+    """
+    brokers = [_broker(split) for split in begins]
+    if len({*brokers}) == len(brokers):
+        return {}
+    stored = lambda name: spark.read.schema(TABLES[name]).parquet(f"{tables}/{name}")
+    number = ["broker", "connection", "correlation_id"]
+    numbers = stored("requests").select(*number, "line").dropna()
+    hashes = numbers.groupBy(F.xxhash64(*number).alias("hash")).count().where("count > 1")
+    if hashes.isEmpty():
+        return {}
+    candidates = numbers.join(hashes, F.xxhash64(*number) == hashes["hash"], "left_semi")
+    of_lines = stored("coverage").select("broker", "line", "process")
+    twice = (
+        candidates.join(of_lines, ["broker", "line"])
+        .groupBy("process", *number)
+        .agg(F.array_sort(F.collect_list("line")).alias("lines"))
+        .where("size(lines) > 1")
+    )
+    splits: dict[str, list[Split]] = defaultdict(list)
+    for split in begins:
+        splits[_broker(split)].append(split)
+    found: dict[Split, set[Number]] = {split: set() for split in begins}
+    for row in twice.toArrow().to_pylist():
+        of_broker = splits[row["broker"]]
+        at = [begins[split].line for split in of_broker]
+        places = [bisect_right(at, line - 1) - 1 for line in row["lines"]]
+        for place in {*places} - {places[0]}:
+            found[of_broker[place]].add((row["connection"], row["correlation_id"]))
+    again = {split: frozenset(seen) for split, seen in found.items()}
+    return again if any(again.values()) else {}

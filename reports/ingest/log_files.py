@@ -1,0 +1,108 @@
+"""The brokers' logs as Spark reads them: lines, each with its file and its split.
+
+A broker's log is `brokers/<id>/group.log`; rotated files (`group.log.1`, `group.log.2`, …) hold
+what is older, the highest number the oldest. Files may be compressed (`.gz`); Spark reads such a
+file as one split. The numbers of lines go through all files of a broker.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from reports.judgement.errors import EvidenceError
+
+NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
+"""The files of a broker's log, as a glob."""
+_PLACE = re.compile(r"brokers/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
+_GLOB = re.compile(r"[\\*?\[\]{}]")
+
+
+class LogFile(NamedTuple):
+    """A file of a broker's log: its place in the order of files, and its name in the run folder."""
+
+    broker: str
+    age: int
+    name: str
+
+
+class Split(NamedTuple):
+    """A split of a log: the URI of its file, and where it begins in it."""
+
+    file: str
+    start: int
+
+
+def log_file(uri: str) -> LogFile:
+    """Return which file of which broker's log a URI is. Raises EvidenceError where it is none."""
+    path = unquote(uri)
+    if (match := _PLACE.search(path)) is None:
+        raise EvidenceError(f"{path}: no brokers/<id>/group.log; rename or remove it")
+    return LogFile(match[1], int(match[2] or 0), match[0])
+
+
+def in_order(split: Split) -> tuple[str, int, int]:
+    """Return what splits are ordered by: broker, and place in the broker's log."""
+    file = log_file(split.file)
+    return file.broker, -file.age, split.start
+
+
+def lines(spark: SparkSession, source: str) -> DataFrame:
+    """Return the lines of the logs of the run at a URI: `value` (bytes), `file` and `start`.
+
+    Raises EvidenceError where there is no log.
+    """
+    escaped = _GLOB.sub(r"\\\g<0>", source)
+    try:
+        read = spark.read.text(f"{escaped}/brokers/*/{NAMES}", lineSep="\n")
+    except AnalysisException as error:
+        raise EvidenceError(
+            f"{source}: no brokers/<id>/group.log; give the folder of a run, such as runs/latest"
+        ) from error
+    return read.select(
+        F.col("value").cast("binary").alias("value"),
+        F.col("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("start"),
+    )
+
+
+def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]]:
+    """Yield the texts of the rows of `lines`, those of a batch that are of one split at once.
+
+    Bytes that are not UTF-8 become replacement characters.
+    """
+    for batch in batches:
+        begin = 0
+        for end, split in _ends(batch):
+            yield split, _decoded(batch.column(0).slice(begin, end - begin))
+            begin = end
+
+
+def _ends(batch: pa.RecordBatch) -> Iterator[tuple[int, Split]]:
+    """Yield where the rows of a split end, and the split; rows of one split follow each other."""
+    count, files, starts = batch.num_rows, batch.column(1), batch.column(2)
+    at = 0
+    while at < count:
+        split = Split(files[at].as_py(), starts[at].as_py())
+        low, high = at + 1, count
+        while low < high:  # the first row of another split, by bisection
+            middle = (low + high) // 2
+            if (files[middle].as_py(), starts[middle].as_py()) == split:
+                low = middle + 1
+            else:
+                high = middle
+        yield low, split
+        at = low
+
+
+def _decoded(values: pa.Array) -> list[str]:
+    try:
+        found = values.cast(pa.string()).to_pylist()
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        found = [value.decode("utf-8", "replace") for value in values.to_pylist()]
+    return [text.rstrip("\r\n") for text in found]
