@@ -49,9 +49,10 @@ class EpochReplay:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known of the epoch."""
+        """Whether nothing can come of the epoch: it has no requests, and loads no group."""
         span = self.span
-        return bool(span.broker) and not (span.requests or span.inside or self.replayer)
+        loads = not span.broker or span.loaded_ms < float("inf")
+        return not (loads or span.requests or self.replayer)
 
     @property
     def is_over(self) -> bool:
@@ -165,7 +166,7 @@ class GroupReplay:
         loaded = epoch.span.epoch()
         if epoch.replayer is None:
             takeovers = {
-                other.span.incarnation: other.span.epoch().takes_over_ms
+                other.span.incarnation: other.span.takes_over_ms
                 for other in self._ordered()
                 if other.span.incarnation
             }
