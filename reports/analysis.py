@@ -59,13 +59,11 @@ def analyse(
     with (
         explained(source),
         places.run_folder(spark, source) as run,
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(2) as beside,
     ):
         rules, profile, named = _rules(run)
         _read(run)
-        if (stored := places.local_path(target)) is not None:
-            for made in FILES:
-                (stored / made).unlink(missing_ok=True)  # their tables are computed again
+        places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         history = f"{source}/{HISTORY}" if run.has_history else None
         owners = f"{target}/tables/ownership"
@@ -77,6 +75,7 @@ def analyse(
         )
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen)
+        stored = beside.submit(computed.store, f"{target}/tables")
         data, kip_848 = found.data, found.kip_848
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
@@ -97,6 +96,7 @@ def analyse(
             "junit.xml": junit.render(judged),
             "report.html": report.render(run, judged, data, drawn, cost),
         }
+        stored.result()  # a verdict stands beside whole tables
         places.write_texts(spark, target, texts)
     return judged
 

@@ -82,7 +82,7 @@ def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
     brokers start from it.
     """
     try:
-        with _alone():
+        with one_at_a_time():
             found = jgo.resolve(coordinate)  # the requested artifact comes first
             return [artifact.resolve() for artifact in (found[:1] if alone else found)]
     except OSError as error:  # requests' errors are OSErrors too
@@ -97,7 +97,7 @@ def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def one_at_a_time() -> Iterator[None]:
     """Let one process of this user download at a time: others would see half a jar."""
     with (Path(tempfile.gettempdir()) / f"groupquake-jars-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -153,8 +153,8 @@ def hinted(requests: Iterable[ObservedRequest], hints: Hints) -> list[ObservedRe
             seen if seen.api in ONLY_RESTART_TIMERS else _at_its_line(seen, hints)
             for seen in placed
         ]
-    if any(_out_of_sequence(placed)):
-        placed = list(_in_sequence(sorted(placed, key=_SEQUENCE)))
+    if not _is_in_sequence(placed):
+        placed = list(_put_in_sequence(sorted(placed, key=_SEQUENCE)))
     times = list(map(_AT_MS, placed))
     return placed if all(map(lt, times, times[1:])) else sorted(placed, key=_PLACE)
 
@@ -172,16 +172,18 @@ def _at_its_line(seen: ObservedRequest, hints: Hints) -> ObservedRequest:
     return replace(seen, at_ms=seen.latest_ms) if _came_too_late(seen) else seen
 
 
-def _out_of_sequence(requests: Iterable[ObservedRequest]) -> Iterator[bool]:
-    """Tell of each request whether it comes before one that it followed on its connection."""
+def _is_in_sequence(requests: Iterable[ObservedRequest]) -> bool:
+    """Tell whether no request comes before one that it followed on its connection."""
     last: dict[str, ObservedRequest] = {}
     for item in requests:
         before = last.get(item.connection)
-        yield before is not None and (before.serial > item.serial or _crosses(before, item))
+        if before is not None and (before.serial > item.serial or _crosses(before, item)):
+            return False
         last[item.connection] = item
+    return True
 
 
-def _in_sequence(requests: Iterable[ObservedRequest]) -> Iterator[ObservedRequest]:
+def _put_in_sequence(requests: Iterable[ObservedRequest]) -> Iterator[ObservedRequest]:
     """Move requests that cross, which are in the order of their connections."""
     last: dict[str, ObservedRequest] = {}
     for seen in requests:

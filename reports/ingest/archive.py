@@ -14,6 +14,7 @@ import sysconfig
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import fnmatch
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -72,7 +73,8 @@ def build(file: Path) -> None:
                 _add(archive, f"lib/{name}", path.read_bytes(), 0o644)
         temporary.replace(file)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise EvidenceError(
             f"{file}: the archive for Spark's executors cannot be written ({error.strerror})"
         ) from error

@@ -1,7 +1,6 @@
 """A session of the user's choice: on this machine, a cluster's, or one of Spark Connect."""
 
 import os
-import re
 import signal
 import socket
 import sys
@@ -62,8 +61,7 @@ class SparkOptions:
 def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSession]":
     """Open a session for evidence of `size` bytes; an open session is used as it is.
 
-    Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached, or
-    its executors cannot run our packages.
+    Spark's own output goes to `log`. Raises EvidenceError where the cluster cannot be reached.
     """
     if options.plain:
         with this_machine.session(options.master or "local[*]", size, log) as spark:
@@ -81,8 +79,7 @@ def session(options: SparkOptions, size: int, log: Path) -> "Iterator[SparkSessi
                 archive.ship(spark, options.archive)
         elif options.remote is not None or not _on_this_machine(spark):
             archive.ship(spark, archive.cached())
-        with _explained():
-            yield spark
+        yield spark
     finally:
         spark.stop()
 
@@ -130,41 +127,3 @@ def _reach(address: str) -> None:
         else:
             return
     raise EvidenceError(f"{address}: Spark cannot be reached there ({'; '.join(reasons)})")
-
-
-_NO_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
-_NO_PYTHON = re.compile(rf"groupquake: no python[\d.]+|Cannot run program \"{archive.PYTHON}\"")
-_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\]\s*([^\n]*)")
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Say in one line what executors lack, where that is why a job fails."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 (it loads slowly)
-
-    try:
-        yield
-    except PySparkException as error:
-        if (reason := what_executors_lack(str(error))) is None:
-            raise
-        raise EvidenceError(reason) from error
-
-
-def what_executors_lack(text: str) -> str | None:
-    """Return, in one line, what executors lack, if that is what Spark's error says."""
-    if found := _NO_PACKAGE.search(text):
-        return (
-            f"Spark's executors have no Python package {found[1]}: leave `--archive {NONE}` out,"
-            " or install groupquake there"
-        )
-    if _NO_PYTHON.search(text):
-        return (
-            f"Spark's executors have no {archive.RELEASE}: run groupquake with the Python release"
-            f" that they have, or install groupquake there and give `--archive {NONE}`"
-        )
-    if found := _OTHER_PYTHON.search(text):
-        return (
-            f"Spark's executors have another Python than the driver's {archive.RELEASE}: set"
-            " PYSPARK_PYTHON to the executors' Python of this release"
-        )
-    return None

@@ -8,9 +8,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from reports.ingest.archive import RELEASE
 from reports.judgement.errors import EvidenceError, ExecutionError
 
-ARCHIVE = "`groupquake dev spark-archive` makes what they need, for the setting spark.archives"
+ARCHIVE = (
+    "leave `--archive none` out, or give their session what `groupquake dev spark-archive` writes"
+    " (reports.ingest.archive.ship)"
+)
 
 _CAUSES: tuple[tuple[str, type[Exception], str], ...] = (
     # text of the cause, with groups; the error; its line, with {place} and the groups' text
@@ -28,6 +32,12 @@ _CAUSES: tuple[tuple[str, type[Exception], str], ...] = (
         r"PYTHON_VERSION_MISMATCH\] ([^\n]*?\.)\s",
         EvidenceError,
         "Spark's workers run another Python than this process: {0} " + ARCHIVE,
+    ),
+    (
+        r"(?:No port number in|Bad data in) pyspark\.daemon's standard output",
+        EvidenceError,
+        "Spark's workers cannot start Python (groupquake runs on " + RELEASE + "; theirs must be"
+        " of the same release, on their PATH); their log says why",
     ),
     (
         r'Cannot run program "([^"]+)"',

@@ -6,6 +6,7 @@ works on Spark Connect, too.
 """
 
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -83,6 +84,19 @@ def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
         there = [name for name in names if any(path.startswith(f"/{name}") for path in paths)]
     if there:
         raise EvidenceError(f"{uri}/{there[0]}: exists already; delete it, or give another output")
+
+
+def remove(uri: str, names: Iterable[str]) -> None:
+    """Remove files and folders, by name, from the folder at a URI, if that is on this machine.
+
+    Elsewhere Spark replaces them when it writes them again.
+    """
+    folder = local_path(uri)
+    for place in [folder / name for name in names] if folder is not None else ():
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
 
 
 def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None:

@@ -93,9 +93,9 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         starts=starts,
         partitions={row["group"]: row["partitions"] for row in groups},
         gaps=[
-            *map(unreadable, sorted(tables.rejected, key=_in_log)),
-            *map(missing, sorted(tables.lost, key=_in_log)),
-            *map(possible_deletion, sorted(tables.ends_of_groups, key=_in_log)),
+            *map(unreadable, tables.rejected),
+            *map(missing, tables.lost),
+            *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
@@ -205,9 +205,6 @@ def _broken_promises(rows: Iterable[Row]) -> Mapping[str, Sequence[str]]:
     for row in rows:
         found[row["group"]].append(row["promise"])
     return {group: sorted(names) for group, names in sorted(found.items())}
-
-
-_in_log = itemgetter("broker", "line")
 
 
 def _by_start(rows: Iterable[Json]) -> list[Json]:

@@ -2,21 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
-from reports.ingest import group_pass, line_pass, ownership
-from reports.ingest.places import local_path
+from reports.ingest import bundle, group_pass, line_pass, ownership
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.digest import Digester
-from reports.judgement.errors import EvidenceError
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Standstill
@@ -37,7 +35,7 @@ def every_row(_: str) -> str:
 
 
 COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
-"""The stored tables, and their columns."""
+"""The tables and their columns; all but `digests` are stored."""
 
 
 class Rules(NamedTuple):
@@ -55,35 +53,62 @@ class Rules(NamedTuple):
 class Tables:
     """The tables of a run, read through Spark, and the few results that are not stored.
 
-    `processes` are rows of `line_pass.READ`.
+    `lines` are the tables of the line pass, `judged` is the bundle of the group pass. `processes`
+    are rows of `line_pass.READ`.
     """
 
-    frames: Mapping[str, DataFrame]
+    lines: Mapping[str, DataFrame]
+    judged: DataFrame
     processes: Sequence[Json]
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
-    rejected: Sequence[Json] = ()
-    """Rows of `coverage` of lines that are not understood, at most GAPS."""
-    lost: Sequence[Json] = ()
-    """Rows of `lost`, at most GAPS."""
-    ends_of_groups: Sequence[Json] = ()
-    """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
-        return self.frames[name]
+        return self.lines[name] if name in self.lines else bundle.table(self.judged, name)
 
     def rows(self, name: str, where: str | None = None) -> list[Json]:
         """Read rows of a table; `where` is a condition in SQL."""
         frame = self.frame(name)
         return rows_of(frame if where is None else frame.where(where))
 
-    def several(self, wheres: Mapping[str, "Where"]) -> dict[str, list[Json]]:
-        """Read rows of several tables; those of one bundle in one job."""
-        with ThreadPoolExecutor() as threads:
-            read = threads.map(lambda name: self.rows(name, wheres[name]("")), wheres)
-            return dict(zip(wheres, read, strict=True))
+    def several(self, wheres: Mapping[str, Where]) -> dict[str, list[Json]]:
+        """Read rows of several tables that are made of groups, in one job."""
+        found: dict[str, list[Json]] = {name: [] for name in wheres}
+        conditions = (f"`table` = '{name}' AND {of(f'`{name}`.')}" for name, of in wheres.items())
+        if wheres:
+            some = self.judged.where(" OR ".join(map("({})".format, conditions)))
+            for row in rows_of(some.select("table", *(f"`{name}`" for name in wheres))):
+                found[row["table"]].append(row[row["table"]])
+        return found
+
+    def store(self, output: str) -> None:
+        """Store the tables that are made of groups under a URI; they are not needed after it."""
+        bundle.write(self.judged, [name for name in group.TABLES if name != "digests"], output)
+        self.judged.unpersist()
+
+    @cached_property
+    def rejected(self) -> list[Json]:
+        """Rows of `coverage` of lines that are not understood, at most GAPS."""
+        if not self.line_counts["rejected"]:
+            return []
+        return self._first("coverage", "status = 'rejected'", "broker", "line")
+
+    @cached_property
+    def lost(self) -> list[Json]:
+        """Rows of `lost`, at most GAPS."""
+        return self._first("lost", "true", "broker", "line")
+
+    @cached_property
+    def ends_of_groups(self) -> list[Json]:
+        """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
+        return self._first("transitions", among("template", ENDS_OF_GROUPS), "at_ms")
+
+    def _first(self, name: str, where: str, *order: str) -> list[Json]:
+        """Read the first rows of a table, at most GAPS, in the order of brokers and lines."""
+        first = rows_of(self.lines[name].where(where).orderBy(*order).limit(GAPS))
+        return sorted(first, key=itemgetter("broker", "line"))
 
     def rows_of(self, name: str, groups: Sequence[str]) -> list[Json]:
         """Read the rows of a table that belong to some groups."""
@@ -121,18 +146,15 @@ def build(
     Both are URIs.
     """
     progress("reading the lines")
-    output = local_path(target)
-    assert output is not None
-    folder = output / "tables"
-    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
     parser = Parser(run.grammar, run.numbered_lines)
     processes = line_pass.read_logs(spark, source, parser, f"{target}/tables")
-    requests, transitions = stored("requests"), stored("transitions")
+    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
+    lines = {name: stored(name) for name in broker_log.TABLES}
     progress("replaying every request through the reference coordinator")
-    epoch_lines = transitions.where(among("template", coordinator_epochs.LINES))
+    epoch_lines = lines["transitions"].where(among("template", coordinator_epochs.LINES))
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
-    standstills = _standstills(requests, transitions, run)
+    standstills = _standstills(lines["requests"], lines["transitions"], run)
     judge = Judge(
         run.grammar,
         rules.profile,
@@ -148,18 +170,10 @@ def build(
         rules=rules.own,
         digester=Digester.of(run),
     )
-    evidence = group_pass.evidence_rows(requests, transitions)
-    judged = group_pass.run(evidence, judge, folder)
-    check_row_count(stored("groups"), "groups", judged)
-    return Tables(
-        {name: stored(name) for name in COLUMNS},
-        processes,
-        judge,
-        standstills,
-        rejected=rows_of(stored("coverage").where("status = 'rejected'").limit(GAPS)),
-        lost=rows_of(stored("lost").limit(GAPS)),
-        ends_of_groups=rows_of(transitions.where(among("template", ENDS_OF_GROUPS))),
-    )
+    evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
+    used = sum(process["used"] for process in processes)
+    judged = group_pass.judged(evidence, judge, used).persist()
+    return Tables(lines, judged, processes, judge, standstills)
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
@@ -200,13 +214,3 @@ def among(column: str, values: Iterable[str]) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def check_row_count(table: DataFrame, name: str, count: int) -> None:
-    """Raise EvidenceError unless a table has as many rows as Spark's tasks had to write."""
-    found = table.count()
-    if found != count:
-        raise EvidenceError(
-            f"{name}: {found} rows of {count}; Spark's workers write this folder:"
-            " put the run's folder on a disk that they share"
-        )

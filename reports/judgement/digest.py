@@ -9,10 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reports.judgement.assignments import unowned
-from reports.judgement.run_folder import PHASES, RunFolder, phase_of
+from reports.judgement.journal import PHASES, phase_of
+
+if TYPE_CHECKING:
+    from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -84,7 +87,7 @@ class Digester:
     """How many partitions each topic of the experiment has in the end."""
 
     @classmethod
-    def of(cls, run: RunFolder) -> "Digester":
+    def of(cls, run: "RunFolder") -> "Digester":
         """Take what it has to know from a run folder."""
         topics = {group.name: tuple(group.topics) for group in run.experiment.workload.groups}
         end_ms = dict(run.phases).get("teardown", inf)

@@ -1,11 +1,14 @@
 """Reads the fault journal: every entry is checked for the fields that are read of it."""
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.json_form import Form, lacks, parse
 
 Entry = dict[str, Any]
+PHASES = ("formation", "impact", "recovery", "teardown")
+"""The phases of a run, in their order."""
 
 _EVERY: Form = {"at_ms": int | float, "event": str, "fault_id": str | None}
 _FORMS: dict[str, Form] = {
@@ -38,6 +41,15 @@ def read(name: str, text: str) -> tuple[Entry, ...]:
     """
     *lines, _cut_off = text.split("\n")
     return tuple(_entry(f"{name}:{number}", line) for number, line in enumerate(lines, 1))
+
+
+def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
+    """Return the phase of a time; `phases` tells which began, and when, in their order."""
+    name = PHASES[0]
+    for phase, began_ms in phases:
+        if began_ms <= at_ms:
+            name = phase
+    return name
 
 
 def _entry(place: str, line: str) -> Entry:

@@ -1,7 +1,7 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +15,7 @@ from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.judgement import machine_log
 from reports.judgement.errors import EvidenceError
-from reports.judgement.journal import Entry, read
+from reports.judgement.journal import PHASES, Entry, phase_of, read
 from reports.judgement.json_form import Form, lacks, parse
 from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
@@ -38,7 +38,6 @@ ENVIRONMENT: Form = {
 }
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
-PHASES = ("formation", "impact", "recovery", "teardown")
 
 
 @dataclass(frozen=True)
@@ -353,15 +352,6 @@ def _if_readable(file: Path) -> Iterator[str]:
     """Yield the text of a file, if there is one."""
     with suppress(OSError):
         yield file.read_text(encoding="utf-8", errors="replace")
-
-
-def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
-    """Return the phase of a time; `phases` tells which began, and when, in their order."""
-    name = PHASES[0]
-    for phase, began_ms in phases:
-        if began_ms <= at_ms:
-            name = phase
-    return name
 
 
 def _healed_ms(fault: dict[str, Any]) -> float:

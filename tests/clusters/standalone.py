@@ -7,6 +7,7 @@ project nor a package of its environment on Python's path, and a Python without 
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -87,8 +88,8 @@ class Daemon:
             self.kill()
 
     def kill(self) -> None:
-        """Kill it -9."""
-        self.process.kill()
+        """Kill it -9, with the processes that it started."""
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def says(self, pattern: str) -> str:
@@ -121,7 +122,7 @@ class Worker(Daemon):
 
     @property
     def executors(self) -> list[dict[str, Any]]:
-        """The executors that it runs, as its page tells."""
+        """The executors that it runs, as its page says."""
         running: list[dict[str, Any]] = read_json(f"{self.page}/json/")["executors"]
         return running
 
@@ -137,6 +138,7 @@ class Standalone:
         )
         self.workers: list[Worker] = []
         self._count = workers
+        self._started_workers = 0
         self._started = ExitStack()
 
     def __enter__(self) -> Self:
@@ -159,15 +161,25 @@ class Standalone:
 
     def add_worker(self) -> Worker:
         """Start one more worker."""
-        worker = Worker(self.folder / f"worker-{len(self.workers) + 1}", self.master)
+        self._started_workers += 1
+        worker = Worker(self.folder / f"worker-{self._started_workers}", self.master)
         self.workers.append(self._started.enter_context(worker))
         return worker
 
+    def replace_dead(self) -> None:
+        """Start a worker for each that was killed, and wait until the master has them."""
+        dead = [worker for worker in self.workers if worker.process.poll() is not None]
+        for worker in dead:
+            self.workers.remove(worker)
+            self.add_worker()
+        for worker in self.workers:
+            worker.says("(Successfully registered with master)")
+
     @property
     def state(self) -> dict[str, Any]:
-        """What the master's page tells: `workers`, `activeapps`, …"""
-        told: dict[str, Any] = read_json(f"{self.page}/json/")
-        return told
+        """What the master's page says: `workers`, `activeapps`, …"""
+        state: dict[str, Any] = read_json(f"{self.page}/json/")
+        return state
 
     @property
     def alive(self) -> int:

@@ -105,7 +105,7 @@ def test_a_worker_without_our_packages(rows: DataFrame) -> None:
         yield from batches
 
     line = fails(EvidenceError, lambda: rows.mapInArrow(imports, "id LONG, text STRING").count())
-    assert "workers have no Python module no_such_package; `groupquake dev spark-archive`" in line
+    assert "workers have no Python module no_such_package; leave `--archive none` out" in line
 
 
 def test_workers_with_another_python(
