@@ -126,9 +126,10 @@ class Replayer:
             if index == len(parts) - to_come:
                 break
             until_ms = parts.next_if_any_ms(index)
-            search = explain_part(hypothesis, parts[index], until_ms, self.hints)
+            part = parts[index]
+            search = explain_part(hypothesis, part, until_ms, self.hints)
             self.outcome.steps += search.steps
-            checkpoint = self._checkpoint(index, hypothesis, has_unanswered(parts[index]))
+            checkpoint = self._checkpoint(index, hypothesis, has_unanswered(part))
             if search.hypothesis is None:
                 checkpoint = self._look_back(parts, checkpoint, search)
             if search.hypothesis is None:

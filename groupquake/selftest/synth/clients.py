@@ -30,10 +30,12 @@ class Software(NamedTuple):
     commit: int
     name: str
     version: str
+    leave_reason: str = "not provided"
+    """What it gives as the reason of a LeaveGroup, as the coordinator prints it (KIP-800)."""
 
 
 LIBRDKAFKA = Software(5, 3, 3, 1, 9, "confluent-kafka-python", "2.16.1-rdkafka-2.16.0")
-UNNAMED = Software(9, 5, 4, 5, 9, "unknown", "unknown")
+UNNAMED = Software(9, 5, 4, 5, 9, "unknown", "unknown", "the consumer stops")
 """A client of newer versions that does not say what it is, as the tests' own."""
 
 

@@ -42,6 +42,7 @@ class CoordinatorLines:
     wording: Wording
     dice: random.Random
     lines: list[Line]
+    leave_reason: str
     broker: str = ""
 
     def _print(self, at_ms: float, name: str, **values: object) -> float:
@@ -64,7 +65,7 @@ class CoordinatorLines:
         else:
             member = after.members.get(subject) or before.members.get(subject)
             words = self.wording.about(subject, member.group_instance_id if member else None)
-        return self._print(now, what, state=before.state, **words)
+        return self._print(now, what, state=before.state, client_reason=self.leave_reason, **words)
 
     def fenced(self, now: float, group: Group, sent: Sent) -> None:
         """Print that a request was fenced."""

@@ -14,12 +14,11 @@ from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording
 from groupquake.selftest.synth.clients import (
-    LIBRDKAFKA,
     SUBSCRIPTION,
     TOPIC,
     TOPIC_PARTITIONS,
-    UNNAMED,
     Client,
+    Software,
 )
 from groupquake.selftest.synth.cluster import PARTITIONS, READY_MS, Cluster, Tenure
 from groupquake.selftest.synth.coordinator_lines import CoordinatorLines, Line
@@ -89,7 +88,7 @@ class Simulation:
     setting: Setting
     size: int
     static: bool
-    newer: bool
+    software: Software
     dice: random.Random
     coordinator: Coordinator = step
     clients: list[Client] = field(default_factory=list)
@@ -115,7 +114,12 @@ class Simulation:
         self.group = Group(self.name, service=Service.ABSENT)
         self.partition = partition_of(self.name, PARTITIONS)
         self.printer = CoordinatorLines(
-            self.name, self.partition, self.setting.wording, self.dice, []
+            self.name,
+            self.partition,
+            self.setting.wording,
+            self.dice,
+            [],
+            self.software.leave_reason,
         )
         tenures = self.setting.cluster.tenures[self.partition]
         for tenure in tenures:
@@ -148,8 +152,7 @@ class Simulation:
 
     def _member(self, number: int) -> Client:
         client_id = f"{self.name}-{number}"
-        software = UNNAMED if self.newer else LIBRDKAFKA
-        return Client(client_id, client_id if self.static else None, software)
+        return Client(client_id, client_id if self.static else None, self.software)
 
     def _start(self, at_ms: float, client: Client) -> None:
         self.clients.append(client)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from groupquake.selftest.mutants.wordings import Wording
+from groupquake.selftest.synth.clients import LIBRDKAFKA, UNNAMED
 from groupquake.selftest.synth.cluster import BACK_MS, READY_MS, Cluster
 from groupquake.selftest.synth.coordinator_lines import Line
 from groupquake.selftest.synth.faults import befalls
@@ -98,7 +99,7 @@ class Run:
             self.setting,
             size=giant or sizes[number % len(sizes)],
             static=number // len(sizes) % 2 == 0,
-            newer=number // len(sizes) % 8 >= 6,
+            software=UNNAMED if number // len(sizes) % 8 >= 6 else LIBRDKAFKA,
             dice=dice,
             connections=3 + number * CONNECTIONS,
             began_ms=began_ms,

@@ -4,9 +4,9 @@ Some alter what the coordinator printed, as an editor would. Others are done by 
 itself, so that what follows agrees with them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from groupquake.selftest.synth.coordinator_lines import Line
 from groupquake.selftest.synth.group import Coordinator, Simulation
@@ -180,3 +180,23 @@ KINDS: tuple[Kind, ...] = (
     ),
 )
 """In the order in which they are planted."""
+
+
+def differences(verdict: Mapping[str, Any], planted: Iterable[Mapping[str, Any]]) -> list[str]:
+    """List what a verdict misses of what was planted, and what it finds in other groups.
+
+    A planted finding is found if it is a root of its kind at its line.
+    """
+    left = {entry["group"]: entry for entry in planted}
+    missed, others = dict(left), []
+    for finding in verdict["findings"]:
+        entry, place = left.get(finding["group"]), finding["log"] or {}
+        if entry is None:
+            others.append(f"found elsewhere: {finding}")
+        elif (
+            finding["root"]
+            and finding["kind"] in entry["kind"].split("|")
+            and (place.get("broker"), place.get("line")) == (entry["broker"], entry["line"])
+        ):
+            missed.pop(finding["group"], None)
+    return [f"missed: {entry}" for entry in missed.values()] + others

@@ -172,7 +172,7 @@ def request_body(client: Client, api: str, group: str, session_ms: int, rebalanc
         return {"groupId": group, "generationId": client.generation, **who}
     if api == "LEAVE_GROUP":
         if newer:
-            return {"groupId": group, "members": [{**who, "reason": None}]}
+            return {"groupId": group, "members": [{**who, "reason": client.software.leave_reason}]}
         return {"groupId": group, "memberId": client.member_id}
     offset = {"partitionIndex": partition, "committedOffset": PLACES["committedOffset"],
               "committedLeaderEpoch": 0, "committedMetadata": ""}  # fmt: skip
