@@ -26,7 +26,7 @@ class Members(Mapping[str, "Member"]):
     a visit to each member.
     """
 
-    __slots__ = ("_by_id", "_preferences", "_timeouts", "awaiting")
+    __slots__ = ("_preferences", "_timeouts", "awaiting", "by_id")
 
     def __init__(
         self,
@@ -36,7 +36,8 @@ class Members(Mapping[str, "Member"]):
         awaiting: int = 0,
     ) -> None:
         """Take members with their counts; `of` counts members that come without."""
-        self._by_id = by_id or {}
+        self.by_id: Final = by_id or {}
+        """The members as a plain map, which is faster for many look-ups."""
         self._preferences = preferences
         self._timeouts = timeouts
         self.awaiting = awaiting
@@ -60,22 +61,22 @@ class Members(Mapping[str, "Member"]):
 
     def with_new_id(self, old_id: str, member: "Member") -> "Members":
         """Replace a member by one of another id, at the end of the order."""
-        by_id = self._by_id.copy()
+        by_id = self.by_id.copy()
         before = by_id.pop(old_id)
         by_id[member.member_id] = member
         return self._counted(by_id, before, member)
 
     def each(self, change: Callable[["Member"], "Member"]) -> "Members":
         """Change every member; ids, protocols and timeouts stay."""
-        by_id = {member_id: change(member) for member_id, member in self._by_id.items()}
+        by_id = {member_id: change(member) for member_id, member in self.by_id.items()}
         awaiting = sum([member.join is not None for member in by_id.values()])
         return Members(by_id, self._preferences, self._timeouts, awaiting)
 
     def _changed(self, member_id: str, after: "Member | None") -> "Members":
-        before = self._by_id.get(member_id)
+        before = self.by_id.get(member_id)
         if before is after:
             return self
-        by_id = self._by_id.copy()
+        by_id = self.by_id.copy()
         if after is None:
             del by_id[member_id]
         else:
@@ -90,11 +91,6 @@ class Members(Mapping[str, "Member"]):
             preferences = _recounted(preferences, before, after, _preference)
         timeouts = _recounted(self._timeouts, before, after, _timeout)
         return Members(by_id, preferences, timeouts, self.awaiting - _waits(before) + _waits(after))
-
-    @property
-    def by_id(self) -> Mapping[str, "Member"]:
-        """The members as a plain map, which is faster for many look-ups."""
-        return self._by_id
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -126,16 +122,16 @@ class Members(Mapping[str, "Member"]):
         return all(protocol in names for names in self._preferences)
 
     def __getitem__(self, member_id: str) -> "Member":
-        return self._by_id[member_id]
+        return self.by_id[member_id]
 
     def __contains__(self, member_id: object) -> bool:
-        return member_id in self._by_id
+        return member_id in self.by_id
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_id)
+        return iter(self.by_id)
 
     def __len__(self) -> int:
-        return len(self._by_id)
+        return len(self.by_id)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -145,7 +141,7 @@ class Members(Mapping[str, "Member"]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Members({self._by_id!r})"
+        return f"Members({self.by_id!r})"
 
     @overload
     def get(self, member_id: str, /) -> "Member | None": ...
@@ -157,19 +153,19 @@ class Members(Mapping[str, "Member"]):
         self, member_id: str, /, default: "Member | Other | None" = None
     ) -> "Member | Other | None":
         """Return a member; the default if there is none of this id."""
-        return self._by_id.get(member_id, default)
+        return self.by_id.get(member_id, default)
 
     def keys(self) -> KeysView[str]:
         """Return all ids."""
-        return self._by_id.keys()
+        return self.by_id.keys()
 
     def values(self) -> ValuesView["Member"]:
         """Return all members."""
-        return self._by_id.values()
+        return self.by_id.values()
 
     def items(self) -> ItemsView[str, "Member"]:
         """Return all members with their ids."""
-        return self._by_id.items()
+        return self.by_id.items()
 
 
 def _waits(member: "Member | None") -> bool:

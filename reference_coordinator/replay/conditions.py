@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.effects import Effect, Response
 from reference_coordinator.classic.events import Event
@@ -18,6 +19,8 @@ from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 HELD_UP = 0.5
 """For which share of its timeout a broker must have stood still for a write to time out that the
 evidence does not show: a write that began before, or follows a first time-out, needs less."""
+REMEMBERED = 1_000
+"""How many observed responses are kept: more than a stretch has, few in a long epoch."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,28 @@ class Conditions:
     step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
     bodies: Mapping[str, Body[Event, Response]] = field(init=False)
     as_sent: Callable[[Response, int], Response] = field(init=False)
+    _observed: dict[str, Response] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         """Bind what every event needs of the bundle."""
         for name in ("step", "bodies", "as_sent"):
             object.__setattr__(self, name, getattr(self.protocol, name))
+
+    def observed(self, seen: ObservedRequest) -> Response:
+        """Return the observed response of a request, read once for all orders that are tried."""
+        response = self._observed.get(seen.id)
+        if response is None:
+            if len(self._observed) >= REMEMBERED:
+                self._observed.clear()
+            response = self._observed[seen.id] = self.protocol.response_of(seen)
+        return response
+
+    @cached_property
+    def failed_writes(self) -> frozenset[Error]:
+        """The errors by which a response shows that a record write failed."""
+        return self.profile.failed_writes
 
     @cached_property
     def confirmations(self) -> Confirmations:

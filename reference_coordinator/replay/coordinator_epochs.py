@@ -43,14 +43,6 @@ class CoordinatorEpoch:
         return self.loaded_ms < self.opens_ms
 
     @property
-    def takes_over_ms(self) -> float:
-        """When the broker began to load; what its predecessor writes after that does not count."""
-        begins = (
-            epoch_event.at_ms for epoch_event in self.epoch_events if epoch_event.kind == "loading"
-        )
-        return min(begins, default=self.loaded_ms)
-
-    @property
     def end_ms(self) -> float:
         """When the last that is known of the group in this epoch happened."""
         answers = [r.answered_ms if r.response else r.at_ms for r in self.requests]
@@ -88,6 +80,12 @@ class Span:
         self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
         starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)
         self.process_start_ms = max(starts, default=never)
+
+    @property
+    def takes_over_ms(self) -> float:
+        """When the broker began to load; what its predecessor writes after that does not count."""
+        begins = (event.at_ms for event in self.inside if event.kind == "loading")
+        return min(begins, default=self.loaded_ms)
 
     def has(self, at_ms: float) -> bool:
         """Tell whether a time is in the span."""

@@ -10,6 +10,7 @@ from reference_coordinator.classic.events import (
     JoinReceived,
     LeaveReceived,
     RecordWritten,
+    SyncReceived,
     TimerFired,
     TimerKind,
 )
@@ -19,7 +20,7 @@ from reference_coordinator.classic.state import Group
 def expected_lines(before: Group, after: Group, event: Event) -> Iterator[tuple[str, str]]:
     """Yield (line, subject): a member id, or the instance id where a member was replaced."""
     match event:
-        case RecordWritten():
+        case RecordWritten() | SyncReceived():
             return
         case JoinReceived(member_id="", group_instance_id=str(instance)):
             old, new = before.static_ids.get(instance), after.static_ids.get(instance)

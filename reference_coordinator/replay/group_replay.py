@@ -19,7 +19,7 @@ from reference_coordinator.replay.evidence import Evidence, Hint, ObservedReques
 from reference_coordinator.replay.hints import NEW_ID_LOGGED_LATE_MS, Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.replay import Replayer
-from reference_coordinator.replay.result import Checked, Outcome, Replay
+from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
 
 CHUNK = 20_000
 """How many requests of an epoch are replayed at once, where more are to come: some ten megabytes,
@@ -49,9 +49,10 @@ class EpochReplay:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known of the epoch."""
+        """Whether nothing can come of the epoch: it has no requests, and loads no group."""
         span = self.span
-        return bool(span.broker) and not (span.requests or span.inside or self.replayer)
+        loads = not span.broker or span.loaded_ms < float("inf")
+        return not (loads or span.requests or self.replayer)
 
     @property
     def is_over(self) -> bool:
@@ -114,6 +115,11 @@ class GroupReplay:
         """The requests that have not been replayed yet."""
         return chain.from_iterable(span.requests for span in self._spans.in_order())
 
+    @property
+    def violations(self) -> Iterator[Violation]:
+        """The violations found so far."""
+        return chain.from_iterable(epoch.outcome.violations for epoch in self._epochs.values())
+
     def checked(self) -> list[Checked]:
         """Give out the responses that were checked since the last time."""
         found = [checked for epoch in self._ordered() for checked in epoch.outcome.checked]
@@ -160,7 +166,7 @@ class GroupReplay:
         loaded = epoch.span.epoch()
         if epoch.replayer is None:
             takeovers = {
-                other.span.incarnation: other.span.epoch().takes_over_ms
+                other.span.incarnation: other.span.takes_over_ms
                 for other in self._ordered()
                 if other.span.incarnation
             }

@@ -152,11 +152,13 @@ class Hypothesis:
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):
                 mismatch = self._check(effect, candidate, excuse) or mismatch
+        if mismatch is not None:
+            return mismatch
         for effect in effects:
             if not isinstance(effect, Answer):
                 self.absorb(effect, candidate)
         self._answer_with_failure(candidate.cause)
-        return mismatch
+        return None
 
     def absorb(self, effect: Effect, cause: Candidate) -> None:
         """Take over an effect of a cause, other than an answer."""
@@ -212,7 +214,7 @@ class Hypothesis:
             return None
         self.output.answered.append(seen.id)
         conditions = self.conditions
-        observed = conditions.bodies[seen.api].response(seen.request, seen.response)
+        observed = conditions.observed(seen)
         ours = conditions.as_sent(answer.response, seen.api_version)
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)

@@ -40,8 +40,10 @@ def _at_the_end(
     hypothesis: Hypothesis, until_ms: float, hints: Hints
 ) -> tuple[Iterator[Candidate], float]:
     due = [c for c in internal(hypothesis, until_ms, hints) if c.earliest_ms < until_ms]
-    due.sort(key=_AT_MS)
-    cutoff = min(map(LATEST_MS, due), default=until_ms)
+    cutoff = until_ms
+    if due:
+        due.sort(key=_AT_MS)
+        cutoff = min(map(LATEST_MS, due))
     if cutoff >= until_ms:
         # what may also happen later is tried here only to explain an answer
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
@@ -148,10 +150,10 @@ def _made_itself_leader(candidate: Candidate) -> bool:
 def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Candidate]:
     """List the timers and write outcomes that may come before a time."""
     early = hypothesis.conditions.tolerance.early
-    found = [
-        _outcome(hypothesis, request)
-        for request in hypothesis.writes.next_done(hypothesis.conditions)
-    ]
+    found = []
+    if hypothesis.writes:
+        done = hypothesis.writes.next_done(hypothesis.conditions)
+        found = [_outcome(hypothesis, request) for request in done]
     if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [

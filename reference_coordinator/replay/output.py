@@ -29,12 +29,12 @@ class Output:
         """Copy it."""
         return Output(
             self.row,
-            list(self.rows),
-            list(self.expected_lines),
-            list(self.stored),
-            list(self.answered),
-            dict(self.bound),
-            list(self.transitions),
+            self.rows[:],
+            self.expected_lines[:],
+            self.stored[:],
+            self.answered[:],
+            self.bound.copy(),
+            self.transitions[:],
         )
 
     def bind(self, kind: str, times: int = 1) -> None:

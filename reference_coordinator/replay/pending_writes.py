@@ -98,8 +98,8 @@ def _failure(seen: ObservedRequest, conditions: Conditions) -> Error:
     """Return the error of an answer if it may be that of a write."""
     if not seen.response:
         return NO_ERROR
-    code = conditions.protocol.response_of(seen).error
-    return Error(code) if code in conditions.profile.failed_writes else NO_ERROR
+    code = conditions.observed(seen).error
+    return Error(code) if code in conditions.failed_writes else NO_ERROR
 
 
 def _timed_out(seen: ObservedRequest, error: Error, conditions: Conditions) -> bool:

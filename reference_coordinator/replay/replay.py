@@ -126,9 +126,10 @@ class Replayer:
             if index == len(parts) - to_come:
                 break
             until_ms = parts.next_if_any_ms(index)
-            search = explain_part(hypothesis, parts[index], until_ms, self.hints)
+            part = parts[index]
+            search = explain_part(hypothesis, part, until_ms, self.hints)
             self.outcome.steps += search.steps
-            checkpoint = self._checkpoint(index, hypothesis, has_unanswered(parts[index]))
+            checkpoint = self._checkpoint(index, hypothesis, has_unanswered(part))
             if search.hypothesis is None:
                 checkpoint = self._look_back(parts, checkpoint, search)
             if search.hypothesis is None:
@@ -316,7 +317,7 @@ class Replayer:
             self.outcome.checked.append(Checked(excused.request, False))
             self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
-            while index < len(parts) and parts.candidate(parts.cuts[index]).earliest_ms <= until:
+            while index < len(parts) and parts.earliest_ms[parts.cuts[index]] <= until:
                 search = explain_part(
                     hypothesis, parts[index], parts.next_if_any_ms(index), self.hints
                 )

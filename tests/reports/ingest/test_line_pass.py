@@ -1,0 +1,130 @@
+"""The line pass: what Spark reads in splits is what one process reads in a loop."""
+
+import gzip
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_protocol.coordinator_lines import JAVA
+from reports import EvidenceError
+from reports.ingest import line_pass, log_files
+from reports.ingest.log_files import LogFile, Split, in_order, log_file
+from reports.judgement.broker_log import TABLES, Log
+from reports.judgement.parsing import Parser
+from reports.judgement.processes import whole
+from reports.judgement.split_summary import start_of
+
+RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
+PARSER = Parser(JAVA, numbered=True)
+Row = dict[str, Any]
+
+
+def test_files_of_a_log_are_in_the_order_of_their_lines() -> None:
+    names = ["2/group.log", "1/group.log", "1/group.log.2.gz", "1/group.log.10", "1/group.log.1"]
+    splits = [Split(f"file:///a%20b/brokers/{name}", start) for name in names for start in (9, 0)]
+    ordered = [split.file.rpartition("brokers/")[2] for split in sorted(splits, key=in_order)]
+    assert ordered[::2] == ordered[1::2] == [
+        "1/group.log.10", "1/group.log.2.gz", "1/group.log.1", "1/group.log", "2/group.log",
+    ]  # fmt: skip
+    assert [split.start for split in sorted(splits, key=in_order)] == [0, 9] * 5
+    assert log_file(splits[4].file) == LogFile("1", 2, "brokers/1/group.log.2.gz")
+    with pytest.raises(EvidenceError, match=r"group\.log\.old: no brokers/<id>/group\.log"):
+        log_file("file:///a/brokers/1/group.log.old")
+
+
+def lines_of(broker: int) -> list[str]:
+    packed = (RECORDED / f"{broker}/group.log.xz").read_bytes()
+    return lzma.decompress(packed).decode().splitlines()
+
+
+def by_loop(broker: str, lines: list[str]) -> dict[str, list[Row]]:
+    log = Log(broker, f"brokers/{broker}/group.log", PARSER, start_of(lines, PARSER))
+    for text in lines:
+        log.read(text)
+    log.rows["lost"] += whole(broker, log.end())[1]
+    names = {name: [column.split()[0] for column in of.split(",")] for name, of in TABLES.items()}
+    return {
+        name: [dict(zip(names[name], row, strict=True)) for row in rows]
+        for name, rows in log.rows.items()
+    }
+
+
+def stored(tables: Path, name: str) -> list[Row]:
+    found: list[Row] = ds.dataset(tables / name, format="parquet").to_table().to_pylist()
+    return found
+
+
+def comparable(rows: list[Row]) -> list[str]:
+    return sorted(repr(sorted({**row, "file": None}.items())) for row in rows)
+
+
+@pytest.fixture
+def small_splits(spark: SparkSession) -> Iterator[SparkSession]:
+    """Give a session in which a split is 60,000 bytes."""
+    names = "spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"
+    before = [spark.conf.get(name) for name in names]
+    spark.conf.set(names[0], "60000")
+    spark.conf.set(names[1], "0")
+    yield spark
+    for name, value in zip(names, before, strict=True):
+        assert value is not None
+        spark.conf.set(name, value)
+
+
+@pytest.mark.spark
+def test_splits_and_rotated_files_give_the_rows_of_the_whole(
+    small_splits: SparkSession, tmp_path: Path
+) -> None:
+    """With a request that stands twice, far apart, and bytes that are no UTF-8."""
+    first, second = lines_of(1), lines_of(2)
+    again = next(line for line in first[:100] if "HEARTBEAT" in line)
+    head, _, rest = first[600].partition(" data-plane")
+    assert rest
+    first[600] = f"{head} {again.split(' ', 3)[3]}"
+    first[300] = "\ufffd no line"
+    logs = {"1": first, "2": second}
+    for broker in logs:
+        (tmp_path / f"brokers/{broker}").mkdir(parents=True)
+    write = lambda name, lines: (tmp_path / "brokers/1" / name).write_bytes(lines)
+    joined = lambda lines: "\n".join(lines).encode().replace("\ufffd".encode(), b"\xff")
+    write("group.log.2.gz", gzip.compress(joined(first[:100]) + b"\n"))
+    write("group.log.1", joined(first[100:500]).replace(b"\n", b"\r\n"))
+    write("group.log", joined(first[500:]) + b"\n")
+    write("group.log.swp", b"no log")
+    (tmp_path / "brokers/2/group.log").write_bytes(joined(second))
+    (tmp_path / "brokers/3").mkdir()
+    (tmp_path / "brokers/3/group.log").write_bytes(b"")
+    assert (
+        log_files.lines(small_splits, f"file:{tmp_path}").select("file", "start").distinct().count()
+        > 8
+    )
+    processes = line_pass.read_logs(
+        small_splits, f"file:{tmp_path}", PARSER, f"file:{tmp_path}/tables"
+    )
+    expected = {name: [row for b in logs for row in by_loop(b, logs[b])[name]] for name in TABLES}
+    for name in TABLES:
+        assert comparable(stored(tmp_path / "tables", name)) == comparable(expected[name]), name
+    files = {row["line"]: row["file"] for row in stored(tmp_path / "tables", "coverage")
+             if row["broker"] == "1"}  # fmt: skip
+    assert [files[line] for line in (1, 101, 501)] == [
+        "brokers/1/group.log.2.gz", "brokers/1/group.log.1", "brokers/1/group.log",
+    ]  # fmt: skip
+    unreadable = [row["line"] for row in expected["requests"] if not row["readable"]]
+    assert unreadable == [601]
+    assert [(one["broker"], one["process"]) for one in processes] == [("1", 1), ("2", 1)]
+
+
+@pytest.mark.spark
+def test_no_log_and_empty_logs_are_errors(spark: SparkSession, tmp_path: Path) -> None:
+    read = lambda: line_pass.read_logs(spark, f"file:{tmp_path}", PARSER, f"file:{tmp_path}/t")
+    with pytest.raises(EvidenceError, match=r"no brokers/<id>/group\.log"):
+        read()
+    (tmp_path / "brokers/1").mkdir(parents=True)
+    (tmp_path / "brokers/1/group.log").write_bytes(b"")
+    with pytest.raises(EvidenceError, match=r"every group\.log is empty"):
+        read()

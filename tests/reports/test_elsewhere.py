@@ -1,0 +1,74 @@
+"""Evidence and results that are not on this machine, as far as we can tell by their URIs.
+
+`viewfs:` is Hadoop's own file system of links to others: here, to folders of the test.
+"""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from pyspark.sql import SparkSession
+
+from reports import EvidenceError, analyse
+from reports.judgement.run_folder import RunFolder
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def away(spark: SparkSession, tmp_path: Path) -> str:
+    """Return the URI of the test's folder, which no path of ours leads to."""
+    name = tmp_path.name.replace("_", "-")
+    spark.conf.set(f"fs.viewfs.mounttable.{name}.link./here", tmp_path.as_uri())
+    return f"viewfs://{name}/here"
+
+
+def text_of(spark: SparkSession, uri: str) -> str:
+    (row,) = spark.read.text(uri, wholetext=True).collect()
+    return str(row["value"])
+
+
+def test_a_run_elsewhere_is_judged_as_one_here(
+    spark: SparkSession, recorded: Path, away: str, tmp_path: Path
+) -> None:
+    elsewhere = analyse(spark, f"{away}/run", f"{away}/results")
+    assert json.loads(text_of(spark, f"{away}/results/verdict.json")) == elsewhere
+    page = text_of(spark, f"{away}/results/report.html")
+    assert page.startswith("<!DOCTYPE html>")
+    ET.fromstring(text_of(spark, f"{away}/results/junit.xml"))
+    assert not (recorded / "tables").exists()
+    here = analyse(spark, recorded)
+    assert here == elsewhere
+    assert (recorded / "report.html").read_text() == page.removesuffix("\n")
+    for table in (recorded / "tables").iterdir():
+        stored = [spark.read.parquet(str(root / table.name)) for root in (
+            table.parent, tmp_path / "results" / "tables",
+        )]  # fmt: skip
+        assert stored[0].exceptAll(stored[1]).isEmpty(), table.name
+        assert stored[0].count() == stored[1].count(), table.name
+
+
+def test_results_elsewhere_are_not_replaced(
+    spark: SparkSession, recorded: Path, away: str, tmp_path: Path
+) -> None:
+    (tmp_path / "results" / "verdict.json").mkdir(parents=True)
+    (tmp_path / "results" / "verdict.json" / "part-00000.txt").write_text("{}")
+    with pytest.raises(EvidenceError, match=f"{away}/results/verdict.json: exists already"):
+        analyse(spark, recorded, f"{away}/results")
+
+
+def test_a_folder_elsewhere_that_is_no_run_is_named_by_its_uri(
+    spark: SparkSession, recorded: Path, away: str
+) -> None:
+    (recorded / "plan.json").unlink()
+    with pytest.raises(EvidenceError) as error:
+        analyse(spark, f"{away}/run", f"{away}/results")
+    assert str(error.value) == (
+        f"{away}/run/plan.json: missing; {away}/run is not the folder of a run"
+    )
+
+
+def test_what_stays_elsewhere_counts_as_there(tmp_path: Path) -> None:
+    assert not RunFolder(tmp_path, "s3a://runs/one").has_history
+    assert RunFolder(tmp_path, "s3a://runs/one", {"history.jsonl": 5}).has_history
