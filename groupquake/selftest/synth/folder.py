@@ -36,12 +36,14 @@ class Made:
     planted: list[dict[str, Any]] = field(default_factory=list)
 
 
-def make(order: Order, folder: Path, progress: Callable[[str], None]) -> Made:
-    """Write a run folder, which must not exist.
+def make(
+    order: Order, folder: Path, progress: Callable[[str], None], run: Run | None = None
+) -> Made:
+    """Write a run folder, which must not exist; `run` if it does not follow from the order's size.
 
     Raises OSError where that cannot be done, ValueError where the size cannot be met.
     """
-    run = run_of(order)
+    run = run or run_of(order)
     progress(f"{order.groups} groups for {run.end_ms / 1_000:.0f} s")
     folder.mkdir(parents=True)
     plants = _plants(run)
