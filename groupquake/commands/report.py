@@ -14,8 +14,7 @@ from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
-from reports import EvidenceError
-from reports.analysis import analyse, analyse_folder
+from reports import EvidenceError, analyse, rehearsal
 from reports.ingest.archive import cache_folder
 from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
@@ -124,6 +123,9 @@ def _size(runs: Sequence[str]) -> int:
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
     find_java()
+    rehearsal.start(folder, master)
+    from reports.analysis import analyse_folder  # noqa: PLC0415 (the JVM starts meanwhile)
+
     with SIGNALS.handling(_leave_at_once):
         verdict = analyse_folder(folder, console.progress, master)
     return _result(verdict, folder, console)
