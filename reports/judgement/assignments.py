@@ -8,6 +8,7 @@ import base64
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from reference_coordinator.assignors import Assignment, ConsumerProtocolError, Subscription
@@ -85,7 +86,13 @@ def _topics(join: ObservedRequest) -> set[str]:
     """Return the topics a member subscribes to, by the protocol that the response names."""
     chosen = join.response_fields.get("protocolName")
     blobs = [one["metadata"] for one in join.request["protocols"] if one["name"] == chosen]
-    return {topic for blob in blobs for topic in _read(Subscription, blob).topics}
+    return {topic for blob in blobs for topic in _topics_of(blob)}
+
+
+@lru_cache(maxsize=1_000)
+def _topics_of(subscription: str) -> tuple[str, ...]:
+    """Decode a subscription; the members of a group have the same again and again."""
+    return tuple(_read(Subscription, subscription).topics)
 
 
 def _partitions(sync: ObservedRequest) -> set[str]:

@@ -153,13 +153,18 @@ class Case:
         for size in self._sizes:
             yield self._part(Chunk(*_unpacked(self._file.read(size))))
 
+    def close(self) -> None:
+        """Delete the temporary file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
     def _keep(self, part: Part) -> None:
         if self._only is None and self._file is None:
             self._only = part
         elif self.keeps:
             if self._file is None:
                 assert self._only is not None
-                self._file = TemporaryFile()  # noqa: SIM115, it is deleted with the case
+                self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
                 self._write(self._only.chunk)
                 self._only = None
             self._write(part.chunk)

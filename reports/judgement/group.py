@@ -4,6 +4,7 @@ Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,11 +124,11 @@ class Judge:
 
         No more is kept than a chunk, what is under way, and what its rows are made of.
         """
-        found = self._judged(group, chunks)
-        return self.digester.digested(group, found) if self.digester else found
+        with closing(self._case(group)) as case:
+            found = self._judged(case, chunks)
+            yield from self.digester.digested(group, found) if self.digester else found
 
-    def _judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
-        case = self._case(group)
+    def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
         judgement = Judgement(case, self.profile, self.first_alone)
         for chunk in chunks:
             part = case.add(chunk)
