@@ -12,6 +12,7 @@ $(BIN)/groupquake: requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/groupquake dev class-archive || true  # without it Spark starts more slowly
 	@touch $@
 
 set-up: $(BIN)/groupquake  ## the environment, and nothing more

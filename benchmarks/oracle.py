@@ -59,7 +59,7 @@ def main(requests: int, rounds: int, *, as_json: bool) -> None:
         raise click.UsageError(
             f"--requests: {BIG} members need at least {FEWEST} to join and complete their cycle"
         )
-    figures = {"recorded run": _recorded(requests, rounds)} | {
+    figures = {"recorded run": recorded(requests, rounds)} | {
         f"{size} {kind}": _simulated(size, cycle, requests, rounds)
         for kind, cycle in CYCLES.items()
         for size in (SMALL, BIG)
@@ -73,7 +73,7 @@ def main(requests: int, rounds: int, *, as_json: bool) -> None:
     click.echo(json.dumps({**figures, **ratios}, indent=2) if as_json else _shown(figures, ratios))
 
 
-def _recorded(requests: int, rounds: int) -> Json:
+def recorded(requests: int, rounds: int) -> Json:
     """Replay the recorded run repeatedly."""
     with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
         evidence = multiply(0.1, Path(folder))
@@ -81,7 +81,7 @@ def _recorded(requests: int, rounds: int) -> Json:
         groups = list(plain.read(run).evidence(run))
         profile = profile_of(run)
     times = max(1, round(requests / evidence.requests))
-    return _replayed(groups * times, profile, rounds, times * _events(groups, profile))
+    return replayed(groups * times, profile, rounds, times * _events(groups, profile))
 
 
 def _simulated(size: int, cycle: tuple[str, ...], requests: int, rounds: int) -> Json:
@@ -96,7 +96,7 @@ def _simulated(size: int, cycle: tuple[str, ...], requests: int, rounds: int) ->
         "events_per_s": len(events) / seconds,
         "step_us": seconds / len(events) * 1e6,
         "step_us_by_event": _by_event(events, profile),
-        **_replayed([evidence], profile, rounds, len(events)),
+        **replayed([evidence], profile, rounds, len(events)),
     }
 
 
@@ -126,7 +126,7 @@ def _events(groups: list[Evidence], profile: Profile) -> int:
     return others + sum(len(group.requests) for group in groups)
 
 
-def _replayed(groups: list[Evidence], profile: Profile, rounds: int, events: int) -> Json:
+def replayed(groups: list[Evidence], profile: Profile, rounds: int, events: int) -> Json:
     """Time the replay of groups; it must explain every response."""
     requests = sum(len(group.requests) for group in groups)
     with collector_paused():

@@ -1,24 +1,25 @@
 """The plain loop that Spark is compared with: one process and one thread around the same oracle.
 
 It parses the same lines with the same templates, and builds the same evidence for the same
-`replay`. It reads each line and parses each body once. Unlike the pipeline, it stores no tables and
-compares no timelines.
+`replay`. It reads each line and decodes each body once, typed where fields are known. Unlike the
+pipeline, it stores no tables and compares no timelines.
 """
 
-import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median_low
 from typing import Any, TypeVar
+
+import msgspec
 
 from kafka_protocol.apis import GROUP_APIS, HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import NUMBERED
-from kafka_protocol.request_log import COMPLETED, LOGGER, PARTS_MS
+from kafka_protocol.request_log import COMPLETED, LOGGER
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
+from reports.judgement.broker_log import offset_ms
 from reports.judgement.coordinator_epochs import EPOCH_EVENTS
 from reports.judgement.parsing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
 from reports.judgement.run_folder import RunFolder
@@ -26,6 +27,34 @@ from reports.judgement.timeline import HINTS
 
 Json = dict[str, Any]
 Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)
+
+
+MARK = f" DEBUG {COMPLETED}".encode()
+END = f" ({LOGGER})\n".encode()
+
+
+class Header(msgspec.Struct, rename="camel", gc=False):
+    """Whose request it is."""
+
+    request_api_key_name: str
+    request_api_version: int
+    client_id: str
+    correlation_id: int
+
+
+class Completed(msgspec.Struct, rename="camel", gc=False):
+    """What a line says of a request."""
+
+    request_header: Header
+    request: Json
+    response: Json
+    connection: str
+    total_time_ms: float
+    request_queue_time_ms: float
+    local_time_ms: float
+    remote_time_ms: float
+    response_queue_time_ms: float
+    send_time_ms: float
 
 
 class CompiledGrammar:
@@ -41,15 +70,12 @@ class CompiledGrammar:
 class ProcessLog:
     """The log of one broker process, with the times of its own clock."""
 
-    requests: list[tuple[int, int, Json]] = field(default_factory=list)
-    """Line number, nanoseconds, body."""
+    requests: list[tuple[int, int, Completed]] = field(default_factory=list)
+    """Line number, nanoseconds, content."""
     lines: list[tuple[int, str, Json]] = field(default_factory=list)
     """Nanoseconds, template, fields."""
-    differences_ms: list[float] = field(default_factory=list)
-
-    def offset_ms(self) -> float:
-        """Return the offset of the broker's clock, as `reading.Clocks` computes it."""
-        return median_low(self.differences_ms) + 0.5
+    apart_us: Counter[int] = field(default_factory=Counter)
+    """How far its two clocks are apart, in µs."""
 
     def end_nanos(self) -> int:
         """Return the time of the begin of the shutdown, or else of the last line."""
@@ -74,46 +100,61 @@ class Reader:
     def read(self, log: Path) -> None:
         """Read one broker's log."""
         for process in self._processes(log):
-            offset_ms = process.offset_ms()
+            apart_ms = offset_ms(process.apart_us)
             seen: set[tuple[str, int]] = set()
-            for number, nanos, body in process.requests:
-                self._add_request(log.parent.name, number, nanos / 1e6 + offset_ms, body, seen)
+            for number, nanos, content in process.requests:
+                self._add_request(log.parent.name, number, nanos / 1e6 + apart_ms, content, seen)
             self.starts.append(
-                EpochEvent(process.end_nanos() / 1e6 + offset_ms, log.parent.name, "ended")
+                EpochEvent(process.end_nanos() / 1e6 + apart_ms, log.parent.name, "ended")
             )
             for nanos, template, fields in process.lines:
-                self._add_line(log.parent.name, nanos / 1e6 + offset_ms, template, fields)
+                self._add_line(log.parent.name, nanos / 1e6 + apart_ms, template, fields)
 
     def _processes(self, log: Path) -> Iterator[ProcessLog]:
-        compiled, process, broker = self.grammar, ProcessLog(), log.parent.name
-        grammar = compiled.grammar
-        with log.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-            for number, text in enumerate(lines, 1):
-                self.lines += 1
-                match = compiled.line.match(text.rstrip("\r\n"))
-                if match is None:
-                    self.rejected += 1
+        process, broker = ProcessLog(), log.parent.name
+        first_line_end = f"{self.grammar.grammar.first_line_end} (".encode()
+        decode = msgspec.json.Decoder(Completed).decode
+        apart_us, requests, end, known = process.apart_us, process.requests, -len(END), len(MARK)
+        number = 0
+        with log.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                at = line.find(MARK)
+                if at < 0:
+                    if first_line_end in line:
+                        if apart_us:
+                            yield process
+                        process = ProcessLog()
+                        apart_us, requests = process.apart_us, process.requests
+                    self._add_other(process, broker, line)
                     continue
-                _, ms, printed_ns, _, body, logger = match.groups()
-                nanos = int(printed_ns)
-                if body.endswith(grammar.first_line_end):
-                    if process.differences_ms:
-                        yield process
-                    process = ProcessLog()
-                process.differences_ms.append(int(ms) - nanos / 1e6)
-                if logger == LOGGER and body.startswith(COMPLETED):
-                    try:
-                        process.requests.append((number, nanos, json.loads(body[len(COMPLETED) :])))
-                    except ValueError:
-                        self.rejected += 1
-                elif logger not in grammar.irrelevant_loggers:
-                    found = self._parsed(broker, logger, body)
-                    if found is None:
-                        self.rejected += 1
-                    else:
-                        process.lines.append((nanos, *found))
-        if process.differences_ms:
+                try:
+                    _, ms, printed_ns, _ = line.split(b" ", 3)
+                    nanos = int(printed_ns)
+                    requests.append((number, nanos, decode(line[at + known : end])))
+                    apart_us[(int(ms) * 1_000_000 - nanos) // 1_000] += 1
+                except ValueError:  # msgspec's errors are among them
+                    self.rejected += 1
+        self.lines += number
+        if apart_us:
             yield process
+
+    def _add_other(self, process: ProcessLog, broker: str, line: bytes) -> None:
+        """Read a line that is no request's."""
+        text = line.decode(errors="replace").rstrip("\r\n")
+        match = self.grammar.line.match(text)
+        if match is None:
+            self.rejected += 1
+            return
+        _, ms, printed_ns, _, body, logger = match.groups()
+        nanos = int(printed_ns)
+        process.apart_us[(int(ms) * 1_000_000 - nanos) // 1_000] += 1
+        if logger in self.grammar.grammar.irrelevant_loggers:
+            return
+        found = self._parsed(broker, logger, body)
+        if found is None:
+            self.rejected += 1
+        else:
+            process.lines.append((nanos, *found))
 
     def _parsed(self, broker: str, logger: str, body: str) -> tuple[str, Json] | None:
         """Parse a coordinator line; None if no template matches."""
@@ -124,44 +165,44 @@ class Reader:
         return line.template, {**line.fields, **shard}
 
     def _add_request(
-        self, broker: str, line: int, at_ms: float, body: Json, seen: set[tuple[str, int]]
+        self, broker: str, line: int, at_ms: float, content: Completed, seen: set[tuple[str, int]]
     ) -> None:
         """Add a request, unless it is incomplete, a duplicate, or has inconsistent times."""
-        try:
-            header, request, response = body["requestHeader"], body["request"], body["response"]
-            api, serial = header["requestApiKeyName"], header["correlationId"]
-            queue, local, remote, *rest = (body[name] for name in PARTS_MS)
-            total, connection, group = body["totalTimeMs"], body["connection"], request["groupId"]
-            whole = "errorCode" in response or "topics" in response
-            exact = abs(total - queue - local - remote - sum(rest)) < 1.0
-            if not whole or not exact or api not in GROUP_APIS or (connection, serial) in seen:
-                self.rejected += 1
-                return
-            read_ms = at_ms - total + queue
-            done_ms = read_ms + local
-            answered_ms = done_ms + remote
-            observed = ObservedRequest(
-                id=f"{broker}:{line}",
-                broker=broker,
-                api=api,
-                api_version=header["requestApiVersion"],
-                client_id=header["clientId"],
-                connection=connection,
-                earliest_ms=read_ms - ARRIVAL_ERROR_MS,
-                at_ms=read_ms + local / 2,
-                latest_ms=min(answered_ms, done_ms + HANDLING_DELAY_MS)
-                if api in HELD_APIS
-                else answered_ms,
-                answered_ms=answered_ms,
-                request=request,
-                response=response,
-                serial=serial,
-            )
-        except (KeyError, TypeError):
+        header, request, response = content.request_header, content.request, content.response
+        api, serial, connection = (
+            header.request_api_key_name,
+            header.correlation_id,
+            content.connection,
+        )
+        local, remote, total = content.local_time_ms, content.remote_time_ms, content.total_time_ms
+        after = content.response_queue_time_ms + content.send_time_ms
+        whole = ("errorCode" in response or "topics" in response) and "groupId" in request
+        exact = abs(total - content.request_queue_time_ms - local - remote - after) < 1.0
+        if not whole or not exact or api not in GROUP_APIS or (connection, serial) in seen:
             self.rejected += 1
             return
         seen.add((connection, serial))
-        self.requests[group].append(observed)
+        read_ms = at_ms - total + content.request_queue_time_ms
+        done_ms = read_ms + local
+        answered_ms = at_ms - after
+        held = api in HELD_APIS
+        self.requests[request["groupId"]].append(
+            ObservedRequest(
+                f"{broker}:{line}",
+                broker,
+                api,
+                header.request_api_version,
+                header.client_id,
+                connection,
+                read_ms - ARRIVAL_ERROR_MS,
+                read_ms + local / 2,
+                min(answered_ms, done_ms + HANDLING_DELAY_MS) if held else answered_ms,
+                answered_ms,
+                request,
+                response,
+                serial,
+            )
+        )
 
     def _add_line(self, broker: str, at_ms: float, template: str, fields: Json) -> None:
         """Add a coordinator line: a hint about an instant, or an event of a coordinator epoch."""

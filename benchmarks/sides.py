@@ -1,6 +1,7 @@
-"""The two sides of the comparison, each in a process of its own: `python -m benchmarks.sides`.
+"""The sides of the comparison, each in a process of its own: `python -m benchmarks.sides`.
 
-A side prints one JSON object: its seconds by stage, and its findings.
+A side prints one JSON object: its seconds by stage, and its findings. Spark is called as a notebook
+calls it, by `reports.analyse`.
 """
 
 import gc
@@ -11,13 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plain
+from benchmarks import extraction, plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
-from reports.ingest import tables
-from reports.ingest.places import uri_of
-from reports.ingest.spark import session
 from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -39,29 +37,49 @@ class Stages:
         self._name, self._began = name, now
 
 
-def by_spark(folder: Path) -> Json:
-    """Judge a run folder as `groupquake report` does, up to the finished comparison."""
-    run = RunFolder(folder)
+def by_spark(folder: Path, cores: str = "*") -> Json:
+    """Judge a run folder with a session on this machine: tables, verdict and page."""
+    from reports import analyse  # noqa: PLC0415 (the other sides do without)
+    from reports.ingest.spark import session  # noqa: PLC0415
+
     stages = Stages()
     stages("start-up")
     size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
-    with session("local[*]", size, folder / "spark.log") as spark:
+    with session(f"local[{cores}]", size, folder / "spark.log") as spark:
         stages("preparing")
-        profile = profile_of(run)  # also for promises: the loop lists no departures from KIP-345
-        rules = tables.Rules(profile, profile, profile)
-        built = tables.build(spark, run, uri_of(folder), uri_of(folder), rules, stages)
+        verdict = analyse(spark, folder, progress=stages)
         stages("")
-        differences = built.frame("comparison").where("outcome != 'match'").count()
-        found = {
-            "lines": built.line_counts.total(),
-            "rejected": built.line_counts["rejected"],
-            "explained": sum(group["explained"] for group in built.rows("groups")),
-            "violations": built.frame("violations").count(),
-            "rebalances": built.frame("expected").count(),
-            "differences": differences + built.frame("member_lines").count(),
-        }
+    groups, coverage = verdict["groups"].values(), verdict["coverage"]
+    found = {
+        "lines": coverage["lines_read"],
+        "rejected": coverage["rejected"],
+        "explained": sum(group["responses_explained"] for group in groups),
+        "violations": len(verdict["findings"]),
+    }
     start_up = stages.seconds.pop("start-up")
     return {"start_up_s": start_up, "stages_s": stages.seconds, "found": found}
+
+
+def ingest(folder: Path) -> Json:
+    """Read the logs of a run folder into the tables of the line pass, on the disk."""
+    from reports.ingest import line_pass  # noqa: PLC0415
+    from reports.ingest.places import uri_of  # noqa: PLC0415
+    from reports.ingest.spark import session  # noqa: PLC0415
+    from reports.judgement.parsing import Parser  # noqa: PLC0415
+
+    run = RunFolder(folder)
+    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    parser = Parser(run.grammar, run.numbered_lines)
+    with session("local[*]", size, folder / "spark.log") as spark:
+        began = time.perf_counter()
+        tables = f"{uri_of(folder)}/ingested"
+        processes = line_pass.read_logs(spark, uri_of(folder), parser, tables)
+        seconds = time.perf_counter() - began
+    statuses = ("used", "irrelevant", "rejected")
+    return {
+        "seconds": seconds,
+        "lines": sum(process[status] for process in processes for status in statuses),
+    }
 
 
 def by_loop(folder: Path) -> Json:
@@ -72,21 +90,18 @@ def by_loop(folder: Path) -> Json:
     stages("reading the lines")
     reader = plain.read(run)
     stages("replaying every request through the reference coordinator")
-    explained = violations = rebalances = 0
+    explained = violations = 0
     profile = profile_of(run)
     for evidence in reader.evidence(run):
         result = replay(evidence, profile)
         explained += sum(checked.explained for checked in result.checked)
         violations += len(result.violations)
-        rebalances += len(result.rows)
     stages("")
     found = {
         "lines": reader.lines,
         "rejected": reader.rejected,
         "explained": explained,
         "violations": violations,
-        "rebalances": rebalances,
-        "differences": 0,
     }
     return {"start_up_s": 0.0, "stages_s": stages.seconds, "found": found}
 
@@ -99,7 +114,14 @@ def profile_of(run: RunFolder) -> Profile:
     return profile.with_settings(run.settings)
 
 
-SIDES: dict[str, Callable[[Path], Json]] = {"spark": by_spark, "loop": by_loop}
+SIDES: dict[str, Callable[..., Json]] = {
+    "spark": by_spark,
+    "loop": by_loop,
+    "ingest": ingest,
+    "extract-spark": extraction.by_spark,
+    "extract-duckdb": extraction.by_duckdb,
+}
 
 if __name__ == "__main__":
-    print(json.dumps(SIDES[sys.argv[1]](Path(sys.argv[2]))))
+    side, run_folder, *more = sys.argv[1:]
+    print(json.dumps(SIDES[side](Path(run_folder), *more)))

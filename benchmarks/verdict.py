@@ -22,12 +22,13 @@ EXPERIMENT = "rolling-bounce"
 def main(*, as_json: bool) -> None:
     """Run an experiment on a real cluster, and print its duration by stage."""
     with tempfile.TemporaryDirectory(prefix="groupquake-benchmark-") as folder:
-        figures = _run(Path(folder))
+        figures = run(Path(folder), EXPERIMENT)
     click.echo(json.dumps(figures, indent=2) if as_json else _shown(figures))
 
 
-def _run(runs: Path) -> Json:
-    program = [sys.executable, "-m", "groupquake", "run", EXPERIMENT, "--seed=0", f"--runs={runs}"]
+def run(runs: Path, name: str) -> Json:
+    """Run an experiment below a folder; return its seconds by stage."""
+    program = [sys.executable, "-m", "groupquake", "run", name, "--seed=0", f"--runs={runs}"]
     began_ms = time.time() * 1_000
     done = subprocess.run(program, check=False, stdout=subprocess.DEVNULL)
     ended_ms = time.time() * 1_000
@@ -35,10 +36,10 @@ def _run(runs: Path) -> Json:
     verdict = json.loads(judged.read_text())["verdict"] if judged.exists() else "none"
     if verdict != "pass":
         raise click.ClickException(
-            f"{EXPERIMENT} ended with verdict {verdict} (exit code {done.returncode});"
+            f"{name} ended with verdict {verdict} (exit code {done.returncode});"
             " no figures are printed for such a run"
         )
-    phases = find(EXPERIMENT).phases
+    phases = find(name).phases
     plan_s = (phases.impact_ms + phases.recovery_ms) / 1_000
     journal = (runs / "latest" / "journal.jsonl").read_text().splitlines()
     stages = _stages(began_ms, ended_ms, [json.loads(line) for line in journal])

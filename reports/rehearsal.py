@@ -1,7 +1,6 @@
-"""The start of a run's analysis while its brokers still stop: Spark, and a rehearsal.
+"""What starts before the analysis of a run needs it: Spark's JVM, its workers, a rehearsal.
 
-Spark's JVM and its Python workers start, load their code and read a few lines of the run as the
-analysis will read all. Whatever goes wrong here, the analysis itself runs into it, and says so.
+Whatever goes wrong here, the analysis itself runs into it, and says so.
 """
 
 import tempfile
@@ -19,13 +18,25 @@ LINES = 50
 """The number of a log's lines that are read."""
 
 
-def begin(folder: Path, master: str) -> None:
-    """Start Spark for the analysis of a run folder, in the background; brokers may still log."""
-    size = sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}"))
-    prepare(master, size, folder / "spark.log", lambda spark: _rehearse(spark, folder))
+def start(folder: Path, master: str) -> None:
+    """Start Spark's JVM for the analysis of a run folder, while the caller imports the analysis."""
+    if size := _size(folder):
+        prepare(master, size, folder / "spark.log")
 
 
-def _rehearse(spark: "SparkSession", folder: Path) -> None:
+def rehearse(folder: Path, master: str) -> None:
+    """Start Spark and its workers in the background, and read a few of the lines logged so far.
+
+    Brokers may still run, and go first.
+    """
+    prepare(master, _size(folder), folder / "spark.log", lambda spark: _read(spark, folder))
+
+
+def _size(folder: Path) -> int:
+    return sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}"))
+
+
+def _read(spark: "SparkSession", folder: Path) -> None:
     from reports.ingest import line_pass, places  # noqa: PLC0415 (the JVM starts meanwhile)
     from reports.judgement.parsing import Parser  # noqa: PLC0415
     from reports.judgement.run_folder import RunFolder  # noqa: PLC0415

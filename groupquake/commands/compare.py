@@ -1,20 +1,20 @@
 """`groupquake compare`: the measures of judged runs side by side."""
 
 import json
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from pyspark.sql import functions as F
 
 from chaos.clusters.java import find_java
-from groupquake.commands.options import master_option
+from groupquake.commands.options import spark_options
 from groupquake.console import Console
 from groupquake.exits import Exit
 from reports import EvidenceError
-from reports.ingest.spark import session
+from reports.ingest.archive import cache_folder
+from reports.ingest.cluster import SparkOptions, session
+from reports.ingest.failures import explained
 from reports.many_runs import measures
 
 Json = dict[str, Any]
@@ -28,8 +28,10 @@ Json = dict[str, Any]
     help="Run tables that `groupquake report --tables` wrote; each RUN is a name there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-@master_option
-def compare(runs: tuple[str, ...], tables: str | None, master: str, *, as_json: bool) -> Exit:
+@spark_options
+def compare(
+    runs: tuple[str, ...], tables: str | None, spark: SparkOptions, *, as_json: bool
+) -> Exit:
     """Compare judged runs: rebalances by reason, their time, and partitions without an owner.
 
     Counts are those of the impact phase. Each RUN is a judged run folder (path or URI).
@@ -38,14 +40,11 @@ def compare(runs: tuple[str, ...], tables: str | None, master: str, *, as_json: 
     if len(set(names)) < max(len(names), 2):
         raise click.UsageError("give two or more runs of different names")
     find_java()
-    with (
-        tempfile.TemporaryDirectory(prefix="groupquake-") as folder,
-        session(master, 0, Path(folder) / "spark.log") as spark,
-    ):
+    with session(spark, 0, cache_folder() / "spark.log") as opened, explained(tables or runs[0]):
         if tables is None:
-            found = measures.of_runs(spark, runs)
+            found = measures.of_runs(opened, runs)
         else:
-            found = measures.tables_at(spark, tables)
+            found = measures.tables_at(opened, tables)
         listed = found["runs"].where(F.col("run").isin(names)).toArrow().to_pylist()
         about = {row["run"]: row for row in listed}
         if missing := [name for name in names if name not in about]:

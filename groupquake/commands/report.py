@@ -1,7 +1,7 @@
 """`groupquake report`: judges a run folder, as every run does at its end."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,15 @@ from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
-from reports import EvidenceError
-from reports.analysis import analyse, analyse_folder
+from reports import EvidenceError, analyse, rehearsal
 from reports.ingest.archive import cache_folder
 from reports.ingest.cluster import SparkOptions, session
+from reports.ingest.failures import explained
+from reports.judgement.run_folder import LOG
+from reports.many_runs import run_tables
 
 LARGE = 1_000_000_000
-"""The size of evidence that a session is opened for whose runs are not looked at before."""
+"""The size that evidence elsewhere is taken to have: a session is opened for it, in bytes."""
 WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
 
@@ -31,20 +33,39 @@ WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     metavar="FOLDER",
     help="For tables, verdict and page of one run.  [default: the run's folder]",
 )
+@click.option(
+    "--tables",
+    metavar="URI",
+    help="Append the tables of the runs to those of many runs, partitioned by run.",
+)
+@click.option(
+    "--table-format",
+    metavar="NAME",
+    default=run_tables.PARQUET,
+    show_default=True,
+    help="Format of --tables; another one, such as delta, where Spark has it.",
+)
 @spark_options
-def report(runs: tuple[str, ...], output: str | None, spark: SparkOptions) -> Exit:
-    """Judge stored runs again, from their run folders.
+def report(
+    runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
+    spark: SparkOptions,
+) -> Exit:  # fmt: skip
+    """Judge stored runs again, from their run folders, in one Spark session.
 
-    RUN and FOLDER are paths, or URIs that Spark can read and write (s3a://…, hdfs://…).
+    RUN is a run folder or the folder of a night. RUN, FOLDER and URI are paths, or URIs that Spark
+    can read and write (s3a://…, hdfs://…).
     """
-    if output is not None and len(runs) > 1:
+    folders = [folder for run in runs for folder in _runs_of(run)]
+    if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     find_java()  # Spark needs Java too, and its own error has forty lines
     worst = Exit.PASS
-    with SIGNALS.handling(_leave_at_once), _judging(spark, output) as judge_one:
-        for run in runs:
+    alone = spark.plain and output is None and tables is None and len(folders) == 1
+    judging = _alone(spark) if alone else _in_session(spark, folders, output, tables, table_format)
+    with SIGNALS.handling(_leave_at_once), judging as judge_one:
+        for folder in folders:
             try:
-                code = judge_one(str(Path(run).resolve()) if Path(run).is_symlink() else run)
+                code = judge_one(folder)
             except EvidenceError as error:  # judge the others too
                 Console.error(str(error))
                 code = Exit.USAGE
@@ -52,27 +73,59 @@ def report(runs: tuple[str, ...], output: str | None, spark: SparkOptions) -> Ex
     return worst
 
 
+def _runs_of(place: str) -> list[str]:
+    """Return the run folders that an argument stands for: itself, or those of a night."""
+    path = Path(place)
+    if (path / "night.json").is_file():
+        runs = sorted(run for run in (path / "runs").iterdir() if not run.is_symlink())
+        return [str(run) for run in runs if run.is_dir()]
+    return [str(path.resolve()) if path.is_symlink() else place]
+
+
 @contextmanager
-def _judging(spark: SparkOptions, output: str | None) -> Iterator[Callable[[str], Exit]]:
-    """Give what judges a run; the runs share a session unless each is small, and of here."""
-    if spark.plain and output is None:
-        master = spark.master or "local[*]"
-        yield lambda run: judge(Path(run), master, Console())
-        return
+def _alone(spark: SparkOptions) -> Iterator[Callable[[str], Exit]]:
+    """Give what judges one run of this machine, in a session that is made for it."""
+    yield lambda run: judge(Path(run), spark.master or "local[*]", Console())
+
+
+@contextmanager
+def _in_session(
+    spark: SparkOptions, runs: Sequence[str], output: str | None, tables: str | None,
+    table_format: str,
+) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
+    """Give what judges runs in one session, and appends their tables to those of many runs."""
     console = Console()
     console.progress("starting Spark")
-    with session(spark, LARGE, cache_folder() / "spark.log") as opened:
+    with session(spark, _size(runs), cache_folder() / "spark.log") as opened:
 
         def judge_in_session(run: str) -> Exit:
             verdict = analyse(opened, run, output, progress=console.progress)
+            if tables is not None:
+                console.progress(f"appending to {tables}")
+                with explained(tables):
+                    found = run_tables.of_run(opened, output or run)
+                    run_tables.append(opened, *found, tables, table_format)
             return _result(verdict, output or run, console)
 
         yield judge_in_session
 
 
+def _size(runs: Sequence[str]) -> int:
+    """Return the bytes of the largest run's logs; `LARGE` where one is not on this machine."""
+    sizes = [0]
+    for run in runs:
+        if not Path(run).is_dir():
+            return LARGE
+        sizes.append(sum(log.stat().st_size for log in Path(run).glob(f"brokers/*/{LOG}*")))
+    return max(sizes)
+
+
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
     find_java()
+    rehearsal.start(folder, master)
+    from reports.analysis import analyse_folder  # noqa: PLC0415 (the JVM starts meanwhile)
+
     with SIGNALS.handling(_leave_at_once):
         verdict = analyse_folder(folder, console.progress, master)
     return _result(verdict, folder, console)

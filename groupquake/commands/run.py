@@ -26,7 +26,7 @@ from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
-from reports.rehearsal import begin
+from reports import rehearsal
 from scenarios.fields import BIG_SEED
 
 
@@ -178,7 +178,7 @@ def _begin_analysis(folder: Path, master: str, *, judged: bool) -> None:
     """Start Spark beside the end of the run; what fails here fails again where it is needed."""
     if judged:
         with suppress(Exception):
-            begin(folder, master)
+            rehearsal.rehearse(folder, master)
 
 
 def _gather(runner: Runner, attach: int | None, console: Console) -> None:

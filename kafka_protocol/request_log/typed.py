@@ -70,11 +70,9 @@ def typed(content: str) -> Typed | None:
     try:
         completed = _line.decode(content)
         header = completed.request_header
-        decoders = _decoders(
-            header.request_api_key_name,
-            header.request_api_version,
-            '"generationId"' in content,
-        )
+        api = header.request_api_key_name
+        earlier_names = api == "OFFSET_COMMIT" and '"generationId"' in content
+        decoders = _decoders(api, header.request_api_version, earlier_names)
         if decoders is None:
             return None
         request = decoders[0].decode(completed.request)

@@ -19,7 +19,7 @@ from reference_coordinator.replay.evidence import Evidence, Hint, ObservedReques
 from reference_coordinator.replay.hints import NEW_ID_LOGGED_LATE_MS, Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.replay import Replayer
-from reference_coordinator.replay.result import Checked, Outcome, Replay
+from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
 
 CHUNK = 20_000
 """How many requests of an epoch are replayed at once, where more are to come: some ten megabytes,
@@ -114,6 +114,11 @@ class GroupReplay:
     def waiting(self) -> Iterator[ObservedRequest]:
         """The requests that have not been replayed yet."""
         return chain.from_iterable(span.requests for span in self._spans.in_order())
+
+    @property
+    def violations(self) -> Iterator[Violation]:
+        """The violations found so far."""
+        return chain.from_iterable(epoch.outcome.violations for epoch in self._epochs.values())
 
     def checked(self) -> list[Checked]:
         """Give out the responses that were checked since the last time."""

@@ -317,7 +317,7 @@ class Replayer:
             self.outcome.checked.append(Checked(excused.request, False))
             self.outcome.violations.append(search.violation(excused.at_ms, excused))
             index += 1
-            while index < len(parts) and parts.candidate(parts.cuts[index]).earliest_ms <= until:
+            while index < len(parts) and parts.earliest_ms[parts.cuts[index]] <= until:
                 search = explain_part(
                     hypothesis, parts[index], parts.next_if_any_ms(index), self.hints
                 )

@@ -1,56 +1,117 @@
 """The group pass: all rows of a group in; its timelines, comparison and checks out.
 
 Spark adds no logic: it brings rows together by group, and `reports.judgement` does the rest.
-`mapInArrow` over sorted partitions keeps one group in memory at a time.
+`mapInArrow` over sorted partitions keeps one chunk of one group in memory at a time.
 """
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, groupby, islice
 from operator import itemgetter
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
+from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
+from reports.judgement.logged import LINE, REQUEST, Chunk
 
 BUNDLE = Bundle(TABLES)
-"""The tables that are made of each group."""
+"""What a partition gives: rows of the tables."""
+ROWS_OF_PARTITION = 50_000
+"""How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
+so that there is work for some cores."""
+LARGE = 2 * CHUNK
+"""From so many rows on a group may keep one core busy while the others have nothing left to do."""
 
-EVIDENCE = """
-SELECT
-    group, broker, file, line, at_ms, NULL AS template, NULL AS partition, NULL AS member,
-    NULL AS instance, NULL AS generation, NULL AS members, NULL AS static_members, NULL AS reason,
-    id, api, api_version, client_id, connection, correlation_id, arrived_ms, earliest_ms, latest_ms,
-    answered_ms, error_code, request, response, readable
-FROM {requests} WHERE group IS NOT NULL
-UNION ALL SELECT
-    group, broker, file, line, at_ms, template, partition, member, instance, generation, members,
-    static_members, reason, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL
-FROM {lines} WHERE group IS NOT NULL
-"""
+_OF_LINES = [name for name in LINE if name not in REQUEST]
+EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
+"""The columns of the evidence. Those of lines alone follow those of requests, `template` first."""
+_FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
+_LINE: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*map(EVIDENCE.index, LINE))
 
 
 def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
-    """Unite the requests and the coordinator lines of all groups in one table."""
-    return requests.sparkSession.sql(EVIDENCE, requests=requests, lines=lines)
+    """Unite the requests and the coordinator lines of all groups in one table.
+
+    `since_ms` is the time from which on a row counts. Nothing is known of the times of requests
+    that cannot be read.
+    """
+    mine = requests.withColumns(
+        {
+            "since_ms": F.coalesce("earliest_ms", F.lit(0.0)),
+            "at_ms": F.coalesce("at_ms", F.lit(0.0)),
+            **{name: F.lit(None) for name in _OF_LINES},
+        }
+    )
+    about = lines.withColumns(
+        {
+            "since_ms": F.col("at_ms"),
+            **{name: F.lit(None) for name in REQUEST if name not in LINE},
+        }
+    )
+    return mine.select(*EVIDENCE).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
 
 
-def judged(evidence: DataFrame, judge: Judge, partitions: int = 4) -> DataFrame:
-    """Judge every group; return the bundle `BUNDLE`."""
+def judged(evidence: DataFrame, judge: Judge, rows: int) -> DataFrame:
+    """Judge every group; return the bundle `BUNDLE`. The evidence has `rows` rows, about."""
+    partitioned = _by_group(evidence, rows).sortWithinPartitions("group", "since_ms")
+    return partitioned.mapInArrow(_judging(judge), BUNDLE.columns)
+
+
+def _by_group(evidence: DataFrame, rows: int) -> DataFrame:
+    """Partition the rows by group; each large group has a partition, and these come first."""
+    count = max(min(rows // 5_000, 4), rows // ROWS_OF_PARTITION, 2)
+    large = _large(evidence) if rows >= 2 * LARGE else []
+    place = F.pmod(F.xxhash64("group"), F.lit(count)) + len(large)
+    for number, group in enumerate(large):
+        place = F.when(F.col("group") == group, number).otherwise(place)
+    return evidence.repartitionById(count + len(large), place.cast("int"))
+
+
+def _large(evidence: DataFrame) -> list[str]:
+    """List the large groups, the largest first."""
+    sizes = evidence.groupBy("group").count().where(F.col("count") >= LARGE)
+    largest = sizes.orderBy(F.desc("count"), "group").limit(100).toArrow()
+    found: list[str] = largest["group"].to_pylist()
+    return found
+
+
+def _judging(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what judges the groups of a partition: sorted evidence rows in, a bundle out."""
 
     def of_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in batch.to_pylist())
-        made = Rows(BUNDLE)
-        for group, logged in groupby(rows, key=itemgetter("group")):
-            for name, row in judge.tables(group, logged):
-                made.add_named(name, {"group": group, **row})
-            yield from made.batches()
-        yield from made.rest()
+        rows = Rows(BUNDLE)
+        for group, of_group in groupby(_chunks(batches), key=itemgetter(0)):
+            with collector_paused():
+                for name, row in judge.judged(group, map(itemgetter(1), of_group)):
+                    rows.add_named(name, {"group": group, **row})
+            yield from rows.batches()
+        yield from rows.rest()
 
-    return (
-        evidence.repartition(partitions, "group")
-        .sortWithinPartitions("group")
-        .mapInArrow(of_groups, BUNDLE.columns)
+    return of_groups
+
+
+def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
+    """Cut the rows of each group into chunks."""
+    all_rows = chain.from_iterable(
+        zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
     )
+    for group, of_group in groupby(all_rows, key=itemgetter(0)):
+        rows = iter(of_group)
+        first = next(rows, None)
+        while first is not None:
+            requests, lines = [], []
+            for row in chain((first,), islice(rows, CHUNK - 1)):
+                if row[_TEMPLATE] is None:
+                    requests.append(row[_FIRST:_TEMPLATE])
+                else:
+                    lines.append(dict(zip(LINE, _LINE(row), strict=True)))
+            first = next(rows, None)
+            known_ms = first[1] if first is not None else float("-inf")
+            requests.sort()
+            lines.sort(key=itemgetter("at_ms", "line"))
+            yield group, Chunk(requests, lines, known_ms)

@@ -50,28 +50,40 @@ class Jvm:
     """A JVM that starts; it ends with this process, or when `close` is called."""
 
     def __init__(self, options: Sequence[str], log: Path, *, niced: bool = False) -> None:
-        """Start the JVM with `options` and return at once; its output goes to `log`."""
-        self._folder = tempfile.TemporaryDirectory(prefix="groupquake-jvm-")
+        """Start the JVM with `options` and return at once; its output goes to `log`.
+
+        Raises JvmError.
+        """
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="groupquake-jvm-", ignore_cleanup_errors=True
+        )
         self._address = Path(self._folder.name) / "address"
         nice = ["nice", "-n", str(NICENESS)] if niced else []
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*nice, *command(options)],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=_environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._address)},
-                process_group=0,  # Ctrl-C is not the JVM's to handle
-            )
+        try:
+            with log.open("ab") as output:
+                self._process = subprocess.Popen(
+                    [*nice, *command(options)],
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=output,
+                    env=_environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._address)},
+                    process_group=0,  # Ctrl-C is not the JVM's to handle
+                )
+        except OSError as error:
+            self._folder.cleanup()
+            raise JvmError(f"Spark's JVM cannot be started: {error}") from error
 
     def address(self) -> tuple[int, str]:
         """Wait for the gateway; return its port and its secret. Raises JvmError."""
         deadline = time.monotonic() + START_S
         while not self._address.exists():
-            if self._process.poll() is not None:
-                raise JvmError(f"Spark's JVM ended with exit code {self._process.returncode}")
-            if time.monotonic() > deadline:
-                raise JvmError(f"Spark's JVM did not start within {START_S:g} s")
+            ended = self._process.poll()
+            if ended is not None or time.monotonic() > deadline:
+                self.close()
+                did = f"did not start within {START_S:g} s"
+                raise JvmError(
+                    f"Spark's JVM {did if ended is None else f'ended with exit code {ended}'}"
+                )
             time.sleep(0.01)
         content = self._address.read_bytes()  # written under another name, then renamed
         self._folder.cleanup()
@@ -82,6 +94,7 @@ class Jvm:
         """Let the JVM end: it stops its session and removes its files, without being waited for."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+        self._folder.cleanup()
 
     def wait(self, seconds: float) -> int:
         """Wait until the JVM has ended; return its exit code."""

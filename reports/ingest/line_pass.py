@@ -5,9 +5,11 @@ pass summarises each split, the summaries tell where each split begins (`split_s
 second pass reads them. What splits hold of the processes that wrote a log is joined in the end.
 """
 
+import gc
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain, groupby
 from math import inf
 from operator import itemgetter
@@ -106,6 +108,10 @@ def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list
     """Read the splits, write the tables, return rows of `READ`."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _rows_in_no_cycles():
+            yield from read_splits(batches)
+
+    def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
             file = log_file(split.file)
             log = Log(file.broker, file.name, parser, begins[split])
@@ -127,10 +133,20 @@ def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list
         found = bundle.table(made, "lost")
         if lost:
             found = found.unionByName(made.sparkSession.createDataFrame(lost, TABLES["lost"]))
-        found.write.mode("overwrite").parquet(f"{tables}/lost")
+        bundle.write_table(found, "lost", tables)
     finally:
         made.unpersist()
     return processes
+
+
+@contextmanager
+def _rows_in_no_cycles() -> Iterator[None]:
+    """Search for no cycles among millions of rows, which have none, while they are made."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _joined(made: DataFrame) -> tuple[list[Json], list[tuple[Any, ...]]]:

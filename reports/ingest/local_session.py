@@ -24,6 +24,7 @@ SMALL_BYTES = 100_000_000
 
 LOCAL = {
     "spark.ui.enabled": "false",
+    "spark.python.daemon.module": "reports.ingest.daemon",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",

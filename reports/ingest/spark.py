@@ -45,10 +45,11 @@ def prepare(
     """
     if _prepared or not _plain(master) or _running() is not None:
         return
-    starting = local(master, size, log, niced=rehearsal is not None)
-    if rehearsal is not None:
-        starting.rehearse(rehearsal)
-    _prepared.append(starting)
+    with suppress(JvmError):
+        starting = local(master, size, log, niced=rehearsal is not None)
+        if rehearsal is not None:
+            starting.rehearse(rehearsal)
+        _prepared.append(starting)
 
 
 def local(

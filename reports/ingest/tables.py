@@ -171,7 +171,8 @@ def build(
         digester=Digester.of(run),
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
-    judged = group_pass.judged(evidence, judge).persist()
+    used = sum(process["used"] for process in processes)
+    judged = group_pass.judged(evidence, judge, used).persist()
     return Tables(lines, judged, processes, judge, standstills)
 
 

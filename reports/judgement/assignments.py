@@ -7,10 +7,13 @@ Bytes of another protocol count as an empty assignment.
 import base64
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from reference_coordinator.assignors import Assignment, ConsumerProtocolError, Subscription
-from reports.judgement.members import Request
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.logged import Requests
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -23,25 +26,32 @@ ASSIGNED = """
 `topics` are those that the members of that generation subscribed to, comma-separated."""
 
 
-def assigned(requests: Iterable[Request]) -> Iterator[Json]:
-    """Yield the rows of `ASSIGNED`, without their group."""
-    subscribed: dict[int, set[str]] = defaultdict(set)
-    accepted: list[Request] = []
-    for one in requests:
-        if one.row["error_code"] != 0:
-            continue
-        if one.row["api"] == "JOIN_GROUP":
-            subscribed[one.response["generationId"]] |= _topics(one)
-        elif one.row["api"] == "SYNC_GROUP" and one.request["assignments"]:
-            accepted.append(one)
-    for one in accepted:
-        generation = one.request["generationId"]
-        yield {
-            "generation": generation,
-            "at_ms": one.row["answered_ms"],
-            "topics": ",".join(sorted(subscribed[generation])),
-            "partitions": ",".join(sorted(_partitions(one))),
-        }
+@dataclass(slots=True)
+class Assignments:
+    """The assignments that a group's coordinator accepted, as its requests come in."""
+
+    _subscribed: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _accepted: list[Json] = field(default_factory=list)
+
+    def add(self, requests: Requests) -> None:
+        """Take requests."""
+        for seen, error in zip(requests.observed, requests.error_codes, strict=True):
+            if error != 0:
+                continue
+            if seen.api == "JOIN_GROUP":
+                self._subscribed[seen.response_fields["generationId"]] |= _topics(seen)
+            elif seen.api == "SYNC_GROUP" and seen.request["assignments"]:
+                accepted = {
+                    "generation": seen.request["generationId"],
+                    "at_ms": seen.answered_ms,
+                    "partitions": ",".join(sorted(_partitions(seen))),
+                }
+                self._accepted.append(accepted)
+
+    def rows(self) -> Iterator[Json]:
+        """Yield the rows of `ASSIGNED`, without their group."""
+        for row in self._accepted:
+            yield {**row, "topics": ",".join(sorted(self._subscribed[row["generation"]]))}
 
 
 def unowned(
@@ -72,14 +82,20 @@ def _accepted_ms(row: Row) -> float:
     return float(row["at_ms"])
 
 
-def _topics(join: Request) -> set[str]:
+def _topics(join: ObservedRequest) -> set[str]:
     """Return the topics a member subscribes to, by the protocol that the response names."""
-    chosen = join.response.get("protocolName")
+    chosen = join.response_fields.get("protocolName")
     blobs = [one["metadata"] for one in join.request["protocols"] if one["name"] == chosen]
-    return {topic for blob in blobs for topic in _read(Subscription, blob).topics}
+    return {topic for blob in blobs for topic in _topics_of(blob)}
 
 
-def _partitions(sync: Request) -> set[str]:
+@lru_cache(maxsize=1_000)
+def _topics_of(subscription: str) -> tuple[str, ...]:
+    """Decode a subscription; the members of a group have the same again and again."""
+    return tuple(_read(Subscription, subscription).topics)
+
+
+def _partitions(sync: ObservedRequest) -> set[str]:
     blobs = [one["assignment"] for one in sync.request["assignments"]]
     return {f"{topic}-{n}" for blob in blobs for topic, n in _read(Assignment, blob).partitions}
 

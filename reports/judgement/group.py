@@ -3,32 +3,21 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_protocol.apis import GROUP_APIS, KIP_848_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROMISES
-from reference_coordinator.classic.timeline import ExpectedRebalance
-from reference_coordinator.replay import (
-    Checked,
-    Evidence,
-    ObservedRequest,
-    Outage,
-    Replay,
-    Stall,
-    replay,
-)
-from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
-from reports.judgement import assignments, compare, member_lines, members, timeline
-from reports.judgement.collector import collector_paused
+from reference_coordinator.replay import Evidence, Outage, Stall
+from reports.judgement import assignments, compare, member_lines, members
+from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import DIGESTS, Digester
-from reports.judgement.machine_log import LOGGED_LATE_MS, Busy, is_busy
-from reports.judgement.members import LoggedRow, Request
+from reports.judgement.logged import Chunk, HeldUp, LoggedRow
+from reports.judgement.machine_log import Busy
 from reports.judgement.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -39,8 +28,6 @@ EXPECTED = """
     members INT, assigned_members INT, static_members INT, leader STRING, assigned_ms DOUBLE,
     ended_as STRING, duration_ms DOUBLE
 """
-REPLAY = "group STRING, kind STRING, payload STRING"
-"""The oracle's whole result: JSON of the kinds `row`, `checked`, `violation`, `said`, `bound`."""
 VIOLATIONS = """
     group STRING, at_ms DOUBLE, until_ms DOUBLE, request STRING, rule STRING, expected STRING,
     observed STRING, searched BOOLEAN, broker STRING, file STRING, line LONG, api STRING,
@@ -59,7 +46,6 @@ BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
 TABLES = {
-    "replay": REPLAY,
     "observed": OBSERVED,
     "expected": EXPECTED,
     "comparison": compare.COMPARISON,
@@ -103,7 +89,9 @@ class Judge:
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
-        return self._case(group, rows).evidence
+        case = self._case(group)
+        part = case.add(Chunk.of(rows))
+        return replace(case.beforehand, requests=tuple(part.seen), hints=tuple(part.hints))
 
     def explains(self, group: str, rows: Iterable[LoggedRow]) -> bool:
         """Tell whether the rules explain all of a group: responses, rebalances and lines."""
@@ -114,165 +102,70 @@ class Judge:
 
     def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
-        case = self._case(group, rows)
-        found = case.compared(self.profile, self._observed(case), first_alone=self.first_alone)
+        case = self._case(group)
+        case.add(Chunk.of(rows))
+        found = _compared(case, self.profile, first_alone=self.first_alone)
         yield from self._differences(case, found)
-        yield from (("violations", row) for row in case.violations(found.result))
 
-    def _differences(self, case: "_Case", found: "_Compared") -> Iterator[tuple[str, Json]]:
+    def _differences(self, case: Case, found: Compared) -> Iterator[tuple[str, Json]]:
         yield from (("comparison", row) for row in found.comparison)
         yield from (("member_lines", row) for row in found.lines)
         if case.partition is not None:
             loads = self.epochs.repeated_loads.get(case.partition, ())
             yield from (("member_lines", row) for row in loads)
+        yield from (("violations", row) for row in found.violations)
 
     def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Judge a group; yield the rows of `TABLES`, each with the name of its table."""
-        found = self._tables(group, rows)
-        return self.digester.digested(group, found) if self.digester else found
+        return self.judged(group, [Chunk.of(rows)])
 
-    def _tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
-        case = self._case(group, rows)
-        observed = self._observed(case)
-        found = case.compared(self.profile, observed, first_alone=self.first_alone)
-        result = found.result
-        yield from (("replay", row) for row in _replayed(result))
-        yield from (("bound", {"name": n, "count": c}) for n, c in sorted(result.bound.items()))
-        yield from (("observed", row) for row in observed)
+    def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
+        """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
+
+        No more is kept than a chunk, what is under way, and what its rows are made of.
+        """
+        with closing(self._case(group)) as case:
+            found = self._judged(case, chunks)
+            yield from self.digester.digested(group, found) if self.digester else found
+
+    def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
+        judgement = Judgement(case, self.profile, self.first_alone)
+        for chunk in chunks:
+            part = case.add(chunk)
+            yield from case.about(part)
+            judgement.add(part)
+        found = judgement.compared()
+        yield from (("bound", {"name": n, "count": c}) for n, c in sorted(found.bound.items()))
+        yield from (("observed", row) for row in found.observed)
         yield from (("expected", row) for row in found.expected)
         yield from self._differences(case, found)
-        yield from case.about(result)
-        if not case.has_statics:
+        yield from case.in_the_end(found.responses)
+        if not case.members.has_statics:
             return
         if self.promised != self.profile:
-            found = case.compared(self.promised, observed)
-        yield from (("departures", row) for row in case.violations(found.result))
+            found = _compared(case, self.promised)
+        yield from (("departures", row) for row in found.violations)
         if self.rules is not None and not found.explained:
-            explained = lambda rules: case.compared(rules, observed, first_alone=True).explained
+            explained = lambda rules: _compared(case, rules, first_alone=True).explained
             names = broken_promises(explained, self.rules, self.promised)
             yield from (("broken", {"promise": name}) for name in names)
 
-    def _observed(self, case: "_Case") -> list[Json]:
-        incarnation = lambda *at: self.epochs.incarnation(case.partition, *at)
-        return timeline.observed(case.evidence.group, case.lines, self.grammar, incarnation)
-
-    def _case(self, group: str, logged: Iterable[LoggedRow]) -> "_Case":
-        rows = list(logged)
-        requests = sorted((r for r in rows if r["template"] is None), key=_by_id)
-        lines = sorted((r for r in rows if r["template"] is not None), key=_by_line)
-        named = {line["partition"] for line in lines if line["partition"] is not None}
-        known = min(named, default=None)
-        partition = self.epochs.partition_of(group) if known is None and requests else known
-        readable = [Request(r) for r in requests if r["readable"] and r["api"] in GROUP_APIS]
-        events = sorted(self.epochs.events_of(partition), key=lambda s: (s.at_ms, s.broker, s.kind))
-        hints = timeline.hints(lines, self.grammar)
-        evidence = Evidence(
-            group,
-            tuple(self._as_observed(readable)),
-            tuple(sorted(hints, key=lambda h: (h.at_ms, h.kind, h.subject, h.broker))),
-            tuple(events),
-            self.stalls,
-            self.outages,
-        )
-        return _Case(self.grammar, requests, lines, known, len(named), readable, evidence)
-
-    def _as_observed(self, requests: Iterable[Request]) -> Iterator[ObservedRequest]:
-        """Yield requests as the oracle sees them, their windows as wide as stalls make them."""
-        if not (self.stalls or self.busy):
-            yield from (one.observed for one in requests)
-            return
-        brokers = {stall.broker for stall in self.stalls}
-        lateness = {
-            broker: Lateness.of(stall for stall in self.stalls if stall.broker == broker)
-            for broker in brokers
-        }
-        for one in requests:
-            broker, at_ms = one.row["broker"], one.observed.answered_ms
-            held_up = one.held_up(lateness.get(broker, NEVER_LATE))
-            if is_busy(self.busy, broker, at_ms):
-                earliest_ms = held_up.earliest_ms - LOGGED_LATE_MS
-                taken_ms = held_up.started_ms
-                held_up = replace(held_up, earliest_ms=earliest_ms, taken_ms=taken_ms)
-            yield held_up
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """A group's observed rebalances and lines, compared with those that some rules expect."""
-
-    result: Replay
-    expected: Sequence[Json]
-    comparison: Sequence[Json]
-    lines: Sequence[Json]
-
-    @property
-    def explained(self) -> bool:
-        """Whether these rules explain every response, every rebalance and every line."""
-        matches = all(row["outcome"] == "match" for row in self.comparison)
-        return matches and not self.result.violations and not self.lines
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """The logged rows of a group; `partition` is the one its own lines name, if they name one."""
-
-    grammar: Grammar
-    requests: Sequence[LoggedRow]
-    lines: Sequence[LoggedRow]
-    partition: int | None
-    partitions: int
-    readable: Sequence[Request]
-    evidence: Evidence
-
-    @property
-    def has_statics(self) -> bool:
-        """Whether the group has a static member."""
-        return any(one.request.get("groupInstanceId") is not None for one in self.readable)
-
-    def compared(
-        self, profile: Profile, observed: Sequence[Json], *, first_alone: bool = False
-    ) -> _Compared:
-        """Replay the group by some rules; compare its rebalances and lines with the result."""
-        with collector_paused():
-            result = replay(self.evidence, profile, first_alone=first_alone)
-        group, instead = self.evidence.group, self.grammar.reasons_instead
-        expected = [{"group": group} | _expected(row, instead) for row in result.rows]
-        return _Compared(
-            result,
-            expected,
-            list(compare.compare(observed, expected)),
-            list(member_lines.compare(self.lines, result.expected_lines, self.grammar)),
+    def _case(self, group: str) -> Case:
+        asks_again = self.promised != self.profile or self.rules is not None
+        held_up = HeldUp(self.stalls, self.busy)
+        return Case(
+            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again
         )
 
-    def violations(self, result: Replay) -> Iterator[Json]:
-        """Yield the rows of `VIOLATIONS`."""
-        about = {one.row["id"]: one.row for one in self.readable} if result.violations else {}
-        for found in result.violations:
-            yield {**about[found.request], **_finite(asdict(found))}
 
-    def about(self, result: Replay) -> Iterator[tuple[str, Json]]:
-        """Yield the other rows about the group and its members."""
-        yield "groups", self._summary(result)
-        yield from (("violations", row) for row in self.violations(result))
-        yield from (("assigned", row) for row in assignments.assigned(self.readable))
-        yield from (("joins", row) for row in members.joins(self.readable))
-        yield from (("heard", row) for row in members.heard(self.readable))
-        yield from (("expulsions", row) for row in members.expulsions(self.requests, self.lines))
-
-    def _summary(self, result: Replay) -> Json:
-        waits = (one.request.get("rebalanceTimeoutMs") for one in self.readable)
-        return {
-            "requests": len(self.readable),
-            "explained": sum(checked.explained for checked in result.checked),
-            "first_ms": min((one.row["arrived_ms"] for one in self.readable), default=None),
-            "last_ms": max((one.row["answered_ms"] for one in self.readable), default=None),
-            "max_rebalance_timeout_ms": max(
-                (float(wait) for wait in waits if wait is not None), default=None
-            ),
-            "brokers": ",".join(sorted({one.row["broker"] for one in self.readable})),
-            "partitions": self.partitions,
-            "kip_848": any(row["api"] in KIP_848_APIS for row in self.requests),
-        }
+def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:
+    """Judge a whole case by some rules."""
+    judgement = Judgement(case, profile, first_alone)
+    for part in case.parts:
+        judgement.add(part)
+        if first_alone and judgement.is_wrong:
+            break
+    return judgement.compared()
 
 
 def broken_promises(
@@ -297,43 +190,3 @@ def broken_promises(
         if explained(without(fewer)):
             names = fewer
     return tuple(names)
-
-
-def _by_id(row: LoggedRow) -> tuple[float, str]:
-    at_ms = row["at_ms"]
-    return (0.0 if at_ms is None else at_ms), row["id"]
-
-
-def _by_line(line: LoggedRow) -> tuple[float, int]:
-    return line["at_ms"], line["line"]
-
-
-def _replayed(result: Replay) -> Iterator[Json]:
-    for kind, items in (
-        ("row", result.rows),
-        ("checked", result.checked),
-        ("violation", result.violations),
-        ("said", result.expected_lines),
-    ):
-        for item in items:
-            content = item._asdict() if isinstance(item, Checked) else asdict(item)
-            yield {"kind": kind, "payload": json.dumps(_finite(content))}
-    for name, count in result.bound.items():
-        yield {"kind": "bound", "payload": json.dumps({"name": name, "count": count})}
-
-
-def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
-    """Return a row of `EXPECTED`, without its group: None stands for what never happened."""
-    found = _finite(asdict(row))
-    found["reason"] = reasons_instead.get(row.reason, row.reason)
-    for name in ("joined_ms", "generation", "members", "assigned_members", "static_members",
-                 "assigned_ms"):  # fmt: skip
-        found[name] = found[name] if found[name] >= 0 else None
-    found["leader"] = row.leader or None
-    found["duration_ms"] = row.ended_ms - row.started_ms if row.ended_ms >= 0 else None
-    return found
-
-
-def _finite(item: Json) -> Json:
-    """Replace infinity, which JSON lacks: an end that never comes is 1e15 ms."""
-    return {k: 1e15 if v == float("inf") else v for k, v in item.items()}

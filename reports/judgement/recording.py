@@ -25,8 +25,8 @@ from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
+from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
-from reports.judgement.members import Request
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import BrokerProcess, whole
 from reports.judgement.run_folder import RunFolder
@@ -78,7 +78,7 @@ class Line:
     @property
     def observed(self) -> ObservedRequest:
         """The request as the oracle sees it."""
-        return Request(self.row).observed
+        return observed(self.row)
 
 
 @dataclass(frozen=True)

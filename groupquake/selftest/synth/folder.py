@@ -36,12 +36,14 @@ class Made:
     planted: list[dict[str, Any]] = field(default_factory=list)
 
 
-def make(order: Order, folder: Path, progress: Callable[[str], None]) -> Made:
-    """Write a run folder, which must not exist.
+def make(
+    order: Order, folder: Path, progress: Callable[[str], None], run: Run | None = None
+) -> Made:
+    """Write a run folder, which must not exist; `run` if it does not follow from the order's size.
 
     Raises OSError where that cannot be done, ValueError where the size cannot be met.
     """
-    run = run_of(order)
+    run = run or run_of(order)
     progress(f"{order.groups} groups for {run.end_ms / 1_000:.0f} s")
     folder.mkdir(parents=True)
     plants = _plants(run)
@@ -130,7 +132,7 @@ def _files(run: Run, planted: list[dict[str, Any]]) -> dict[str, str]:
 def _experiment(run: Run) -> dict[str, Any]:
     mix, first = run.order.mix, run.simulation(0)
     members: dict[str, Any] = {"kind": "static", "count": first.size}
-    seconds = lambda ms: f"{ms:g}ms"
+    duration = lambda ms: f"{round(ms)}ms"
     return {
         "name": "synthesized",
         "description": "Groups that were simulated; no broker wrote these logs.",
@@ -146,13 +148,13 @@ def _experiment(run: Run) -> dict[str, Any]:
                 {
                     "name": first.name,
                     "topics": ["orders"],
-                    "session_timeout": seconds(mix.session_ms),
-                    "heartbeat_interval": seconds(mix.heartbeat_ms),
+                    "session_timeout": duration(mix.session_ms),
+                    "heartbeat_interval": duration(mix.heartbeat_ms),
                     "members": [{**members, "instance_id": f"{first.name}-{{n}}"}],
                 }
             ],
         },
-        "phases": {"impact": seconds(round(run.end_ms)), "recovery": "1s"},
+        "phases": {"impact": duration(run.end_ms), "recovery": "1s"},
         "expect": [],
     }
 

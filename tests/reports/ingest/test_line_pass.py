@@ -101,7 +101,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
     assert (
         log_files.lines(small_splits, f"file:{tmp_path}").select("file", "start").distinct().count()
-        > 15
+        > 8
     )
     processes = line_pass.read_logs(
         small_splits, f"file:{tmp_path}", PARSER, f"file:{tmp_path}/tables"

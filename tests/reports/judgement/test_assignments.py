@@ -9,23 +9,34 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
-from reports.judgement.assignments import assigned, unowned
-from reports.judgement.members import Request
+from reports.judgement.assignments import Assignments, unowned
+from reports.judgement.logged import REQUEST, Requests
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 Json = dict[str, Any]
 PARTITIONS = {"orders": 3, "more": 1}
 
 
-def request_of(api: str, at_ms: float, request: Json, response: Json) -> Request:
-    row = dict.fromkeys(("id", "broker", "client_id", "connection"), "x")
+Row = tuple[Any, ...]
+
+
+def request_of(api: str, at_ms: float, request: Json, response: Json) -> Row:
+    values = dict.fromkeys(REQUEST, "x")
     times = dict.fromkeys(("earliest_ms", "at_ms", "latest_ms", "answered_ms"), at_ms)
     texts = {"request": json.dumps(request), "response": json.dumps(response)}
-    error = {"error_code": response["errorCode"], "correlation_id": 1, "api_version": 9}
-    return Request({**row, **times, **texts, **error, "api": api})
+    row = {**values, **times, **texts, "error_code": response["errorCode"], "api": api}
+    return tuple(row.values())
 
 
-def join(generation: int, *topics: str, error: int = 0, at_ms: float = 1.0) -> Request:
+def assigned(requests: list[Row]) -> list[Json]:
+    """Return the rows of all requests, which come in one by one."""
+    assignments = Assignments()
+    for request in requests:
+        assignments.add(Requests.decoded([request]))
+    return list(assignments.rows())
+
+
+def join(generation: int, *topics: str, error: int = 0, at_ms: float = 1.0) -> Row:
     blob = base64.b64encode(Subscription(topics).encode()).decode()
     other = base64.b64encode(Subscription(("unchosen",)).encode()).decode()
     protocols = [{"name": "roundrobin", "metadata": other}, {"name": "range", "metadata": blob}]
@@ -38,7 +49,7 @@ def blob(*partitions: tuple[str, int]) -> str:
     return base64.b64encode(share.encode()).decode()
 
 
-def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> Request:
+def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> Row:
     assignments = [{"memberId": str(n), "assignment": share} for n, share in enumerate(shares)]
     request = {"generationId": generation, "assignments": assignments}
     return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
@@ -48,7 +59,7 @@ def test_an_assignment_is_the_leader_s_sync_group_that_succeeded() -> None:
     whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
     refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
     follower = sync(1)
-    assert list(assigned([join(1, "orders"), refused, whole, follower])) == [
+    assert assigned([join(1, "orders"), refused, whole, follower]) == [
         {
             "generation": 1,
             "at_ms": 2.0,

@@ -1,31 +1,24 @@
 """Requests of members, and how a stall changes what the oracle sees of them."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from reference_coordinator.classic.releases import PROFILES
-from reference_coordinator.replay import Evidence, ObservedRequest, Stall, replay
+from reference_coordinator.replay import Evidence, Stall, replay
 from reference_coordinator.replay.lateness import Lateness
-from reports.judgement.members import OBSERVED_COLUMNS, Request
+from reports.judgement.logged import held_up
 from tests.reference_coordinator.replay.conftest import PROFILE, START, wrong
 from tests.reference_coordinator.replay.test_outages import commit
-
-
-def as_row(seen: ObservedRequest) -> Request:
-    values = {name: getattr(seen, name, seen.serial) for name in OBSERVED_COLUMNS}
-    bodies = {"request": json.dumps(seen.request), "response": json.dumps(seen.response)}
-    return Request({**values, **bodies})
 
 
 def test_a_line_written_late_moves_the_request_and_does_not_lengthen_it() -> None:
     (seen,) = (r for r in commit(2_010, 15).requests if r.api == "OFFSET_COMMIT")
     stall = Stall("1", START - 4_000, START + 2_005)
-    moved = as_row(seen).held_up(Lateness.of([stall]))
+    moved = held_up(seen, Lateness.of([stall]))
     assert moved.earliest_ms == seen.earliest_ms - 6_005
     assert moved.started_ms == seen.started_ms
-    assert as_row(seen).held_up(Lateness()) == seen
+    assert held_up(seen, Lateness()) == seen
 
 
 @pytest.mark.parametrize(("release", "error"), [("2.8.1", 7), ("3.9-scala", 7), ("4.3", 15)])
@@ -38,7 +31,7 @@ def test_an_answer_at_once_after_a_stall_is_no_write_that_timed_out(
     requests = tuple(
         sorted(
             (
-                as_row(seen).held_up(lateness) if seen.api == "OFFSET_COMMIT" else seen
+                held_up(seen, lateness) if seen.api == "OFFSET_COMMIT" else seen
                 for seen in commit(2_010, error).requests
             ),
             key=lambda seen: seen.at_ms,

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.assignments import unowned
 from reports.judgement.growth import topic_growths
-from reports.judgement.members import Request
+from reports.judgement.logged import observed
 from reports.judgement.recording import Recording
 
 FOLDER = Path(__file__).parents[2] / "recorded" / "leaders"
@@ -34,10 +35,10 @@ def tables(name: str, group: str) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def last_return(name: str, group: str) -> Request:
+def last_return(name: str, group: str) -> ObservedRequest:
     """Return the last JoinGroup without a member id: the leader's static rejoin."""
     rows = [row for row in recording(name).rows_by_group[group] if row["template"] is None]
-    joins = [Request(row) for row in rows if row["api"] == "JOIN_GROUP" and row["readable"]]
+    joins = [observed(row) for row in rows if row["api"] == "JOIN_GROUP" and row["readable"]]
     return [one for one in joins if not one.request["memberId"]][-1]
 
 
@@ -71,8 +72,8 @@ def test_response_to_the_static_rejoin_of_a_leader(
     name: str, group: str, version: int, skips: bool | None
 ) -> None:
     back = last_return(name, group)
-    assert back.row["api_version"] == version
-    assert back.response.get("skipAssignment") == skips
+    assert back.api_version == version
+    assert back.response_fields.get("skipAssignment") == skips
     leads = back.response["leader"] == back.response["memberId"]
     assert leads == bool(skips)
     assert bool(back.response["members"]) == leads

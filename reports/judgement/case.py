@@ -1,0 +1,289 @@
+"""One group's case: its logged rows as they come in, and its replays by some rules."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import msgspec
+
+from kafka_protocol.apis import KIP_848_APIS
+from kafka_protocol.coordinator_lines import Grammar
+from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.timeline import ExpectedRebalance
+from reference_coordinator.replay import (
+    Evidence,
+    GroupReplay,
+    Hint,
+    ObservedRequest,
+    Outage,
+    Stall,
+    Violation,
+)
+from reports.judgement import compare, member_lines, members, timeline
+from reports.judgement.assignments import Assignments
+from reports.judgement.collector import collector_paused
+from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
+from reports.judgement.members import Members
+
+_unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
+    tuple[list[tuple[Any, ...]], list[dict[str, Any]], float]
+).decode
+
+Json = dict[str, Any]
+Named = tuple[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A chunk of a group's rows, and what the oracle sees of it: requests in `seen`, and hints."""
+
+    chunk: Chunk
+    requests: Requests
+    seen: Sequence[ObservedRequest]
+    hints: Sequence[Hint]
+    known_ms: float
+
+
+@dataclass(slots=True)
+class Case:
+    """What is known of a group; `stalls` and `outages` are those of all brokers.
+
+    Chunks come in order of time. One is kept; more than one are written to a temporary file if
+    another replay may ask for them (`keeps`).
+    """
+
+    group: str
+    grammar: Grammar
+    epochs: CoordinatorEpochs
+    stalls: tuple[Stall, ...]
+    outages: tuple[Outage, ...]
+    held_up: HeldUp
+    keeps: bool
+    members: Members = field(default_factory=Members)
+    lines: list[LoggedRow] = field(default_factory=list)
+    """All coordinator lines about the group."""
+    requests: int = 0
+    """How many readable requests there are."""
+    _has_requests: bool = False
+    _kip_848: bool = False
+    _brokers: set[str] = field(default_factory=set)
+    _first_ms: float | None = None
+    _last_ms: float | None = None
+    _assignments: Assignments = field(default_factory=Assignments)
+    _only: Part | None = None
+    _file: IO[bytes] | None = None
+    _sizes: list[int] = field(default_factory=list)
+
+    def add(self, chunk: Chunk) -> Part:
+        """Take the next rows."""
+        part = self._part(chunk)
+        self._keep(part)
+        self.lines += chunk.lines
+        self._has_requests |= bool(chunk.requests)
+        self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
+        seen = part.requests.observed
+        if seen:
+            self.requests += len(seen)
+            self._brokers |= {one.broker for one in seen}
+            first_ms, last_ms = min(part.requests.arrived_ms), max(one.answered_ms for one in seen)
+            self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
+            self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
+        return part
+
+    def about(self, part: Part) -> Iterator[Named]:
+        """Yield the rows of tables about a part of the requests alone."""
+        self._assignments.add(part.requests)
+        yield from (("joins", row) for row in self.members.add(part.requests))
+        yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
+        yield from (("expulsions", row) for row in members.fences(part.chunk))
+
+    def in_the_end(self, explained: int) -> Iterator[Named]:
+        """Yield the rows of tables about all requests; so many of them are explained."""
+        named = {line["partition"] for line in self.lines if line["partition"] is not None}
+        yield (
+            "groups",
+            {
+                "requests": self.requests,
+                "explained": explained,
+                "first_ms": self._first_ms,
+                "last_ms": self._last_ms,
+                "max_rebalance_timeout_ms": self.members.max_rebalance_timeout_ms,
+                "brokers": ",".join(sorted(self._brokers)),
+                "partitions": len(named),
+                "kip_848": self._kip_848,
+            },
+        )
+        yield from (("assigned", row) for row in self._assignments.rows())
+        yield from (("heard", row) for row in self.members.heard())
+
+    @property
+    def partition(self) -> int | None:
+        """The partition of `__consumer_offsets` that the group's own lines name."""
+        named = (line["partition"] for line in self.lines if line["partition"] is not None)
+        return min(named, default=None)
+
+    @property
+    def beforehand(self) -> Evidence:
+        """The evidence without requests and lines, once the first chunk is in."""
+        known = self.partition
+        if known is None and self._has_requests:
+            known = self.epochs.partition_of(self.group)
+        events = self.epochs.events_of(known)
+        events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
+        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages)
+
+    @property
+    def observed(self) -> list[Json]:
+        """The observed rebalances."""
+        known = self.partition
+        incarnation = lambda *at: self.epochs.incarnation(known, *at)
+        return timeline.observed(self.group, self.lines, self.grammar, incarnation)
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """All that came in, part by part."""
+        if self._file is None:
+            assert self._only is not None
+            yield self._only
+            return
+        self._file.seek(0)
+        for size in self._sizes:
+            yield self._part(Chunk(*_unpacked(self._file.read(size))))
+
+    def close(self) -> None:
+        """Delete the temporary file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
+    def _keep(self, part: Part) -> None:
+        if self._only is None and self._file is None:
+            self._only = part
+        elif self.keeps:
+            if self._file is None:
+                assert self._only is not None
+                self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
+                self._write(self._only.chunk)
+                self._only = None
+            self._write(part.chunk)
+
+    def _write(self, chunk: Chunk) -> None:
+        assert self._file is not None
+        packed = msgspec.msgpack.encode((chunk.requests, chunk.lines, chunk.known_ms))
+        self._sizes.append(self._file.write(packed))
+
+    def _part(self, chunk: Chunk) -> Part:
+        requests = Requests.of(chunk)
+        hints = timeline.hints(chunk.lines, self.grammar)
+        hints.sort(key=lambda hint: (hint.at_ms, hint.kind, hint.subject, hint.broker))
+        seen = self.held_up.widened(requests.observed)
+        return Part(chunk, requests, seen, hints, chunk.known_ms - self.held_up.most_ms)
+
+
+@dataclass
+class Judgement:
+    """A case judged by some rules; its parts come in, then it is compared with what was observed.
+
+    `explained` counts the responses that the rules explain, so far.
+    """
+
+    case: Case
+    profile: Profile
+    first_alone: bool = False
+    explained: int = 0
+    _waiting: list[Requests] = field(default_factory=list)
+    _places: dict[str, Json] = field(default_factory=dict)
+
+    @cached_property
+    def _replay(self) -> GroupReplay:
+        return GroupReplay(self.case.beforehand, self.profile, first_alone=self.first_alone)
+
+    def add(self, part: Part) -> None:
+        """Replay one more part, as far as that is possible."""
+        with collector_paused():
+            self._replay.add(part.seen, part.hints, part.known_ms)
+        self._waiting.append(part.requests)
+        if part.known_ms > float("-inf"):
+            self.explained += sum(checked.explained for checked in self._replay.checked())
+            self._locate(self._replay.violations)
+            waiting = {seen.id for seen in self._replay.waiting}
+            left = lambda each: any(seen.id in waiting for seen in each.observed)
+            self._waiting = [each for each in self._waiting if left(each)]
+
+    def _locate(self, violations: Iterable[Violation]) -> None:
+        """Note where the requests stand in the log that are answered wrongly."""
+        ids = {found.request for found in violations} - self._places.keys()
+        if ids:
+            for requests in self._waiting:
+                self._places.update(requests.about(ids))
+
+    def compared(self) -> "Compared":
+        """Replay the rest, and compare rebalances and lines with those observed."""
+        with collector_paused():
+            result = self._replay.finish()
+        self.explained += sum(checked.explained for checked in result.checked)
+        self._locate(result.violations)
+        case = self.case
+        instead = case.grammar.reasons_instead
+        expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
+        observed = case.observed
+        return Compared(
+            self.explained,
+            result.bound,
+            observed,
+            expected,
+            compare.compare(observed, expected),
+            member_lines.compare(case.lines, result.expected_lines, case.grammar),
+            [
+                {**self._places[found.request], **finite(_values(found))}
+                for found in result.violations
+            ],
+        )
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a violation was found, so far."""
+        return any(True for _ in self._replay.violations)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A group's observed rebalances and lines, compared with those that some rules expect."""
+
+    responses: int
+    """How many responses the rules explain."""
+    bound: Mapping[str, int]
+    observed: Sequence[Json]
+    expected: Sequence[Json]
+    comparison: Sequence[Json]
+    lines: Sequence[Json]
+    violations: Sequence[Json]
+
+    @property
+    def explained(self) -> bool:
+        """Whether these rules explain every response, every rebalance and every line."""
+        matches = all(row["outcome"] == "match" for row in self.comparison)
+        return matches and not self.violations and not self.lines
+
+
+def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
+    """Return a row of `EXPECTED`, without its group: None stands for what never happened."""
+    found = finite(_values(row))
+    found["reason"] = reasons_instead.get(row.reason, row.reason)
+    for name in ("joined_ms", "generation", "members", "assigned_members", "static_members",
+                 "assigned_ms"):  # fmt: skip
+        found[name] = found[name] if found[name] >= 0 else None
+    found["leader"] = row.leader or None
+    found["duration_ms"] = row.ended_ms - row.started_ms if row.ended_ms >= 0 else None
+    return found
+
+
+def _values(item: Violation | ExpectedRebalance) -> Json:
+    return {name: getattr(item, name) for name in item.__dataclass_fields__}
+
+
+def finite(item: Json) -> Json:
+    """Replace infinity, which JSON lacks: an end that never comes is 1e15 ms."""
+    return {k: 1e15 if v == float("inf") else v for k, v in item.items()}

@@ -1,0 +1,210 @@
+"""Logged rows of a group, chunk by chunk: requests column by column, with their bodies decoded.
+
+Rows come from the tables `requests` and `transitions`. Requests are many, so each is a plain tuple
+until the oracle's `ObservedRequest` is made of it; lines are few, and stay mappings.
+"""
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest, Stall
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+from reports.judgement.machine_log import LOGGED_LATE_MS, Busy, is_busy
+from reports.judgement.parsing import HANDLING_DELAY_MS
+
+Json = dict[str, Any]
+LoggedRow = Mapping[str, Any]
+"""A row of the table `requests` or, where it has a `template`, of `transitions`."""
+
+REQUEST = (
+    "at_ms", "id", "broker", "api", "api_version", "client_id", "connection", "earliest_ms",
+    "latest_ms", "answered_ms", "request", "response", "correlation_id", "error_code",
+    "arrived_ms", "file", "line", "readable",
+)  # fmt: skip
+"""The columns of a request in their order, which is that of time."""
+LINE = (
+    "at_ms", "line", "broker", "template", "partition", "member", "instance", "generation",
+    "members", "static_members", "reason",
+)  # fmt: skip
+"""The columns of a coordinator line in their order, which is that of time."""
+_READABLE, _API = REQUEST.index("readable"), REQUEST.index("api")
+_OF_RESPONSE = itemgetter(*map(REQUEST.index, ("response", "answered_ms", "client_id", "api")))
+FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
+"""FENCED_INSTANCE_ID (KIP-345) of a response, or of one of its members or partitions."""
+_REQUEST_OF: Callable[[LoggedRow], tuple[Any, ...]] = itemgetter(*REQUEST)
+
+LOGGED_WITHIN_MS = 100.0
+"""How soon a broker that goes on writes the line of a request that it had answered before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of one group: requests as tuples of the columns `REQUEST`, lines with those of `LINE`.
+
+    Whatever comes in later chunks happens after `known_ms`.
+    """
+
+    requests: Sequence[tuple[Any, ...]]
+    lines: Sequence[LoggedRow]
+    known_ms: float = float("-inf")
+
+    @classmethod
+    def of(cls, rows: Iterable[LoggedRow]) -> "Chunk":
+        """Take all rows of a group."""
+        requests, lines = [], []
+        for row in rows:
+            if row["template"] is None:
+                requests.append(_REQUEST_OF(row))
+            else:
+                lines.append(row)
+        requests.sort(key=lambda row: (0.0 if row[0] is None else row[0], row[1]))
+        return cls(requests, sorted(lines, key=itemgetter("at_ms", "line")))
+
+    @property
+    def fenced(self) -> Iterator[tuple[Any, ...]]:
+        """The requests whose response fences a client: when, which client, and the API."""
+        for row in self.requests:
+            if row[_READABLE]:
+                response, at_ms, client_id, api = _OF_RESPONSE(row)
+                if FENCED.search(response):
+                    yield at_ms, client_id, api
+
+    @property
+    def apis(self) -> set[str]:
+        """The APIs of all requests, readable or not."""
+        return {row[_API] for row in self.requests}
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The readable requests of a chunk about groups, column by column, in order of time.
+
+    Bodies with the same text are one object, so nothing may change them.
+    """
+
+    observed: Sequence[ObservedRequest] = ()
+    """What the oracle sees of them, before stalls."""
+    error_codes: Sequence[int | None] = ()
+    arrived_ms: Sequence[float] = ()
+    files: Sequence[str] = ()
+    lines: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> "Requests":
+        """Decode the requests of a chunk."""
+        return cls.decoded(
+            [row for row in chunk.requests if row[_READABLE] and row[_API] in GROUP_APIS]
+        )
+
+    @classmethod
+    def decoded(cls, rows: Sequence[tuple[Any, ...]]) -> "Requests":
+        """Decode requests with the columns `REQUEST`."""
+        if not rows:
+            return cls()
+        (at, ids, brokers, apis, versions, clients, connections, earliest, latest, answered,
+         requests, responses, serials, errors, arrived, files, lines, _) = zip(
+            *rows, strict=True
+        )  # fmt: skip
+        bodies = {text: _decode(text) for text in {*requests, *responses}}
+        body = bodies.__getitem__
+        observed = map(
+            ObservedRequest, ids, brokers, apis, versions, clients, connections, earliest, at,
+            latest, answered, map(body, requests), map(body, responses), serials,
+        )  # fmt: skip
+        return cls(list(observed), errors, arrived, files, lines)
+
+    def about(self, ids: set[str]) -> Iterator[tuple[str, Json]]:
+        """Yield where some of the requests stand in the log, and who sent them."""
+        for seen, arrived_ms, file, line in zip(
+            self.observed, self.arrived_ms, self.files, self.lines, strict=True
+        ):
+            if seen.id in ids:
+                yield seen.id, {
+                    "broker": seen.broker, "file": file, "line": line, "api": seen.api,
+                    "client_id": seen.client_id, "arrived_ms": arrived_ms,
+                }  # fmt: skip
+
+
+def observed(row: LoggedRow) -> ObservedRequest:
+    """Return one readable request as the oracle sees it."""
+    (found,) = Requests.decoded([_REQUEST_OF(row)]).observed
+    return found
+
+
+def _decode(body: str) -> Json:
+    """Decode the JSON of a body."""
+    try:
+        found: Json = msgspec.json.decode(body)
+    except msgspec.DecodeError:  # `json` also takes NaN and lone surrogates
+        found = json.loads(body)
+    return found
+
+
+class HeldUp:
+    """Widens the windows of requests by what stalls, and busy times, of their brokers explain."""
+
+    def __init__(self, stalls: Sequence[Stall], busy: Sequence[Busy]) -> None:
+        """Take the stalls and busy times of all brokers."""
+        self._busy = busy
+        self._lateness = {
+            broker: Lateness.of(stall for stall in stalls if stall.broker == broker)
+            for broker in {stall.broker for stall in stalls}
+        }
+        self._ends = {
+            broker: sorted(stall.until_ms for stall in lateness.proven)
+            for broker, lateness in self._lateness.items()
+        }
+        lengths = (stall.until_ms - stall.from_ms for stall in stalls if stall.proven)
+        self.most_ms = max((ms for ms in lengths if ms < float("inf")), default=0.0)
+        """How much earlier than logged a request may have come at most."""
+        self.most_ms += LOGGED_LATE_MS * bool(busy)
+
+    def widened(self, requests: Sequence[ObservedRequest]) -> Sequence[ObservedRequest]:
+        """Return requests as the oracle sees them."""
+        if not self._lateness and not self._busy:
+            return requests
+        return [self._widened(seen) for seen in requests]
+
+    def _widened(self, seen: ObservedRequest) -> ObservedRequest:
+        broker, at_ms = seen.broker, seen.answered_ms
+        found = seen
+        ends = self._ends.get(broker)
+        if ends is not None:
+            place = bisect_left(ends, at_ms - LOGGED_WITHIN_MS - 1)
+            resumed = place < len(ends) and ends[place] <= at_ms + LOGGED_WITHIN_MS + 1
+            if resumed or seen.latest_ms < at_ms:
+                found = held_up(seen, self._lateness[broker])
+        elif seen.latest_ms < at_ms:
+            found = held_up(seen, NEVER_LATE)
+        if self._busy and is_busy(self._busy, broker, at_ms):
+            earliest_ms = found.earliest_ms - LOGGED_LATE_MS
+            found = replace(found, earliest_ms=earliest_ms, taken_ms=found.started_ms)
+        return found
+
+
+def held_up(seen: ObservedRequest, lateness: Lateness) -> ObservedRequest:
+    """Return what the oracle sees, acted on as late as stalls of the broker allow.
+
+    And as early: where the broker stood still between reading the clock and writing the line,
+    the whole request seems to have come so much too late.
+    """
+    latest_ms, earliest_ms = seen.latest_ms, seen.earliest_ms
+    if latest_ms < seen.answered_ms:  # it may have waited for its turn, see `parsing`
+        done_ms = latest_ms - HANDLING_DELAY_MS
+        latest_ms = min(seen.answered_ms, lateness.latest(done_ms, HANDLING_DELAY_MS))
+    for stall in lateness.proven:
+        if abs(seen.answered_ms - stall.until_ms) <= LOGGED_WITHIN_MS:
+            earliest_ms = min(earliest_ms, seen.earliest_ms - stall.until_ms + stall.from_ms)
+    if (earliest_ms, latest_ms) == (seen.earliest_ms, seen.latest_ms):
+        return seen
+    taken_ms = seen.started_ms
+    return replace(seen, earliest_ms=earliest_ms, latest_ms=latest_ms, taken_ms=taken_ms)

@@ -1,0 +1,97 @@
+"""Spark's JVM on this machine, its archive of classes, and sessions that start early."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from reports.ingest import class_archive, jvm
+from reports.ingest.jvm import Jvm, JvmError
+
+EARLY = """
+import sys
+from pathlib import Path
+from reports.ingest import spark
+
+seen = []
+
+def rehearsal(opened):
+    seen.append(opened)
+    raise ValueError("a rehearsal may fail")
+
+log = Path(sys.argv[1])
+spark.prepare("local[1]", 0, log, rehearsal)
+with spark.session("local[1]", 0, log) as opened:
+    print(seen == [opened] and opened.range(3).count())
+with spark.session("local[1]", 0, log) as again:
+    print(again is not opened and again.range(4).count())
+"""
+
+
+@pytest.mark.spark
+def test_it_has_the_options_of_spark_s_own_launcher(spark: SparkSession) -> None:
+    launcher = spark._jvm.org.apache.spark.launcher.JavaModuleOptions
+    assert " ".join(jvm.MODULES) == launcher.defaultModuleOptions()
+
+
+def test_one_that_cannot_start_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(JvmError, match="exit code 1"):
+        Jvm(["-Xmx1k"], tmp_path / "log").address()
+    assert "Too small maximum heap" in (tmp_path / "log").read_text()
+
+
+def test_it_ends_when_it_is_closed(tmp_path: Path) -> None:
+    started = Jvm(["-XX:TieredStopAtLevel=1"], tmp_path / "log")
+    port, secret = started.address()
+    assert port > 0
+    assert secret
+    started.close()
+    assert started.wait(60) == 0
+
+
+def test_an_archive_that_the_jvm_cannot_use_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert class_archive.options() == []
+    archive = class_archive.place()
+    assert archive is not None
+    archive.parent.mkdir()
+    archive.write_bytes(b"no archive" * 1_000)
+    options = class_archive.options()
+    assert options == [f"-XX:SharedArchiveFile={archive}"]
+    started = Jvm(options, tmp_path / "log")
+    assert started.address()
+    started.close()
+    assert started.wait(60) == 0
+
+
+def test_another_jdk_or_other_jars_have_another_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {class_archive.place()}
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setattr(class_archive, "spark_home", lambda: tmp_path)
+    places.add(class_archive.place())
+    (tmp_path / "jars" / "spark.jar").write_bytes(b"1")
+    places.add(class_archive.place())
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    places.add(class_archive.place())
+    (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="99"\n')
+    places.add(class_archive.place())
+    assert len(places - {None}) == 5
+
+
+@pytest.mark.spark
+def test_a_session_that_started_early_is_used_and_its_rehearsal_may_fail(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    program = [sys.executable, "-c", EARLY, str(log)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["3", "4"], done.stderr + log.read_text()
+    assert done.stderr == ""

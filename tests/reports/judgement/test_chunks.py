@@ -1,0 +1,104 @@
+"""A group judged chunk by chunk has the rows of the whole; bodies that are shared stay as read."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from reference_coordinator.classic.releases import promised_by
+from reference_coordinator.replay import GroupReplay, Stall
+from reports.judgement import case
+from reports.judgement.group import Judge
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from tests.recorded.logs import RECORDINGS
+
+GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]
+Rows = dict[str, list[str]]
+
+
+def judge_of(name: str) -> Judge:
+    """Return a judge that also lists departures, by another replay."""
+    recording = RECORDINGS[name]
+    rules = recording.profile
+    return replace(recording.judge, promised=promised_by(rules), rules=rules)
+
+
+def chunks(rows: Sequence[LoggedRow], size: int) -> Iterator[Chunk]:
+    """Cut rows into chunks, in the order of the time from which on they count."""
+    in_order = sorted(rows, key=_since_ms)
+    for first in range(0, len(in_order), size):
+        rest = in_order[first + size :]
+        known_ms = _since_ms(rest[0]) if rest else float("-inf")
+        yield replace(Chunk.of(in_order[first : first + size]), known_ms=known_ms)
+
+
+def _since_ms(row: LoggedRow) -> float:
+    at_ms = row["at_ms"] if row["template"] is not None else row["earliest_ms"]
+    return 0.0 if at_ms is None else float(at_ms)
+
+
+def by_table(found: Iterable[tuple[str, Mapping[str, Any]]]) -> Rows:
+    rows: Rows = defaultdict(list)
+    for name, row in found:
+        rows[name].append(json.dumps(row, sort_keys=True))
+    return {name: sorted(of) for name, of in rows.items()}
+
+
+def altered(rows: Sequence[LoggedRow]) -> list[LoggedRow]:
+    """Make the error code of every ninth heartbeat wrong."""
+    found: list[LoggedRow] = []
+    heartbeats = 0
+    for row in rows:
+        heartbeats += row.get("api") == "HEARTBEAT"
+        if row.get("api") == "HEARTBEAT" and heartbeats % 9 == 0:
+            wrong = {"throttleTimeMs": 0, "errorCode": 25}
+            found.append({**row, "error_code": 25, "response": json.dumps(wrong)})
+        else:
+            found.append(row)
+    return found
+
+
+@pytest.mark.parametrize("size", [4, 30])
+@pytest.mark.parametrize(("name", "group"), GROUPS)
+def test_the_rows_are_those_of_the_group_as_a_whole(
+    name: str, group: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, judge = RECORDINGS[name].rows_by_group[group], judge_of(name)
+    for each in (rows, altered(rows)):
+        whole = by_table(judge.tables(group, each))
+        with monkeypatch.context() as patched:
+            patched.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
+            assert by_table(judge.judged(group, chunks(each, size))) == whole
+
+
+def test_stalls_reach_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = RECORDINGS["kafka-4.3.0"].rows_by_group["static"]
+    times = [_since_ms(row) for row in rows if row["template"] is None]
+    middle_ms = (min(times) + max(times)) / 2
+    stalls = tuple(Stall(row, middle_ms, middle_ms + 400.0) for row in {r["broker"] for r in rows})
+    judge = replace(judge_of("kafka-4.3.0"), stalls=stalls)
+    whole = by_table(judge.tables("static", rows))
+    monkeypatch.setattr(case, "GroupReplay", partial(GroupReplay, chunk=1))
+    assert by_table(judge.judged("static", chunks(rows, 10))) == whole
+
+
+def test_like_bodies_are_one_object_that_nothing_changes() -> None:
+    recording = RECORDINGS["kafka-4.3.0"]
+    rows = recording.rows_by_group["static"]
+    chunk = Chunk.of(rows)
+    requests = Requests.of(chunk)
+    beats = [seen for seen in requests.observed if seen.api == "HEARTBEAT"]
+    assert len({id(seen.request) for seen in beats}) < len(beats) / 2
+    judge = judge_of("kafka-4.3.0")
+    group = judge._case("static")
+    part = group.add(chunk)
+    judgement = case.Judgement(group, judge.profile)
+    judgement.add(part)
+    judgement.compared()
+    texts = {row["id"]: (row["request"], row["response"]) for row in rows if "request" in row}
+    for seen in part.requests.observed:
+        assert (seen.request, seen.response) == tuple(map(json.loads, texts[seen.id]))
