@@ -249,8 +249,10 @@ def _has_all(header: Json, request: Json, response: Json) -> bool:
 
 def number(text: str | None, limit: int = LONG) -> int | None:
     """Return a text as a number; None if it is none, or not within `limit`."""
+    if not text:
+        return None
     try:
-        value = int(text or "")
+        value = int(text)
     except ValueError:
         return None
     return value if -limit <= value < limit else None

@@ -132,7 +132,7 @@ def _files(run: Run, planted: list[dict[str, Any]]) -> dict[str, str]:
 def _experiment(run: Run) -> dict[str, Any]:
     mix, first = run.order.mix, run.simulation(0)
     members: dict[str, Any] = {"kind": "static", "count": first.size}
-    seconds = lambda ms: f"{ms:g}ms"
+    duration = lambda ms: f"{round(ms)}ms"
     return {
         "name": "synthesized",
         "description": "Groups that were simulated; no broker wrote these logs.",
@@ -148,13 +148,13 @@ def _experiment(run: Run) -> dict[str, Any]:
                 {
                     "name": first.name,
                     "topics": ["orders"],
-                    "session_timeout": seconds(mix.session_ms),
-                    "heartbeat_interval": seconds(mix.heartbeat_ms),
+                    "session_timeout": duration(mix.session_ms),
+                    "heartbeat_interval": duration(mix.heartbeat_ms),
                     "members": [{**members, "instance_id": f"{first.name}-{{n}}"}],
                 }
             ],
         },
-        "phases": {"impact": seconds(round(run.end_ms)), "recovery": "1s"},
+        "phases": {"impact": duration(run.end_ms), "recovery": "1s"},
         "expect": [],
     }
 

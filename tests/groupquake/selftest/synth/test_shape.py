@@ -3,6 +3,7 @@
 import itertools
 import lzma
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -145,3 +146,16 @@ def test_the_size_is_met(mix: str, tmp_path: Path) -> None:
     assert written.bytes == pytest.approx(9e6, rel=0.15)
     on_disk = sum(log.stat().st_size for log in tmp_path.glob("run/brokers/*/group.log"))
     assert on_disk == written.bytes
+
+
+def test_few_groups_with_much_log_live_long_and_their_members_are_deployed(tmp_path: Path) -> None:
+    """Of 2 groups, 9 MB are more than half an hour; a duration of that length is a valid one."""
+    steady = replace(MIXES["steady"], deploy_every_ms=600_000)
+    written = make(replace(order("steady", 2, 9), mix=steady), tmp_path / "run", lambda _: None)
+    assert written.seconds > 1_800
+    recording = Recording(tmp_path / "run")
+    assert recording.run.experiment.phases.impact_ms == pytest.approx(written.seconds * 1e3, abs=1)
+    replaced = [line for line in recording.lines if line.template == "static_replaced"]
+    assert len(replaced) > 4
+    for group in recording.groups:
+        assert not replay(recording.evidence(group), recording.profile).violations
