@@ -132,7 +132,7 @@ def working(cluster: Standalone, port: int) -> Worker | None:
     try:
         applications: list[dict[str, Any]] = read_json(api)
         executors = read_json(f"{api}/{applications[0]['id']}/executors") if applications else []
-    except (URLError, ConnectionError):
+    except (URLError, ConnectionError, ValueError):  # it starts up
         return None
     busy = {
         int(executor["id"])
