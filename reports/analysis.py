@@ -75,8 +75,9 @@ def analyse(
         )
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen)
-        stored = beside.submit(computed.store, f"{target}/tables")
         data, kip_848 = found.data, found.kip_848
+        rows = sum(digest.rows.total() for digest in data.digests.values())
+        stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
             progress("looking whether lateness alone explains what is wrong")

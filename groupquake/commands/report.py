@@ -96,7 +96,10 @@ def _in_session(
     """Give what judges runs in one session, and appends their tables to those of many runs."""
     console = Console()
     console.progress("starting Spark")
-    with session(spark, _size(runs), cache_folder() / "spark.log") as opened:
+    with (
+        explained(spark.remote or spark.master or "Spark"),
+        session(spark, _size(runs), cache_folder() / "spark.log") as opened,
+    ):
 
         def judge_in_session(run: str) -> Exit:
             verdict = analyse(opened, run, output, progress=console.progress)

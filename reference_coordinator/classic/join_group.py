@@ -32,6 +32,7 @@ from reference_coordinator.classic.state import (
     PREPARING_REBALANCE,
     STABLE,
     Group,
+    GroupFields,
     Member,
 )
 from reference_coordinator.classic.static_rejoin import replace_static
@@ -182,29 +183,31 @@ def join_static(context: Context, event: JoinReceived, instance_id: str) -> None
 def add_member(context: Context, event: JoinReceived, member_id: str) -> None:
     """Add a member that has not been in the group before."""
     group = context.group
-    if delays_initial_rebalance(context):
-        context.change(new_member_added=True)
-    if not group.members:
-        context.change(protocol_type=event.protocol_type)
-    if group.leader is None and not group.open_leaders:
-        context.change(leader=member_id)
-    if event.group_instance_id is not None:
-        context.change(static_ids={**group.static_ids, event.group_instance_id: member_id})
-    context.put(
-        Member(
-            member_id=member_id,
-            group_instance_id=event.group_instance_id,
-            session_timeout_ms=event.session_timeout_ms,
-            rebalance_timeout_ms=event.rebalance_timeout_ms,
-            protocol_type=event.protocol_type,
-            protocols=event.protocols,
-            join=event.request,
-            is_new=True,
-            client_id=event.client_id,
-            client_host=event.client_host,
-        )
+    member = Member(
+        member_id=member_id,
+        group_instance_id=event.group_instance_id,
+        session_timeout_ms=event.session_timeout_ms,
+        rebalance_timeout_ms=event.rebalance_timeout_ms,
+        protocol_type=event.protocol_type,
+        protocols=event.protocols,
+        join=event.request,
+        is_new=True,
+        client_id=event.client_id,
+        client_host=event.client_host,
     )
-    context.change(pending_joins=context.group.pending_joins - {member_id})
+    changes: GroupFields = {
+        "members": group.members.put(member),
+        "pending_joins": group.pending_joins - {member_id},
+    }
+    if delays_initial_rebalance(context):
+        changes["new_member_added"] = True
+    if not group.members:
+        changes["protocol_type"] = event.protocol_type
+    if group.leader is None and not group.open_leaders:
+        changes["leader"] = member_id
+    if event.group_instance_id is not None:
+        changes["static_ids"] = {**group.static_ids, event.group_instance_id: member_id}
+    context.change(**changes)
     # A new member sends no heartbeats before it has its response, so its JoinGroup times out;
     # otherwise a client that has died would stay in the group.
     context.arm(SESSION_TIMER, NEW_MEMBER_JOIN_TIMEOUT_MS, member_id)

@@ -3,7 +3,7 @@
 Nothing of it depends on the brokers' logs, so that it may be computed beside them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from math import inf
@@ -29,37 +29,30 @@ def client_costs(
     Of holdings those of `groups` in the first `partitions` of each topic are given, and those that
     overlap with an earlier owner's, of every group. Without a history there are none.
     """
-    store = lambda owned: owned.write.mode("overwrite").parquet(table)
     if history is None:
-        store(spark.createDataFrame([], ownership.OWNERSHIP))
+        spark.createDataFrame([], ownership.OWNERSHIP).write.mode("overwrite").parquet(table)
         return Costs()
     membership = ownership.membership(spark, history)
-    owned = ownership.intervals(membership).persist()
-    try:
-        stops = lambda: rows_of(ownership.stops(membership))
-        return costs(owned, stops, groups, partitions, store)
-    finally:
-        owned.unpersist()
+    with ThreadPoolExecutor(1) as beside:
+        stops = beside.submit(lambda: rows_of(ownership.stops(membership)))
+        ownership.intervals(membership).write.mode("overwrite").parquet(table)
+        owned = spark.read.schema(ownership.OWNERSHIP).parquet(table)
+        return costs(owned, stops.result(), groups, partitions)
 
 
-def costs(
-    owned: DataFrame,
-    stops: Callable[[], Iterable[Row]],
-    groups: Sequence[str],
-    partitions: int,
-    store: Callable[[DataFrame], None] = lambda _: None,
-) -> Costs:
-    """Give what is asked for of the owners of partitions, and of stops; store the owners."""
+def costs(owned: DataFrame, stops: Iterable[Row], groups: Sequence[str], partitions: int) -> Costs:
+    """Give what is asked for of the owners of partitions, and stops."""
+    asked = F.expr(f"{among('group', groups)} OR overlap_ms > 0")
+    held = F.when(asked, F.struct(*(field.name for field in fields(Holding))))
     given = owned.groupBy("group", "from_ms").agg(
-        F.sum(F.col("moved").cast("long")).alias("moved"), F.sum("unowned_ms").alias("unowned_ms")
+        F.sum(F.col("moved").cast("long")).alias("moved"),
+        F.sum("unowned_ms").alias("unowned_ms"),
+        F.collect_list(held).alias("held"),  # one job for both; it leaves out what is null
     )
-    held = owned.where(f"{among('group', groups)} OR overlap_ms > 0")
-    with ThreadPoolExecutor() as threads:
-        stored, stopped = threads.submit(store, owned), threads.submit(stops)
-        handovers, holdings = threads.map(rows_of, (given, held))
-        stored.result()
+    handovers = rows_of(given)
+    holdings = (holding for row in handovers for holding in row["held"])
     return Costs(
-        stops=in_order(Stop, stopped.result(), "from_ms", "group", "member"),
+        stops=in_order(Stop, stops, "from_ms", "group", "member"),
         handovers=sorted(
             (
                 Handover(r["group"], r["from_ms"], r["moved"], round(r["unowned_ms"], 1))

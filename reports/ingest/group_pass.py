@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
+from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
 from reports.judgement.logged import LINE, REQUEST, Chunk
 
@@ -85,8 +86,9 @@ def _judging(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
     def of_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Rows(BUNDLE)
         for group, of_group in groupby(_chunks(batches), key=itemgetter(0)):
-            for name, row in judge.judged(group, map(itemgetter(1), of_group)):
-                rows.add_named(name, {"group": group, **row})
+            with collector_paused():
+                for name, row in judge.judged(group, map(itemgetter(1), of_group)):
+                    rows.add_named(name, {"group": group, **row})
             yield from rows.batches()
         yield from rows.rest()
 

@@ -38,6 +38,9 @@ COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP
 """The tables and their columns; all but `digests` are stored."""
 
 
+FEW_ROWS = 100_000
+
+
 class Rules(NamedTuple):
     """The rules that a run is judged by; those with every promise of KIP-345 kept; the release's.
 
@@ -83,9 +86,13 @@ class Tables:
                 found[row["table"]].append(row[row["table"]])
         return found
 
-    def store(self, output: str) -> None:
-        """Store the tables that are made of groups under a URI; they are not needed after it."""
-        bundle.write(self.judged, [name for name in group.TABLES if name != "digests"], output)
+    def store(self, output: str, rows: int) -> None:
+        """Store the tables that are made of groups under a URI; they are not needed after it.
+
+        Few rows are one file a table: a task costs more than to write them.
+        """
+        made = self.judged.coalesce(1) if rows <= FEW_ROWS else self.judged
+        bundle.write(made, [name for name in group.TABLES if name != "digests"], output)
         self.judged.unpersist()
 
     @cached_property

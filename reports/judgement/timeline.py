@@ -121,12 +121,15 @@ def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
 
 def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
     """Return what the lines of a rebalance tell about it."""
+    of: dict[str, list[Line]] = {template: [] for template in STEPS}
+    for line in lines:
+        if line["template"] in of:
+            of[line["template"]].append(line)
 
     def least(template: str, name: str) -> Any:
-        values = [line[name] for line in lines if line["template"] == template]
-        return min((value for value in values if value is not None), default=None)
+        values = (line[name] for line in of[template] if line[name] is not None)
+        return min(values, default=None)
 
-    of = {template: [line for line in lines if line["template"] == template] for template in STEPS}
     reasons = [reason(line, grammar) for line in of["preparing"]]
     joined = "stabilized" if of["stabilized"] else "empty"
     generation = _first(least("stabilized", "generation"), least("empty", "generation"))

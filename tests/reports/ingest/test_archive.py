@@ -87,3 +87,18 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(EvidenceError, match="archive for Spark's executors cannot be written"):
         archive.build(tmp_path / "file" / "groupquake.tar.gz")
+
+
+def test_the_command_writes_it(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "groupquake",
+        "dev",
+        "spark-archive",
+        "--output",
+        "here.tar.gz",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "here.tar.gz\n"
+    assert tarfile.is_tarfile(tmp_path / "here.tar.gz")

@@ -52,7 +52,7 @@ def test_the_tables_are_counted_as_they_are(spark):
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
     table = spark.createDataFrame(ownership, OWNERSHIP)
     found = replace(
-        client_costs.costs(table, lambda: [stop], ["static", "dynamic"], 48),
+        client_costs.costs(table, [stop], ["static", "dynamic"], 48),
         expulsions=client_costs.expulsions(
             {"group": "static", **row} for row in members.expulsions(requests, lines)
         ),
