@@ -3,12 +3,13 @@
 Where evidence is missing the verdict is `unknown`; it is never `pass`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from kafka_protocol.request_log import COMPLETED
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.spark
 
 RECORDED = RECORDINGS["kafka-4.3.0"]
 Unaltered = tuple[Path, dict[str, Any], Recording]
+SPLIT = "spark.sql.files.maxPartitionBytes"
 FILES = ("verdict.json", "junit.xml", "report.html")
 
 
@@ -150,14 +152,25 @@ class Altered:
     places: dict[str, SynthesizedLine]
 
 
-@pytest.fixture(scope="module")
-def altered(judge: Judge, tmp_path_factory: pytest.TempPathFactory) -> Altered:
+@pytest.fixture(scope="module", params=["whole files", "splits"])
+def altered(
+    request: pytest.FixtureRequest,
+    judge: Judge,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Altered]:
+    """Judge all alterations at once; tasks read whole logs, or 50 KB of them each."""
     copies = {n: Copy.of(RECORDED, group, n) for n, (group, _) in ALTERATIONS.items()}
     places = {name: alter(copies[name]) for name, (_, alter) in ALTERATIONS.items()}
     whole = [Copy.of(RECORDED, group, group).lines for group in RECORDED.groups]
     folder = tmp_path_factory.mktemp("altered") / "run"
     write_run(RECORDED, [*whole, *(copy.lines for copy in copies.values())], folder)
-    return Altered(folder, judge(folder), places)
+    if request.param == "splits":
+        spark.conf.set(SPLIT, "50000")
+    try:
+        yield Altered(folder, judge(folder), places)
+    finally:
+        spark.conf.unset(SPLIT)
 
 
 def test_unaltered_groups_have_no_finding(altered: Altered) -> None:

@@ -8,6 +8,7 @@ from reports.ingest import client_costs
 from reports.ingest.ownership import OWNERSHIP
 from reports.judgement import members, verdict
 from reports.judgement.costs import Costs, Expulsion, Handover, Stop, summary
+from reports.judgement.logged import REQUEST, Chunk
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 
 
@@ -50,12 +51,13 @@ def test_the_tables_are_counted_as_they_are(spark):
         )
     ]  # fmt: skip
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
+    asked = [tuple(row.get(column) for column in REQUEST) for row in requests]
+    chunk = Chunk(asked, lines)
+    expelled = [*members.evictions(chunk.lines), *members.fences(chunk)]
     table = spark.createDataFrame(ownership, OWNERSHIP)
     found = replace(
         client_costs.costs(table, [stop], ["static", "dynamic"], 48),
-        expulsions=client_costs.expulsions(
-            {"group": "static", **row} for row in members.expulsions(requests, lines)
-        ),
+        expulsions=client_costs.expulsions({"group": "static", **row} for row in expelled),
     )
     assert found.stops == [Stop("static", "a", "static", 7.0, 2.0)]
     assert found.handovers == [

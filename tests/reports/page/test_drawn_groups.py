@@ -1,30 +1,28 @@
 """What the page asks of the tables: which groups to draw, and what their members' requests tell."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 
-from reports.judgement import members
 from reports.judgement.digest import Digest
+from reports.judgement.logged import REQUEST, Requests
+from reports.judgement.members import Members
 from reports.page.drawn_groups import GROUPS_DRAWN, Join, chosen, collected
 
 
-def logged(api, at_ms, error, request, response=None, group="g"):
-    row = dict.fromkeys(members.OBSERVED_COLUMNS) | {
-        "group": group, "api": api, "client_id": "client", "answered_ms": at_ms,
-        "error_code": error,
+def logged(api, at_ms, error, request, response=None):
+    row = dict.fromkeys(REQUEST) | {
+        "api": api, "client_id": "client", "answered_ms": at_ms, "error_code": error,
         "request": json.dumps(request), "response": json.dumps(response or {}),
     }  # fmt: skip
-    return members.Request(row)
+    return tuple(row[column] for column in REQUEST)
 
 
-def drawn_of(groups, requests):
-    """Return what is drawn of groups, of all requests that were logged."""
-    rows = defaultdict(list)
-    for group in groups:
-        mine = [one for one in requests if one.row["group"] == group]
-        rows["joins"] += [row | {"group": group} for row in members.joins(mine)]
-        rows["heard"] += [row | {"group": group} for row in members.heard(mine)]
-    return collected(groups, rows["joins"], rows["heard"])
+def drawn_of(group, requests):
+    """Return what is drawn of a group, of all its requests that were logged."""
+    seen = Members()
+    joins = [row | {"group": group} for row in seen.add(Requests.decoded(requests))]
+    heard = [row | {"group": group} for row in seen.heard()]
+    return collected((group,), joins, heard)
 
 
 def test_members_are_known_by_their_own_requests():
@@ -41,7 +39,7 @@ def test_members_are_known_by_their_own_requests():
         logged("HEARTBEAT", 70.0, 0, b),
         logged("LEAVE_GROUP", 80.0, 0, {"members": [b]}),
     ]
-    drawn = drawn_of(("g",), requests)
+    drawn = drawn_of("g", requests)
     assert drawn.groups == ("g",)
     assert drawn.joins == (
         Join("g", "client", "a", 1, 10.0),
