@@ -73,7 +73,7 @@ def ingest(folder: Path) -> Json:
     with session("local[*]", size, folder / "spark.log") as spark:
         began = time.perf_counter()
         tables = f"{uri_of(folder)}/ingested"
-        processes = line_pass.read_logs(spark, uri_of(folder), parser, tables)
+        processes, _ = line_pass.read_logs(spark, uri_of(folder), parser, tables)
         seconds = time.perf_counter() - began
     statuses = ("used", "irrelevant", "rejected")
     return {

@@ -33,7 +33,7 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     Raises EvidenceError where the folder is not the folder of a run, or was altered.
     """
     _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
-    logs = folder.glob(f"brokers/*/{LOG}")
+    logs = folder.glob(f"brokers/*/{LOG}*")
     size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
     with explained(master), session(master, size, folder / "spark.log") as spark:
@@ -86,7 +86,9 @@ def analyse(
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if shortest := counterexample.reduced(run, computed.evidence(group), profile):
+            if shortest := counterexample.reduced(
+                run, computed.evidence(group), profile, data.places
+            ):
                 judged["counterexample"], texts = shortest
         cost = replace(seen_by_clients.result(), expulsions=found.expulsions)
         costs.add(judged, cost, run, data.digests)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjou
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
+from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import STATUSES
@@ -66,6 +67,7 @@ class Tables:
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
+    places: LogPlaces = field(default_factory=LogPlaces)
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -154,7 +156,7 @@ def build(
     """
     progress("reading the lines")
     parser = Parser(run.grammar, run.numbered_lines)
-    processes = line_pass.read_logs(spark, source, parser, f"{target}/tables")
+    processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables")
     stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
     lines = {name: stored(name) for name in broker_log.TABLES}
     progress("replaying every request through the reference coordinator")
@@ -180,7 +182,7 @@ def build(
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     used = sum(process["used"] for process in processes)
     judged = group_pass.judged(evidence, judge, used).persist()
-    return Tables(lines, judged, processes, judge, standstills)
+    return Tables(lines, judged, processes, judge, standstills, places)
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")

@@ -29,7 +29,7 @@ from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import BrokerProcess, whole
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run_folder import RunFolder, log_of
 from reports.judgement.split_summary import start_of
 
 Row = Mapping[str, Any]
@@ -92,7 +92,7 @@ class ReadLog:
     @classmethod
     def of(cls, broker: str, parser: Parser, texts: Sequence[str], start: Start) -> "ReadLog":
         """Read the lines of a broker's log from a start on."""
-        log = Log(broker, f"brokers/{broker}/group.log", parser, start)
+        log = Log(broker, log_of(broker), parser, start)
         for text in texts:
             log.read(text)
         processes, lost = whole(broker, log.end())

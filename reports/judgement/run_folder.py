@@ -40,6 +40,11 @@ CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
 
 
+def log_of(broker: str) -> str:
+    """Return the name of a broker's log in the run folder."""
+    return f"brokers/{broker}/{LOG}"
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """Reads the files of a run; every problem is an `EvidenceError` that names the file."""
@@ -125,7 +130,7 @@ class RunFolder:
 
     def _log_bytes(self, broker: str) -> int | None:
         """Return the size of a broker's log; None without one."""
-        name = f"brokers/{broker}/{LOG}"
+        name = log_of(broker)
         log = self.path / name
         return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
 
