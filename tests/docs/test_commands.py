@@ -17,6 +17,7 @@ RUN_BY = {
     "groupquake plan": "tests/docs/test_commands.py",
     "groupquake validate": "tests/docs/test_commands.py",
     "groupquake run": "tests/groupquake/test_whole_run.py",
+    "groupquake compare": "tests/groupquake/commands/test_many_runs.py",
     "groupquake report": "tests/groupquake/test_whole_run.py",
     "groupquake nightly": "tests/groupquake/nightly/test_night.py",
     "groupquake heal": "tests/groupquake/test_whole_run.py",
