@@ -17,7 +17,7 @@ from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
 ROUNDS = 4
-PREFIX = r"^(\d+) (\d+) (\d+) (\S+) (\w+) Completed request:"
+PREFIX = rf"^(\d+) (\d+) (\d+) (\S+) (\w+) {COMPLETED}"
 FIELDS = {
     "api": r'"requestApiKeyName":"(\w+)"',
     "version": r'"requestApiVersion":(\d+)',

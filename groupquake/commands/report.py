@@ -90,8 +90,8 @@ def _alone(spark: SparkOptions) -> Iterator[Callable[[str], Exit]]:
 
 @contextmanager
 def _in_session(
-    spark: SparkOptions, runs: Sequence[str], output: str | None, tables: str | None,
-    table_format: str,
+    spark: SparkOptions, runs: Sequence[str], output: str | None = None,
+    tables: str | None = None, table_format: str = run_tables.PARQUET,
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
     """Give what judges runs in one session, and appends their tables to those of many runs."""
     console = Console()
@@ -125,6 +125,10 @@ def _size(runs: Sequence[str]) -> int:
 
 def judge(folder: Path, master: str, console: Console) -> Exit:
     """Analyse a run folder, print the summary, and return the exit code of the verdict."""
+    options = SparkOptions(master)
+    if not options.plain:
+        with SIGNALS.handling(_leave_at_once), _in_session(options, [str(folder)]) as judge_one:
+            return judge_one(str(folder))
     find_java()
     rehearsal.start(folder, master)
     from reports.analysis import analyse_folder  # noqa: PLC0415 (the JVM starts meanwhile)

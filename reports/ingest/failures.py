@@ -140,13 +140,13 @@ def _cause(text: str) -> str:
     """Return the innermost cause in a text of Spark's, in one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     frames = ("at ", "...", "File ", "During handling", "Driver stacktrace", "JVM stacktrace")
-    told = [line for line in lines if not line.startswith(frames)] or lines or ["no reason given"]
-    inner = [line for line in told if line.startswith("Caused by: ")]
-    wrapped = [line for line in told if line.startswith(": ")]
+    causes = [line for line in lines if not line.startswith(frames)] or lines or ["no reason given"]
+    inner = [line for line in causes if line.startswith("Caused by: ")]
+    wrapped = [line for line in causes if line.startswith(": ")]
     if inner or wrapped:
         line = (inner or wrapped)[-1].removeprefix("Caused by: ").removeprefix(": ")
     else:
-        line = told[-1] if "Traceback" in text else told[0]
+        line = causes[-1] if "Traceback" in text else causes[0]
     return line if len(line) <= _LENGTH else f"{line[:_LENGTH]}…"
 
 

@@ -50,7 +50,7 @@ Number = tuple[str | None, int | None]
 
 
 class Start(NamedTuple):
-    """Where a split begins, told by the lines before it; a whole log begins at the first.
+    """Where a split begins, by the lines before it; a whole log begins at the first.
 
     `line` and `lines` are the numbers of lines before it, in the log and of the process numbered
     `process`, which goes on. `last_ms` is the last printed time. `within_ms` counts the lines of
@@ -84,7 +84,7 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
 class Log:
     """A broker's log or a split of it, read line after line.
 
-    `rows` are the rows of `TABLES` by table; whoever takes them clears the lists.
+    `rows` are the rows of `TABLES` by table; the caller takes them and clears the lists.
     """
 
     def __init__(self, broker: str, file: str, parser: Parser, start: Start) -> None:

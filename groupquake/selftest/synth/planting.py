@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 from groupquake.selftest.synth.coordinator_lines import Line
 from groupquake.selftest.synth.group import Coordinator, Simulation
+from kafka_protocol.coordinator_lines import JAVA
+from kafka_protocol.coordinator_lines.template import parts_of
+from kafka_protocol.errors import NO_ERROR, Error
+from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.effects import Effect
 from reference_coordinator.classic.events import Event, JoinReceived
 from reference_coordinator.classic.mutants import MUTANTS
@@ -25,8 +29,23 @@ class Planted(NamedTuple):
     place: int
 
 
-PREPARING = "Preparing to rebalance"
-JOINED = ("Pending dynamic member with id", "for this member and added to the group")
+def _begin(template: str) -> str:
+    """Return the text of a coordinator line before its first field."""
+    return parts_of(JAVA.template(template).text)[0][0].before
+
+
+def _end(template: str) -> str:
+    """Return the text of a coordinator line after its last field."""
+    return parts_of(JAVA.template(template).text)[1]
+
+
+def _error(code: Error) -> str:
+    return f'"errorCode":{code:d}'
+
+
+PREPARING, STABILIZED = _begin("preparing"), _begin("stabilized")
+JOINED = (_begin("pending_joins"), _end("static_added"))
+EXPIRED = _end("session_expired")
 NEAR_MS = 6_000.0
 OWN_MS = 0.5
 """How long the coordinator writes lines about one request."""
@@ -94,7 +113,7 @@ def _replaced(*parts: str, old: str, new: str) -> Alter:
 
 
 def _more_members(lines: list[Line]) -> Planted | None:
-    place = _found(lines, "Stabilized group", last=True)
+    place = _found(lines, STABILIZED, last=True)
     if place is None:
         return None
     head, count, tail = lines[place].text.rpartition(" with ")[0], *_count(lines[place].text)
@@ -108,7 +127,7 @@ def _count(text: str) -> tuple[int, str]:
 
 
 def _later_generation(lines: list[Line]) -> Planted | None:
-    place = _found(lines, "Stabilized group", last=True)
+    place = _found(lines, STABILIZED, last=True)
     if place is None:
         return None
     head, _, tail = lines[place].text.partition(" generation ")
@@ -119,8 +138,8 @@ def _later_generation(lines: list[Line]) -> Planted | None:
 
 def _second_rebalance(lines: list[Line]) -> Planted | None:
     """Print once more, in the steady state, that a rebalance begins."""
-    preparing = _found(lines, "Preparing to rebalance", last=True)
-    stable = _found(lines, '"HEARTBEAT"', '"errorCode":0', last=True)
+    preparing = _found(lines, PREPARING, last=True)
+    stable = _found(lines, '"HEARTBEAT"', _error(NO_ERROR), last=True)
     if preparing is None or stable is None or stable < preparing:
         return None
     added = lines[preparing]._replace(at_ms=lines[stable].at_ms + 0.3)
@@ -132,8 +151,8 @@ def _line_left_out(lines: list[Line]) -> Planted | None:
 
     No other of its lines is near, so that there is one place for the line.
     """
-    told = [p for p, line in enumerate(lines) if "Completed request:" not in line.text]
-    for before, place, *after in zip(told, told[1:], told[2:], told[3:], strict=False):
+    printed = [p for p, line in enumerate(lines) if COMPLETED not in line.text]
+    for before, place, *after in zip(printed, printed[1:], printed[2:], printed[3:], strict=False):
         joined = any(words in lines[place].text for words in JOINED)
         now = lines[place].at_ms
         others = [lines[before], *(lines[p] for p in after)]
@@ -153,7 +172,7 @@ def _shown(*parts: str) -> Alter:
         if not places:
             return None
         at_ms = lines[places[0]].at_ms
-        near = (line for line in lines if PREPARING in line.text or " has failed" in line.text)
+        near = (line for line in lines if PREPARING in line.text or EXPIRED in line.text)
         if sum(abs(line.at_ms - at_ms) < NEAR_MS for line in near) > (PREPARING in parts):
             return None
         return Planted(lines, places[0])
@@ -165,14 +184,14 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "wrong_answer",
         "a heartbeat of a stable member is answered UNKNOWN_MEMBER_ID",
-        _replaced('"HEARTBEAT"', old='"errorCode":0', new='"errorCode":25'),
+        _replaced('"HEARTBEAT"', old=_error(NO_ERROR), new=_error(Error.UNKNOWN_MEMBER_ID)),
     ),
     Kind("wrong_members", "one member more is counted when the group is stable", _more_members),
     Kind("missing_line", "the line that a member joined is missing", _line_left_out),
     Kind("wrong_generation", "a generation is four too high", _later_generation),
     Kind("unexpected_rebalance", "a rebalance is printed twice", _second_rebalance),
     Kind(
-        "unexpected_rebalance|wrong_reason",  # the leader, told to rejoin, would start one as well
+        "unexpected_rebalance|wrong_reason",  # the leader that has to rejoin would start one, too
         "a static member's return starts a rebalance",
         _shown(PREPARING, "(reason: Group's selectedProtocol will change"),
         static=True,

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import (
     Checked,
@@ -58,7 +59,7 @@ def _is_fine(seen: ObservedRequest) -> bool:
 
 
 def _refused(requests: Sequence[ObservedRequest], which: set[int]) -> tuple[ObservedRequest, ...]:
-    wrong = {"throttleTimeMs": 0, "errorCode": 25}
+    wrong = {"throttleTimeMs": 0, "errorCode": Error.UNKNOWN_MEMBER_ID}
     return tuple(
         replace(seen, response=wrong) if number in which else seen
         for number, seen in enumerate(requests)

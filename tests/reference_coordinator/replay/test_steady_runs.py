@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import SESSION_TIMER, Timer
 from reference_coordinator.replay import Tolerance, fast_path, replay
 from reference_coordinator.replay.candidates import Candidate, Due
@@ -92,7 +93,7 @@ def test_a_run_ends_before_a_timer_that_it_starts_may_expire() -> None:
 @pytest.mark.parametrize(
     "altered",
     [
-        {"response": {"errorCode": 27}},
+        {"response": {"errorCode": Error.REBALANCE_IN_PROGRESS}},
         {"response": None},
         {"answered_ms": START + 2_251 + TOLERANCE.reply + 1},
         {"api": "DESCRIBE_GROUPS"},

@@ -49,17 +49,17 @@ def full(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    ("uri", "told"),
+    ("uri", "words"),
     [
         ("nosuch://bucket/run", "nosuch://bucket/run: Spark knows no file system nosuch:; "),
         ("hdfs://nowhere.invalid:9000/run", ": no host is called nowhere.invalid; check the URI"),
         ("file:/no/such/run", "file:/no/such/run: no such file or folder; check it"),
     ],
 )
-def test_evidence_that_cannot_be_read(spark: SparkSession, uri: str, told: str) -> None:
+def test_evidence_that_cannot_be_read(spark: SparkSession, uri: str, words: str) -> None:
     with pytest.raises(EvidenceError) as error:
         analyse(spark, uri)
-    assert told in line_of(error)
+    assert words in line_of(error)
 
 
 def test_an_output_that_cannot_be_written(spark: SparkSession, recorded: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import promised_by
 from reference_coordinator.replay import GroupReplay, Stall
 from reports.judgement import case
@@ -55,8 +56,10 @@ def altered(rows: Sequence[LoggedRow]) -> list[LoggedRow]:
     for row in rows:
         heartbeats += row.get("api") == "HEARTBEAT"
         if row.get("api") == "HEARTBEAT" and heartbeats % 9 == 0:
-            wrong = {"throttleTimeMs": 0, "errorCode": 25}
-            found.append({**row, "error_code": 25, "response": json.dumps(wrong)})
+            wrong = {"throttleTimeMs": 0, "errorCode": int(Error.UNKNOWN_MEMBER_ID)}
+            found.append(
+                {**row, "error_code": int(Error.UNKNOWN_MEMBER_ID), "response": json.dumps(wrong)}
+            )
         else:
             found.append(row)
     return found
