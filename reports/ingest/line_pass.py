@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle
 from reports.ingest.log_files import Split, in_order, log_file
+from reports.ingest.places import literal
 from reports.judgement.broker_log import TABLES, Log, Number, Start
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log_places import LogPlaces
@@ -229,7 +230,7 @@ def _repeated(
     brokers = [_broker(split) for split in begins]
     if len({*brokers}) == len(brokers):
         return {}
-    stored = lambda name: spark.read.schema(TABLES[name]).parquet(f"{tables}/{name}")
+    stored = lambda name: spark.read.schema(TABLES[name]).parquet(f"{literal(tables)}/{name}")
     number = ["broker", "connection", "correlation_id"]
     numbers = stored("requests").select(*number, "line").dropna()
     hashes = numbers.groupBy(F.xxhash64(*number).alias("hash")).count().where("count > 1")

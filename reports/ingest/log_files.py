@@ -15,12 +15,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from reports.ingest.places import literal
 from reports.judgement.errors import EvidenceError
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 _PLACE = re.compile(r"brokers/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
-_GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
 class LogFile(NamedTuple):
@@ -57,9 +57,8 @@ def lines(spark: SparkSession, source: str) -> DataFrame:
 
     Raises EvidenceError where there is no log.
     """
-    escaped = _GLOB.sub(r"\\\g<0>", source)
     try:
-        read = spark.read.text(f"{escaped}/brokers/*/{NAMES}", lineSep="\n")
+        read = spark.read.text(f"{literal(source)}/brokers/*/{NAMES}", lineSep="\n")
     except AnalysisException as error:
         raise EvidenceError(
             f"{source}: no brokers/<id>/group.log; give the folder of a run, such as runs/latest"

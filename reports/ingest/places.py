@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
@@ -21,15 +22,19 @@ from reports.judgement.run_folder import HISTORY, LOG, RunFolder
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
-LISTED = 1_000
-"""How many files of a folder are looked at for results that it has."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
 def uri_of(place: str | Path) -> str:
     """Return the URI of a place, without a slash at its end; a plain path means `file:`."""
     text = str(place).rstrip("/")
     return text if _SCHEME.match(text) else f"file:{Path(place).absolute()}"
+
+
+def literal(uri: str) -> str:
+    """Return what Spark reads as this very URI, which may have characters of globs in it."""
+    return _GLOB.sub(r"\\\g<0>", uri)
 
 
 def local_path(uri: str) -> Path | None:
@@ -64,8 +69,11 @@ def _fetched(spark: SparkSession, uri: str, folder: Path) -> dict[str, int]:
 
 def _files(spark: SparkSession, uri: str, names: str) -> DataFrame:
     """List the files under a URI whose names match a glob: path, length and content."""
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    return reader.option("pathGlobFilter", names).load(uri)
+    return _below(spark).option("pathGlobFilter", names).load(literal(uri))
+
+
+def _below(spark: SparkSession) -> DataFrameReader:
+    return spark.read.format("binaryFile").option("recursiveFileLookup", "true")
 
 
 def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
@@ -74,14 +82,15 @@ def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
     if folder is not None:
         there = [name for name in names if (folder / name).exists()]
     else:
+        results = f"{literal(uri)}/{{{','.join(names)}}}"
         try:
-            files = _files(spark, uri, "*").select("path").limit(LISTED).toArrow().to_pylist()
+            files = _below(spark).load(results).select("path").limit(1).toArrow().to_pylist()
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
             files = []
-        paths = [row["path"].partition(uri.partition(":")[2])[2] for row in files]
-        there = [name for name in names if any(path.startswith(f"/{name}") for path in paths)]
+        within = [urlsplit(row["path"]).path.removeprefix(urlsplit(uri).path) for row in files]
+        there = [path.split("/")[1] for path in within]
     if there:
         raise EvidenceError(f"{uri}/{there[0]}: exists already; delete it, or give another output")
 
@@ -109,7 +118,12 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
     for name, text in texts.items():
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            part = folder / f".{name}.part"
+            try:
+                part.write_text(text, encoding="utf-8")
+                part.replace(folder / name)  # a file is whole, or it is not there
+            finally:
+                part.unlink(missing_ok=True)
         else:
             row = spark.createDataFrame([(text.removesuffix("\n"),)], "value STRING")
             row.coalesce(1).write.mode("overwrite").text(f"{uri}/{name}")

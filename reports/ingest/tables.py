@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.ingest import bundle, group_pass, line_pass, ownership
+from reports.ingest.places import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.digest import Digester
@@ -89,13 +90,12 @@ class Tables:
         return found
 
     def store(self, output: str, rows: int) -> None:
-        """Store the tables that are made of groups under a URI; they are not needed after it.
+        """Store the tables that are made of groups under a URI.
 
         Few rows are one file a table: a task costs more than to write them.
         """
         made = self.judged.coalesce(1) if rows <= FEW_ROWS else self.judged
         bundle.write(made, [name for name in group.TABLES if name != "digests"], output)
-        self.judged.unpersist()
 
     @cached_property
     def rejected(self) -> list[Json]:
@@ -157,7 +157,9 @@ def build(
     progress("reading the lines")
     parser = Parser(run.grammar, run.numbered_lines)
     processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables")
-    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
+    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(
+        f"{literal(target)}/tables/{name}"
+    )
     lines = {name: stored(name) for name in broker_log.TABLES}
     progress("replaying every request through the reference coordinator")
     epoch_lines = lines["transitions"].where(among("template", coordinator_epochs.LINES))

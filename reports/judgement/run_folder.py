@@ -40,6 +40,11 @@ CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
 
 
+def logs_bytes(folder: Path) -> int:
+    """Return the size of all brokers' logs in a run folder of this machine, rotated ones too."""
+    return sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}*"))
+
+
 def log_of(broker: str) -> str:
     """Return the name of a broker's log in the run folder."""
     return f"brokers/{broker}/{LOG}"
