@@ -16,6 +16,7 @@ from benchmarks import extraction, plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
+from reports.judgement.processes import STATUSES
 from reports.judgement.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]
@@ -75,10 +76,9 @@ def ingest(folder: Path) -> Json:
         tables = f"{uri_of(folder)}/ingested"
         processes, _ = line_pass.read_logs(spark, uri_of(folder), parser, tables)
         seconds = time.perf_counter() - began
-    statuses = ("used", "irrelevant", "rejected")
     return {
         "seconds": seconds,
-        "lines": sum(process[status] for process in processes for status in statuses),
+        "lines": sum(process[status] for process in processes for status in STATUSES),
     }
 
 

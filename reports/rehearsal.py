@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.ingest.spark import prepare
-from reports.judgement.run_folder import LOG, logs_bytes
+from reports.judgement.log_places import LOG
+from reports.judgement.run_folder import logs_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.ingest import ownership
-from reports.ingest.places import literal
+from reports.ingest.log_files import literal
 from reports.ingest.tables import among, rows_of
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 

@@ -22,8 +22,7 @@ from pyspark.sql import functions as F
 
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle
-from reports.ingest.log_files import Split, in_order, log_file
-from reports.ingest.places import literal
+from reports.ingest.log_files import Split, in_order, literal, log_file
 from reports.judgement.broker_log import TABLES, Log, Number, Start
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log_places import LogPlaces

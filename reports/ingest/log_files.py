@@ -15,12 +15,17 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest.places import literal
 from reports.judgement.errors import EvidenceError
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 _PLACE = re.compile(r"brokers/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
+_GLOB = re.compile(r"[\\*?\[\]{}]")
+
+
+def literal(uri: str) -> str:
+    """Return what Spark reads as this very URI, which may have characters of globs in it."""
+    return _GLOB.sub(r"\\\g<0>", uri)
 
 
 class LogFile(NamedTuple):

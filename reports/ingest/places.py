@@ -17,13 +17,14 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
+from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run_folder import HISTORY, LOG, RunFolder
+from reports.judgement.log_places import LOG
+from reports.judgement.run_folder import HISTORY, RunFolder
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-_GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
 def uri_of(place: str | Path) -> str:
@@ -32,12 +33,7 @@ def uri_of(place: str | Path) -> str:
     return text if _SCHEME.match(text) else f"file:{Path(place).absolute()}"
 
 
-def literal(uri: str) -> str:
-    """Return what Spark reads as this very URI, which may have characters of globs in it."""
-    return _GLOB.sub(r"\\\g<0>", uri)
-
-
-def local_path(uri: str) -> Path | None:
+def _local_path(uri: str) -> Path | None:
     """Return the path of a `file:` URI; None for any other one."""
     return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
 
@@ -48,7 +44,7 @@ def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
 
     Raises EvidenceError, when read, where it is not the folder of a run.
     """
-    path = local_path(uri)
+    path = _local_path(uri)
     if path is not None and path.is_dir():
         yield RunFolder(path)
         return
@@ -78,7 +74,7 @@ def _below(spark: SparkSession) -> DataFrameReader:
 
 def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
     """Raise EvidenceError where a folder has one of some names in it already."""
-    folder = local_path(uri)
+    folder = _local_path(uri)
     if folder is not None:
         there = [name for name in names if (folder / name).exists()]
     else:
@@ -100,7 +96,7 @@ def remove(uri: str, names: Iterable[str]) -> None:
 
     Elsewhere Spark replaces them when it writes them again.
     """
-    folder = local_path(uri)
+    folder = _local_path(uri)
     for place in [folder / name for name in names] if folder is not None else ():
         if place.is_dir():
             shutil.rmtree(place)
@@ -114,7 +110,7 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
     On this machine each is a file. Spark has no writer for a single named file, so that elsewhere
     each name is a folder with one text file in it; `spark.read.text(…, wholetext=True)` reads both.
     """
-    folder = local_path(uri)
+    folder = _local_path(uri)
     for name, text in texts.items():
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.ingest import bundle, group_pass, line_pass, ownership
-from reports.ingest.places import literal
+from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.digest import Digester

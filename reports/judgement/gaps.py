@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log_places import LogPlaces, log_of
 from reports.judgement.processes import END_MISSING
-from reports.judgement.run_folder import RunFolder, log_of
+from reports.judgement.run_folder import RunFolder
 
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the

@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from reports.judgement.run_folder import log_of
+LOG = "group.log"
+"""A broker's log, in its folder `brokers/<id>`."""
+
+
+def log_of(broker: str) -> str:
+    """Return the name of a broker's log in the run folder."""
+    return f"brokers/{broker}/{LOG}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,12 @@ from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
+from reports.judgement.log_places import log_of
 from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import BrokerProcess, whole
-from reports.judgement.run_folder import RunFolder, log_of
+from reports.judgement.run_folder import RunFolder
 from reports.judgement.split_summary import start_of
 
 Row = Mapping[str, Any]

@@ -17,12 +17,11 @@ from reports.judgement import machine_log
 from reports.judgement.errors import EvidenceError
 from reports.judgement.journal import PHASES, Entry, phase_of, read
 from reports.judgement.json_form import Form, lacks, parse
+from reports.judgement.log_places import LOG, log_of
 from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
 from scenarios.faults import about
 
-LOG = "group.log"
-"""A broker's log, in its folder `brokers/<id>`."""
 HISTORY = "history.jsonl"
 """The client history."""
 JOURNAL = "journal.jsonl"
@@ -43,11 +42,6 @@ CATCHING_UP_MS = 10_000
 def logs_bytes(folder: Path) -> int:
     """Return the size of all brokers' logs in a run folder of this machine, rotated ones too."""
     return sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}*"))
-
-
-def log_of(broker: str) -> str:
-    """Return the name of a broker's log in the run folder."""
-    return f"brokers/{broker}/{LOG}"
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from reports.judgement.gaps import (
 )
 from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
+from reports.judgement.processes import STATUSES
 from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -355,7 +356,7 @@ def _place(broker: str, line: int, places: LogPlaces) -> Json:
 def _coverage(data: Results) -> Json:
     return {
         "lines_read": sum(data.line_counts.values()),
-        **{fate: data.line_counts.get(fate, 0) for fate in ("used", "irrelevant", "rejected")},
+        **{fate: data.line_counts.get(fate, 0) for fate in STATUSES},
         "gaps": [
             {"file": file, "line": line, "what": gap.what}
             for gap in data.gaps[:SHOWN]
