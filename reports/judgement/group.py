@@ -3,14 +3,13 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import PROMISES
 from reference_coordinator.replay import Evidence, Outage, Stall
 from reports.judgement import assignments, compare, member_lines, members
 from reports.judgement.case import Case, Compared, Judgement
@@ -18,6 +17,7 @@ from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import DIGESTS, Digester
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
+from reports.judgement.promises import broken_promises
 from reports.judgement.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -166,27 +166,3 @@ def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Com
         if first_alone and judgement.is_wrong:
             break
     return judgement.compared()
-
-
-def broken_promises(
-    explained: Callable[[Profile], bool], rules: Profile, promised: Profile
-) -> tuple[str, ...]:
-    """Name the promises of KIP-345 that a group's coordinator broke: as few as explain the group.
-
-    A promise is a rule of `releases.PROMISES`. It is broken if the group is explained only by the
-    release's own rule instead; this is tried out, promise by promise. `rules` are the release's
-    own, `promised` have all promises kept. The result is empty where nothing is wrong, and where
-    the release's own rules do not explain the group either.
-    """
-    names = [name for name in PROMISES if getattr(rules, name) != getattr(promised, name)]
-
-    def without(broken: list[str]) -> Profile:
-        return replace(promised, **{name: getattr(rules, name) for name in broken})
-
-    if not explained(without(names)):
-        return ()
-    for name in tuple(names):
-        fewer = [other for other in names if other != name]
-        if explained(without(fewer)):
-            names = fewer
-    return tuple(names)

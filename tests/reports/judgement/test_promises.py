@@ -8,7 +8,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.replay import replay
-from reports.judgement.group import broken_promises
+from reports.judgement.promises import NotedRules, broken_promises
 
 DEFECTS = Path(__file__).parents[2] / "recorded" / "defects"
 RULES = PROFILES["2.8.1"]
@@ -51,3 +51,23 @@ def test_promises_that_real_brokers_broke_are_named(name: str) -> None:
     explained = lambda profile: not replay(sequence.evidence, profile).violations
     assert explained(rules)
     assert broken_promises(explained, rules, promised_by(rules)) == (name.partition("-")[0],)
+
+
+def test_a_rule_that_was_not_read_is_not_tried() -> None:
+    tries = 0
+
+    def explained(profile: Profile) -> bool:
+        nonlocal tries
+        tries += 1
+        return not profile.joins_update_timeouts
+
+    assert broken_promises(explained, RULES, PROMISED) == ("joins_update_timeouts",)
+    assert tries == 2  # with every rule of the release, and without this one
+
+
+def test_a_rule_that_a_method_reads_is_noted() -> None:
+    noted = NotedRules(RULES)
+    assert noted.failed_writes == RULES.failed_writes
+    within = {name for name in noted.read if hasattr(RULES, name)}
+    assert within, "it reads a rule"
+    assert all(getattr(noted, name) == getattr(RULES, name) for name in within)
