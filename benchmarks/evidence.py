@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kafka_protocol.coordinator_lines import GRAMMARS, JAVA, Grammar
 from kafka_protocol.request_log import COMPLETED
+from reports.judgement.run_folder import logs_bytes
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
 MOST_COPIES = 10_000
@@ -77,7 +78,7 @@ def multiply(megabytes: float, folder: Path, recorded: Path = RECORDED) -> Evide
     count = lambda words: copies * sum(words in line.text for line in every)
     return Evidence(
         folder,
-        bytes=sum(log.stat().st_size for log in folder.glob("brokers/*/group.log")),
+        bytes=logs_bytes(folder),
         lines=sum(written),
         requests=count(COMPLETED),
         rebalances=count(JAVA.template("preparing").text.partition("{")[0]),

@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.parsing import Parser, parse_request
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]
 ROUNDS = 4
@@ -83,7 +83,7 @@ def by_spark(folder: Path) -> Json:
                     length += len(found.request or "") + len(found.response or "")
             yield pa.RecordBatch.from_pylist([{"count": count, "length": length}])
 
-    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    size = logs_bytes(folder)
     with session("local[*]", size, folder / "spark.log") as spark:
         lines = log_files.lines(spark, uri_of(folder))
         return _rounds(
@@ -98,7 +98,7 @@ def by_spark(folder: Path) -> Json:
 
 def _rounds(folder: Path, count: Any) -> Json:
     """Return MB/s of each round after the first, and how many requests were extracted."""
-    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    size = logs_bytes(folder)
     speeds, counted = [], 0
     for _ in range(ROUNDS):
         began = time.perf_counter()

@@ -16,7 +16,8 @@ from benchmarks import extraction, plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.processes import STATUSES
+from reports.judgement.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]
 
@@ -44,7 +45,7 @@ def by_spark(folder: Path, cores: str = "*") -> Json:
 
     stages = Stages()
     stages("start-up")
-    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    size = logs_bytes(folder)
     with session(f"local[{cores}]", size, folder / "spark.log") as spark:
         stages("preparing")
         verdict = analyse(spark, folder, progress=stages)
@@ -68,17 +69,16 @@ def ingest(folder: Path) -> Json:
     from reports.judgement.parsing import Parser  # noqa: PLC0415
 
     run = RunFolder(folder)
-    size = sum(log.stat().st_size for log in folder.glob("brokers/*/group.log"))
+    size = logs_bytes(folder)
     parser = Parser(run.grammar, run.numbered_lines)
     with session("local[*]", size, folder / "spark.log") as spark:
         began = time.perf_counter()
         tables = f"{uri_of(folder)}/ingested"
-        processes = line_pass.read_logs(spark, uri_of(folder), parser, tables)
+        processes, _ = line_pass.read_logs(spark, uri_of(folder), parser, tables)
         seconds = time.perf_counter() - began
-    statuses = ("used", "irrelevant", "rejected")
     return {
         "seconds": seconds,
-        "lines": sum(process[status] for process in processes for status in statuses),
+        "lines": sum(process[status] for process in processes for status in STATUSES),
     }
 
 

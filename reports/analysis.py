@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.run_folder import HISTORY, LOG, RunFolder
+from reports.judgement.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN
@@ -33,10 +34,8 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
     Raises EvidenceError where the folder is not the folder of a run, or was altered.
     """
     _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
-    logs = folder.glob(f"brokers/*/{LOG}")
-    size = sum(log.stat().st_size for log in logs)
     progress("starting Spark")
-    with explained(master), session(master, size, folder / "spark.log") as spark:
+    with explained(master), session(master, logs_bytes(folder), folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
 
 
@@ -59,6 +58,7 @@ def analyse(
     with (
         explained(source),
         places.run_folder(spark, source) as run,
+        ExitStack() as last,
         ThreadPoolExecutor(2) as beside,
     ):
         rules, profile, named = _rules(run)
@@ -73,6 +73,7 @@ def analyse(
         computed = tables.build(
             spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
         )
+        last.callback(computed.judged.unpersist)  # the session may be somebody else's
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
@@ -86,7 +87,9 @@ def analyse(
         texts: dict[str, str] = {}
         if (group := counterexample.group_of(judged, data.violations)) is not None:
             progress(f"reducing the evidence of {group} to its first wrong response")
-            if shortest := counterexample.reduced(run, computed.evidence(group), profile):
+            if shortest := counterexample.reduced(
+                run, computed.evidence(group), profile, data.places
+            ):
                 judged["counterexample"], texts = shortest
         cost = replace(seen_by_clients.result(), expulsions=found.expulsions)
         costs.add(judged, cost, run, data.digests)

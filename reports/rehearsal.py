@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.ingest.spark import prepare
-from reports.judgement.run_folder import LOG
+from reports.judgement.log_places import LOG
+from reports.judgement.run_folder import logs_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +21,7 @@ LINES = 50
 
 def start(folder: Path, master: str) -> None:
     """Start Spark's JVM for the analysis of a run folder, while the caller imports the analysis."""
-    if size := _size(folder):
+    if size := logs_bytes(folder):
         prepare(master, size, folder / "spark.log")
 
 
@@ -29,11 +30,7 @@ def rehearse(folder: Path, master: str) -> None:
 
     Brokers may still run, and go first.
     """
-    prepare(master, _size(folder), folder / "spark.log", lambda spark: _read(spark, folder))
-
-
-def _size(folder: Path) -> int:
-    return sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}"))
+    prepare(master, logs_bytes(folder), folder / "spark.log", lambda spark: _read(spark, folder))
 
 
 def _read(spark: "SparkSession", folder: Path) -> None:

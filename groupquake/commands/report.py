@@ -18,7 +18,7 @@ from reports import EvidenceError, analyse, rehearsal
 from reports.ingest.archive import cache_folder
 from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
-from reports.judgement.run_folder import LOG
+from reports.judgement.run_folder import logs_bytes
 from reports.many_runs import run_tables
 
 LARGE = 1_000_000_000
@@ -119,7 +119,7 @@ def _size(runs: Sequence[str]) -> int:
     for run in runs:
         if not Path(run).is_dir():
             return LARGE
-        sizes.append(sum(log.stat().st_size for log in Path(run).glob(f"brokers/*/{LOG}*")))
+        sizes.append(logs_bytes(Path(run)))
     return max(sizes)
 
 

@@ -122,7 +122,7 @@ class Outage:
 
 @frozen_dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How exact the evidence is, in ms. Constants of the capture, never taken from the evidence.
+    """How exact the evidence is, in ms. Constants, never taken from the evidence.
 
     early: reading error of a request's reconstructed times (log line against response).
     timer: how late a timer may run out while its broker works. Measured when idle: 0 to 15 ms.

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from reports.ingest import cache
 from reports.judgement.errors import EvidenceError
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ def cached() -> Path:
 
 def cache_folder() -> Path:
     """Return the folder, made if need be, that groupquake keeps in the user's cache folder."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "groupquake"
+    folder = cache.place()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

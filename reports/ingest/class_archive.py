@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from reports.ingest import cache
 from reports.ingest.jvm import Jvm, JvmError, java, spark_home
 
 DUMP_S = 180.0
@@ -32,8 +33,7 @@ def place() -> Path | None:
     for file in filter(Path.is_file, files):
         state = file.stat()
         key.update(f"{file} {state.st_size} {state.st_mtime_ns}\n".encode())
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "groupquake" / f"classes-{key.hexdigest()[:16]}.jsa"
+    return cache.place() / f"classes-{key.hexdigest()[:16]}.jsa"
 
 
 def make(train: Callable[[str], Jvm]) -> Path:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.ingest import ownership
+from reports.ingest.log_files import literal
 from reports.ingest.tables import among, rows_of
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 
@@ -32,11 +33,11 @@ def client_costs(
     if history is None:
         spark.createDataFrame([], ownership.OWNERSHIP).write.mode("overwrite").parquet(table)
         return Costs()
-    membership = ownership.membership(spark, history)
+    membership = ownership.membership(spark, literal(history))
     with ThreadPoolExecutor(1) as beside:
         stops = beside.submit(lambda: rows_of(ownership.stops(membership)))
         ownership.intervals(membership).write.mode("overwrite").parquet(table)
-        owned = spark.read.schema(ownership.OWNERSHIP).parquet(table)
+        owned = spark.read.schema(ownership.OWNERSHIP).parquet(literal(table))
         return costs(owned, stops.result(), groups, partitions)
 
 

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 NONE = "none"
 """As an archive: the executors have our packages already."""
-CONF = {
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-    "spark.speculation": "true",
-}
+CONF = {**this_machine.COMMON, "spark.speculation": "true"}
 """Settings of a session that is opened here; those of the user count more."""
 CONNECT_CONF = {"spark.sql.session.timeZone": "UTC"}
 """Those of them that a session of Spark Connect can change."""

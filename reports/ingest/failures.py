@@ -7,6 +7,7 @@ Spark Connect) in another way. What identifies a cause is its own text, which al
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EACCES, EDQUOT, ENOSPC, EROFS
 
 from reports.ingest.archive import RELEASE
 from reports.judgement.errors import EvidenceError, ExecutionError
@@ -114,17 +115,24 @@ _CAUSES: tuple[tuple[str, type[Exception], str], ...] = (
     ),
 )  # fmt: skip
 _OF_SPARK = ("pyspark", "py4j", "grpc")
+_OF_DISKS = (ENOSPC, EDQUOT, EACCES, EROFS)
+"""Errors of files that this process writes itself."""
 _LENGTH = 300
 
 
 @contextmanager
 def explained(place: str) -> Iterator[None]:
-    """Turn what Spark raises into EvidenceError or ExecutionError; `place` is what it works on."""
+    """Turn what Spark raises into EvidenceError or ExecutionError; `place` is what it works on.
+
+    So are errors of files that this process cannot write, since a disk is full or not its own.
+    """
     try:
         yield
     except Exception as error:
         if type(error).__module__.partition(".")[0] in _OF_SPARK or _is_connection(error):
             raise explanation(str(error) or repr(error), place) from error
+        if isinstance(error, OSError) and error.errno in _OF_DISKS:
+            raise explanation(str(error), str(error.filename or place)) from error
         raise
 
 

@@ -17,7 +17,7 @@ from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
-from reports.judgement.logged import LINE, REQUEST, Chunk
+from reports.judgement.logged import LINE, REQUEST, Chunk, in_order
 
 BUNDLE = Bundle(TABLES)
 """What a partition gives: rows of the tables."""
@@ -115,5 +115,5 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
             first = next(rows, None)
             known_ms = first[1] if first is not None else float("-inf")
             requests.sort()
-            lines.sort(key=itemgetter("at_ms", "line"))
+            lines.sort(key=in_order)
             yield group, Chunk(requests, lines, known_ms)

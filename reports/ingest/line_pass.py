@@ -8,7 +8,7 @@ second pass reads them. What splits hold of the processes that wrote a log is jo
 import gc
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, groupby
 from math import inf
@@ -22,9 +22,10 @@ from pyspark.sql import functions as F
 
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle
-from reports.ingest.log_files import Split, in_order, log_file
+from reports.ingest.log_files import Split, in_order, literal, log_file
 from reports.judgement.broker_log import TABLES, Log, Number, Start
 from reports.judgement.errors import EvidenceError
+from reports.judgement.log_places import LogPlaces
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import STATUSES, ProcessPart, entangled, runs, whole
 from reports.judgement.split_summary import (
@@ -48,8 +49,12 @@ BUNDLE = Bundle({**TABLES, "parts": "broker STRING, line LONG, part BINARY"})
 """What a split gives: rows of the tables, and what it holds of each process (`ProcessPart`)."""
 
 
-def read_logs(spark: SparkSession, source: str, parser: Parser, tables: str) -> list[Json]:
-    """Read the logs of the run at a URI into the tables `TABLES` at another; return rows of `READ`.
+def read_logs(
+    spark: SparkSession, source: str, parser: Parser, tables: str
+) -> tuple[list[Json], LogPlaces]:
+    """Read the logs of the run at a URI into the tables `TABLES` at another.
+
+    Returns rows of `READ`, and where lines stand.
 
     Raises EvidenceError where there is no line, or Spark counts other lines than were read.
     """
@@ -74,7 +79,17 @@ def read_logs(spark: SparkSession, source: str, parser: Parser, tables: str) -> 
             f"{source}: {read} lines were read, and Spark counts {counted.get['lines']};"
             " report it again when the logs no longer change"
         )
-    return processes
+    return processes, _places(begins)
+
+
+def _places(begins: Starts) -> LogPlaces:
+    files: dict[str, dict[str, int]] = defaultdict(dict)
+    for split, start in begins.items():
+        file = log_file(split.file)
+        files[file.broker].setdefault(file.name, start.line)
+    return LogPlaces(
+        {broker: [(line, name) for name, line in of.items()] for broker, of in files.items()}
+    )
 
 
 def _summaries(
@@ -96,8 +111,17 @@ def _starts(summaries: Mapping[Split, SplitSummary]) -> Starts:
     begins: dict[Split, Start] = {}
     for _, of_broker in groupby(sorted(summaries, key=in_order), key=_broker):
         splits = list(of_broker)
+        _refuse_copies(splits)
         begins |= zip(splits, starts([summaries[split] for split in splits]), strict=True)
     return begins
+
+
+def _refuse_copies(splits: Iterable[Split]) -> None:
+    """Raise EvidenceError where two files are the same part of a log: compressed, and as it was."""
+    named: dict[int, str] = {}
+    for file in map(log_file, dict.fromkeys(split.file for split in splits)):
+        if (other := named.setdefault(file.age, file.name)) != file.name:
+            raise EvidenceError(f"{other} and {file.name}: the same part of a log; remove one")
 
 
 def _broker(split: Split) -> str:
@@ -205,7 +229,7 @@ def _repeated(
     brokers = [_broker(split) for split in begins]
     if len({*brokers}) == len(brokers):
         return {}
-    stored = lambda name: spark.read.schema(TABLES[name]).parquet(f"{tables}/{name}")
+    stored = lambda name: spark.read.schema(TABLES[name]).parquet(f"{literal(tables)}/{name}")
     number = ["broker", "connection", "correlation_id"]
     numbers = stored("requests").select(*number, "line").dropna()
     hashes = numbers.groupBy(F.xxhash64(*number).alias("hash")).count().where("count > 1")

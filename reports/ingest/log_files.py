@@ -23,6 +23,11 @@ _PLACE = re.compile(r"brokers/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
 _GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
+def literal(uri: str) -> str:
+    """Return what Spark reads as this very URI, which may have characters of globs in it."""
+    return _GLOB.sub(r"\\\g<0>", uri)
+
+
 class LogFile(NamedTuple):
     """A file of a broker's log: its place in the order of files, and its name in the run folder."""
 
@@ -57,9 +62,8 @@ def lines(spark: SparkSession, source: str) -> DataFrame:
 
     Raises EvidenceError where there is no log.
     """
-    escaped = _GLOB.sub(r"\\\g<0>", source)
     try:
-        read = spark.read.text(f"{escaped}/brokers/*/{NAMES}", lineSep="\n")
+        read = spark.read.text(f"{literal(source)}/brokers/*/{NAMES}", lineSep="\n")
     except AnalysisException as error:
         raise EvidenceError(
             f"{source}: no brokers/<id>/group.log; give the folder of a run, such as runs/latest"

@@ -11,18 +11,19 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
+from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run_folder import HISTORY, LOG, RunFolder
+from reports.judgement.log_places import LOG
+from reports.judgement.run_folder import HISTORY, RunFolder
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
-LISTED = 1_000
-"""How many files of a folder are looked at for results that it has."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -32,7 +33,7 @@ def uri_of(place: str | Path) -> str:
     return text if _SCHEME.match(text) else f"file:{Path(place).absolute()}"
 
 
-def local_path(uri: str) -> Path | None:
+def _local_path(uri: str) -> Path | None:
     """Return the path of a `file:` URI; None for any other one."""
     return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
 
@@ -43,7 +44,7 @@ def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
 
     Raises EvidenceError, when read, where it is not the folder of a run.
     """
-    path = local_path(uri)
+    path = _local_path(uri)
     if path is not None and path.is_dir():
         yield RunFolder(path)
         return
@@ -64,24 +65,28 @@ def _fetched(spark: SparkSession, uri: str, folder: Path) -> dict[str, int]:
 
 def _files(spark: SparkSession, uri: str, names: str) -> DataFrame:
     """List the files under a URI whose names match a glob: path, length and content."""
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    return reader.option("pathGlobFilter", names).load(uri)
+    return _below(spark).option("pathGlobFilter", names).load(literal(uri))
+
+
+def _below(spark: SparkSession) -> DataFrameReader:
+    return spark.read.format("binaryFile").option("recursiveFileLookup", "true")
 
 
 def refuse_results(spark: SparkSession, uri: str, names: Iterable[str]) -> None:
     """Raise EvidenceError where a folder has one of some names in it already."""
-    folder = local_path(uri)
+    folder = _local_path(uri)
     if folder is not None:
         there = [name for name in names if (folder / name).exists()]
     else:
+        results = f"{literal(uri)}/{{{','.join(names)}}}"
         try:
-            files = _files(spark, uri, "*").select("path").limit(LISTED).toArrow().to_pylist()
+            files = _below(spark).load(results).select("path").limit(1).toArrow().to_pylist()
         except AnalysisException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
             files = []
-        paths = [row["path"].partition(uri.partition(":")[2])[2] for row in files]
-        there = [name for name in names if any(path.startswith(f"/{name}") for path in paths)]
+        within = [urlsplit(row["path"]).path.removeprefix(urlsplit(uri).path) for row in files]
+        there = [path.split("/")[1] for path in within]
     if there:
         raise EvidenceError(f"{uri}/{there[0]}: exists already; delete it, or give another output")
 
@@ -91,7 +96,7 @@ def remove(uri: str, names: Iterable[str]) -> None:
 
     Elsewhere Spark replaces them when it writes them again.
     """
-    folder = local_path(uri)
+    folder = _local_path(uri)
     for place in [folder / name for name in names] if folder is not None else ():
         if place.is_dir():
             shutil.rmtree(place)
@@ -105,11 +110,16 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
     On this machine each is a file. Spark has no writer for a single named file, so that elsewhere
     each name is a folder with one text file in it; `spark.read.text(…, wholetext=True)` reads both.
     """
-    folder = local_path(uri)
+    folder = _local_path(uri)
     for name, text in texts.items():
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            part = folder / f".{name}.part"
+            try:
+                part.write_text(text, encoding="utf-8")
+                part.replace(folder / name)  # a file is whole, or it is not there
+            finally:
+                part.unlink(missing_ok=True)
         else:
             row = spark.createDataFrame([(text.removesuffix("\n"),)], "value STRING")
             row.coalesce(1).write.mode("overwrite").text(f"{uri}/{name}")

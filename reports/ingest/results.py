@@ -99,6 +99,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         ],
         standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
+        places=tables.places,
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
     return Found(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.ingest import bundle, group_pass, line_pass, ownership
+from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
+from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import STATUSES
@@ -66,6 +68,7 @@ class Tables:
     judge: Judge
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
+    places: LogPlaces = field(default_factory=LogPlaces)
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -87,13 +90,12 @@ class Tables:
         return found
 
     def store(self, output: str, rows: int) -> None:
-        """Store the tables that are made of groups under a URI; they are not needed after it.
+        """Store the tables that are made of groups under a URI.
 
         Few rows are one file a table: a task costs more than to write them.
         """
         made = self.judged.coalesce(1) if rows <= FEW_ROWS else self.judged
         bundle.write(made, [name for name in group.TABLES if name != "digests"], output)
-        self.judged.unpersist()
 
     @cached_property
     def rejected(self) -> list[Json]:
@@ -154,8 +156,10 @@ def build(
     """
     progress("reading the lines")
     parser = Parser(run.grammar, run.numbered_lines)
-    processes = line_pass.read_logs(spark, source, parser, f"{target}/tables")
-    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(f"{target}/tables/{name}")
+    processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables")
+    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(
+        f"{literal(target)}/tables/{name}"
+    )
     lines = {name: stored(name) for name in broker_log.TABLES}
     progress("replaying every request through the reference coordinator")
     epoch_lines = lines["transitions"].where(among("template", coordinator_epochs.LINES))
@@ -180,7 +184,7 @@ def build(
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     used = sum(process["used"] for process in processes)
     judged = group_pass.judged(evidence, judge, used).persist()
-    return Tables(lines, judged, processes, judge, standstills)
+    return Tables(lines, judged, processes, judge, standstills, places)
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")

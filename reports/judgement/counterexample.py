@@ -12,6 +12,7 @@ from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reference_coordinator.replay import Evidence
 from reports.judgement.collector import collector_paused
+from reports.judgement.log_places import LogPlaces
 from reports.judgement.run_folder import RunFolder
 
 FILES = (PAGE, EVENTS, CASE)
@@ -29,7 +30,7 @@ def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
 
 
 def reduced(
-    run: RunFolder, evidence: Evidence, profile: Profile
+    run: RunFolder, evidence: Evidence, profile: Profile, places: LogPlaces
 ) -> tuple[dict[str, Any], dict[str, str]] | None:
     """Reduce a group's evidence to its first violation.
 
@@ -50,13 +51,13 @@ def reduced(
         found = counterexample(sequence.evidence, profile)
     if found is None:
         return None
-    logs = {seen.id: f"brokers/{seen.broker}/group.log" for seen in evidence.requests}
+    line = lambda id_: int(id_.rpartition(":")[2])
     account = Account(
         found,
         sequence,
         profile,
         source=f"{run.name}, group {evidence.group}",
-        places={id_: f"{log}:{id_.rpartition(':')[2]}" for id_, log in logs.items()},
+        places={s.id: places.written(s.broker, line(s.id)) for s in evidence.requests},
         began_ms=found.evidence.requests[0].at_ms,
     )
     entry = {

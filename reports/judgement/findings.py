@@ -31,7 +31,6 @@ class Finding:
     expected: str
     observed: str
     broker: str
-    file: str
     line: int
     root: int | None = None
     proven: bool = True
@@ -113,7 +112,6 @@ def _from_violation(row: Row) -> Finding:
         expected=f"{row['api']} of {row['client_id']}: {row['expected']}",
         observed=f"{row['api']} of {row['client_id']}: {row['observed']}",
         broker=row["broker"],
-        file=row["file"],
         line=row["line"],
         proven=row["searched"],
     )
@@ -133,7 +131,6 @@ def _from_comparison(row: Row) -> Finding:
         expected=_described(row, "expected"),
         observed=_described(row, "observed"),
         broker=broker,
-        file=f"brokers/{broker}/group.log" if broker else "",
         line=row["line"] or 0,
     )
 
@@ -164,7 +161,6 @@ def _from_line(row: Row) -> Finding:
         expected="no such line" if row["due_ms"] is None else line,
         observed="no such line" if row["at_ms"] is None else line,
         broker=broker,
-        file=f"brokers/{broker}/group.log" if broker else "",
         line=row["line"] or 0,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reports.judgement.log_places import LogPlaces, log_of
 from reports.judgement.processes import END_MISSING
 from reports.judgement.run_folder import RunFolder
 
@@ -17,40 +18,42 @@ KILL_MS = 1_000.0
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A place where evidence is missing or unreadable; `at_ms` is None if its time is, too."""
+    """A place where evidence is missing or unreadable; line 0 stands for the whole log.
+
+    `at_ms` is None if its time is missing, too.
+    """
 
     broker: str
-    file: str
     line: int
     at_ms: float | None
     what: str
 
-    def __str__(self) -> str:
-        """Return file, line and description; line 0 stands for the whole file."""
-        return f"{self.file}:{self.line}: {self.what}" if self.line else f"{self.file}: {self.what}"
+    def told(self, places: LogPlaces) -> str:
+        """Tell the file, the line in it, and what is missing."""
+        at = places.written(self.broker, self.line) if self.line else log_of(self.broker)
+        return f"{at}: {self.what}"
 
 
 def unreadable(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a line that no template matches."""
     what = f"{NOT_UNDERSTOOD}: {row['text'][:120]}"
-    return Gap(row["broker"], row["file"], row["line"], row["at_ms"], what)
+    return Gap(row["broker"], row["line"], row["at_ms"], what)
 
 
 def missing(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a row of the table `lost`."""
-    file = f"brokers/{row['broker']}/group.log"
-    return Gap(row["broker"], file, row["line"], row["at_ms"], row["what"])
+    return Gap(row["broker"], row["line"], row["at_ms"], row["what"])
 
 
 def possible_deletion(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a line after which a group may be deleted without the oracle knowing."""
     what = f"a group may have been deleted, which is not replayed: {row['message'][:120]}"
-    return Gap(row["broker"], row["file"], row["line"], row["at_ms"], what)
+    return Gap(row["broker"], row["line"], row["at_ms"], what)
 
 
 def missing_log(broker: str) -> Gap:
     """Make a gap of a broker's log that does not exist."""
-    return Gap(broker, f"brokers/{broker}/group.log", 0, None, "the whole log is missing")
+    return Gap(broker, 0, None, "the whole log is missing")
 
 
 def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
@@ -67,7 +70,6 @@ def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
     return [
         Gap(
             broker,
-            f"brokers/{broker}/group.log",
             0,
             None,
             f"{count} starts of the broker are in the log, {started[broker]} in the journal",

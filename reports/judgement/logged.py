@@ -36,6 +36,8 @@ LINE = (
     "members", "static_members", "reason",
 )  # fmt: skip
 """The columns of a coordinator line in their order, which is that of time."""
+in_order = itemgetter(*LINE[:3])
+"""Orders lines, those of several brokers at the same time too."""
 _READABLE, _API = REQUEST.index("readable"), REQUEST.index("api")
 _OF_RESPONSE = itemgetter(*map(REQUEST.index, ("response", "answered_ms", "client_id", "api")))
 FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
@@ -67,7 +69,7 @@ class Chunk:
             else:
                 lines.append(row)
         requests.sort(key=lambda row: (0.0 if row[0] is None else row[0], row[1]))
-        return cls(requests, sorted(lines, key=itemgetter("at_ms", "line")))
+        return cls(requests, sorted(lines, key=in_order))
 
     @property
     def fenced(self) -> Iterator[tuple[Any, ...]]:

@@ -25,6 +25,7 @@ from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
+from reports.judgement.log_places import log_of
 from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
@@ -92,7 +93,7 @@ class ReadLog:
     @classmethod
     def of(cls, broker: str, parser: Parser, texts: Sequence[str], start: Start) -> "ReadLog":
         """Read the lines of a broker's log from a start on."""
-        log = Log(broker, f"brokers/{broker}/group.log", parser, start)
+        log = Log(broker, log_of(broker), parser, start)
         for text in texts:
             log.read(text)
         processes, lost = whole(broker, log.end())

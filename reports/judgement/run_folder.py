@@ -17,12 +17,11 @@ from reports.judgement import machine_log
 from reports.judgement.errors import EvidenceError
 from reports.judgement.journal import PHASES, Entry, phase_of, read
 from reports.judgement.json_form import Form, lacks, parse
+from reports.judgement.log_places import LOG, log_of
 from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
 from scenarios.faults import about
 
-LOG = "group.log"
-"""A broker's log, in its folder `brokers/<id>`."""
 HISTORY = "history.jsonl"
 """The client history."""
 JOURNAL = "journal.jsonl"
@@ -38,6 +37,11 @@ ENVIRONMENT: Form = {
 }
 CATCHING_UP_MS = 10_000
 """How long after a broker is back writes may fail because too few replicas are in sync."""
+
+
+def logs_bytes(folder: Path) -> int:
+    """Return the size of all brokers' logs in a run folder of this machine, rotated ones too."""
+    return sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}*"))
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class RunFolder:
 
     def _log_bytes(self, broker: str) -> int | None:
         """Return the size of a broker's log; None without one."""
-        name = f"brokers/{broker}/{LOG}"
+        name = log_of(broker)
         log = self.path / name
         return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
 

@@ -22,7 +22,9 @@ from reports.judgement.gaps import (
     unexplained,
     wrong_start_counts,
 )
+from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
+from reports.judgement.processes import STATUSES
 from reports.judgement.run_folder import RunFolder
 
 Json = dict[str, Any]
@@ -67,6 +69,8 @@ class Results:
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
     left_out: int = 0
     """How many differences, all of groups without any that is read, were not read."""
+    places: LogPlaces = field(default_factory=LogPlaces)
+    """Where lines stand that are shown."""
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -130,7 +134,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
-        "findings": [_finding(number, finding) for number, finding in enumerate(found, 1)],
+        "findings": [_finding(number, one, data.places) for number, one in enumerate(found, 1)],
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [
             {
@@ -144,7 +148,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         ],
         "unknown_because": doubts,
         "counterexample": None,
-        "departures": [_departure(row) for row in data.departures[:SHOWN]],
+        "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
         "coverage": _coverage(data),
         **_standstills(run, data.standstills),
         "repeat_command": environment["repeat_command"],
@@ -205,7 +209,7 @@ def _doubts(
         for group in run.experiment.workload.groups
         if group.name not in data.checks
     ]
-    doubts += [f"evidence is missing: {gap}" for gap in data.gaps[:SHOWN]]
+    doubts += [f"evidence is missing: {gap.told(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
     if not data.tells_bytes:
@@ -317,7 +321,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _finding(number: int, finding: Finding) -> Json:
+def _finding(number: int, finding: Finding, places: LogPlaces) -> Json:
     return {
         "number": number,
         "kind": finding.kind,
@@ -328,27 +332,35 @@ def _finding(number: int, finding: Finding) -> Json:
         "at_ms": round(finding.at_ms, 3),
         "expected": finding.expected,
         "observed": finding.observed,
-        "log": {"broker": finding.broker, "file": finding.file, "line": finding.line},
+        "log": _place(finding.broker, finding.line, places),
     }
 
 
-def _departure(row: Json) -> Json:
+def _departure(row: Json, places: LogPlaces) -> Json:
     return {
         "group": row["group"],
         "at_ms": round(row["at_ms"], 3),
         "request": f"{row['api']} of {row['client_id']}",
         "promised": row["expected"],
         "observed": row["observed"],
-        "log": {"broker": row["broker"], "file": row["file"], "line": row["line"]},
+        "log": _place(row["broker"], row["line"], places),
     }
+
+
+def _place(broker: str, line: int, places: LogPlaces) -> Json:
+    """Tell where a line stands; a difference without a line has no broker."""
+    file, number = places.place(broker, line) if broker else ("", 0)
+    return {"broker": broker, "file": file, "line": number}
 
 
 def _coverage(data: Results) -> Json:
     return {
         "lines_read": sum(data.line_counts.values()),
-        **{fate: data.line_counts.get(fate, 0) for fate in ("used", "irrelevant", "rejected")},
+        **{fate: data.line_counts.get(fate, 0) for fate in STATUSES},
         "gaps": [
-            {"file": gap.file, "line": gap.line, "what": gap.what} for gap in data.gaps[:SHOWN]
+            {"file": file, "line": line, "what": gap.what}
+            for gap in data.gaps[:SHOWN]
+            for file, line in [data.places.place(gap.broker, gap.line)]
         ],
     }
 

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.ingest import places
-from reports.ingest.tables import COLUMNS
+from reports.ingest.log_files import literal
+from reports.ingest.tables import COLUMNS, among
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run_folder import RunFolder
 
@@ -70,13 +71,15 @@ def of_run(
     source = places.uri_of(output)
     with places.run_folder(spark, source) as run:
         row = about(run, _verdict(spark, source), night)
-    place = f"{source}/tables/"
+    place = f"{literal(source)}/tables/"
     return row, {name: spark.read.schema(COLUMNS[name]).parquet(place + name) for name in names}
 
 
 def _verdict(spark: SparkSession, source: str) -> dict[str, Any]:
     try:
-        text = spark.read.text(f"{source}/verdict.json", wholetext=True).collect()[0]["value"]
+        text = spark.read.text(f"{literal(source)}/verdict.json", wholetext=True).collect()[0][
+            "value"
+        ]
         verdict: dict[str, Any] = json.loads(text)
     except (PySparkException, IndexError, ValueError) as error:
         raise EvidenceError(
@@ -112,8 +115,7 @@ def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
     if table_format == PARQUET:
         writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(uri)
     elif table_format == "delta":
-        quoted = run.replace("\\", "\\\\").replace("'", "\\'")
-        writer.mode("overwrite").option("replaceWhere", f"run = '{quoted}'").save(uri)
+        writer.mode("overwrite").option("replaceWhere", among("run", [run])).save(uri)
     else:
         writer.mode("append").save(uri)
 
@@ -128,7 +130,7 @@ def read(
     with_run = schema if name == "runs" else f"{schema}, run STRING"
     reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
     if table_format == PARQUET:
-        return reader.schema(with_run).load(place)
+        return reader.schema(with_run).load(literal(place))
     return reader.load(place).select(*columns(with_run))
 
 

@@ -55,7 +55,12 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
         roots_left_out=max(0, len(roots) - FINDINGS_SHOWN),
         consequences=page.consequences,
         comparison=comparison_table(
-            data.comparison, page.compared, groups, drawn.clients(), span.zero_ms
+            data.comparison,
+            page.compared,
+            groups,
+            drawn.clients(),
+            span.zero_ms,
+            data.places,
         ),
         bound_kinds=page.bound_kinds,
         costs=page.cost_tables,

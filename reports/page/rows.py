@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reports.judgement.log_places import LogPlaces
 from reports.page.wording import OUTCOMES, REASONS, offset, seconds
 
 Row = Mapping[str, Any]
@@ -21,6 +22,7 @@ def comparison_table(
     groups: Sequence[str],
     clients: Mapping[str, str],
     zero_ms: float,
+    places: LogPlaces,
 ) -> Json:
     """Build the table: the rows of each of `groups`, and how many of all rows are left out."""
     mine = sorted((row for row in comparison if row["group"] in groups), key=_began_ms)
@@ -29,7 +31,7 @@ def comparison_table(
     return {
         "cells": CELLS,
         "groups": {
-            group: [_row(row, clients, zero_ms) for row in shown if row["group"] == group]
+            group: [_row(row, clients, zero_ms, places) for row in shown if row["group"] == group]
             for group in groups
         },
         "left_out": total - len(shown),
@@ -41,7 +43,7 @@ def _began_ms(row: Row) -> float:
     return next((row[name] for name in times if row[name] is not None), 0.0)
 
 
-def _row(row: Row, clients: Mapping[str, str], zero_ms: float) -> Json:
+def _row(row: Row, clients: Mapping[str, str], zero_ms: float, places: LogPlaces) -> Json:
     observed = _side(row, "observed", clients, zero_ms)
     expected = _side(row, "expected", clients, zero_ms)
     differing = {"started"} if row["off_by_ms"] else set()
@@ -59,7 +61,7 @@ def _row(row: Row, clients: Mapping[str, str], zero_ms: float) -> Json:
         "outcome": OUTCOMES[row["outcome"]],
         "match": row["outcome"] == "match",
         "off_by": f"{row['off_by_ms'] / 1000:+.3f}" if row["off_by_ms"] else "",
-        "place": f"brokers/{row['broker']}/group.log:{row['line']}" if row["broker"] else "",
+        "place": places.written(row["broker"], row["line"]) if row["broker"] else "",
     }
 
 

@@ -4,16 +4,33 @@
 """
 
 import json
+from errno import ENOSPC
+from os import strerror
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from pyspark.sql import SparkSession
 
-from reports import EvidenceError, analyse
+from reports import EvidenceError, ExecutionError, analyse
+from reports.ingest import places
+from reports.ingest.failures import explained
 from reports.judgement.run_folder import RunFolder
 
 pytestmark = pytest.mark.spark
+
+
+def test_results_that_cannot_be_written_are_named_in_one_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: Path, text: str, encoding: str) -> None:
+        file.write_bytes(text.encode(encoding)[:1])
+        raise OSError(ENOSPC, strerror(ENOSPC), str(file))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(ExecutionError, match="a disk is full"), explained("here"):
+        places.write_texts(spark, f"file:{tmp_path}", {"verdict.json": "{}"})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -47,6 +64,16 @@ def test_a_run_elsewhere_is_judged_as_one_here(
         )]  # fmt: skip
         assert stored[0].exceptAll(stored[1]).isEmpty(), table.name
         assert stored[0].count() == stored[1].count(), table.name
+
+
+def test_a_folder_may_have_characters_of_globs_in_its_name(
+    spark: SparkSession, recorded: Path, tmp_path: Path
+) -> None:
+    folder = recorded.rename(tmp_path / "run [1] {a}")
+    results = tmp_path / "results [1]"
+    assert analyse(spark, folder, results)["verdict"] == "pass"
+    written = {"tables", "verdict.json", "junit.xml", "report.html"}
+    assert {place.name for place in results.iterdir()} == written
 
 
 def test_results_elsewhere_are_not_replaced(

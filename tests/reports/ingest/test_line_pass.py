@@ -103,7 +103,7 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
         log_files.lines(small_splits, f"file:{tmp_path}").select("file", "start").distinct().count()
         > 8
     )
-    processes = line_pass.read_logs(
+    processes, places = line_pass.read_logs(
         small_splits, f"file:{tmp_path}", PARSER, f"file:{tmp_path}/tables"
     )
     expected = {name: [row for b in logs for row in by_loop(b, logs[b])[name]] for name in TABLES}
@@ -114,6 +114,11 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     assert [files[line] for line in (1, 101, 501)] == [
         "brokers/1/group.log.2.gz", "brokers/1/group.log.1", "brokers/1/group.log",
     ]  # fmt: skip
+    assert [places.written("1", line) for line in (1, 100, 101, 500, 501)] == [
+        "brokers/1/group.log.2.gz:1", "brokers/1/group.log.2.gz:100", "brokers/1/group.log.1:1",
+        "brokers/1/group.log.1:400", "brokers/1/group.log:1",
+    ]  # fmt: skip
+    assert places.written("2", 70) == "brokers/2/group.log:70"
     unreadable = [row["line"] for row in expected["requests"] if not row["readable"]]
     assert unreadable == [601]
     assert [(one["broker"], one["process"]) for one in processes] == [("1", 1), ("2", 1)]
@@ -127,4 +132,9 @@ def test_no_log_and_empty_logs_are_errors(spark: SparkSession, tmp_path: Path) -
     (tmp_path / "brokers/1").mkdir(parents=True)
     (tmp_path / "brokers/1/group.log").write_bytes(b"")
     with pytest.raises(EvidenceError, match=r"every group\.log is empty"):
+        read()
+    (tmp_path / "brokers/1/group.log.1").write_text("a line\n")
+    (tmp_path / "brokers/1/group.log.1.gz").write_bytes(gzip.compress(b"a line\n"))
+    copies = "brokers/1/group.log.1(.gz)? and brokers/1/group.log.1(.gz)?: the same part of a log"
+    with pytest.raises(EvidenceError, match=copies):
         read()

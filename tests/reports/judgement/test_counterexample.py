@@ -16,6 +16,7 @@ from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay
 from reports.judgement.counterexample import FILES, group_of, reduced
+from reports.judgement.log_places import LogPlaces
 from reports.judgement.recording import Recording
 from reports.judgement.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
@@ -38,7 +39,7 @@ def run(tmp_path: Path, recording: Recording) -> RunFolder:
 
 def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any] | None:
     """Write the counterexample into the run folder; return the entry of `verdict.json`."""
-    found = reduced(run, evidence, profile)
+    found = reduced(run, evidence, profile, LogPlaces())
     if found is None:
         return None
     entry, texts = found

@@ -32,7 +32,7 @@ def rebalance(at_ms: float, outcome: str, **changed: Any) -> Json:
 
 
 def finding(at_ms: float, group: str = "g", broker: str = "1") -> Finding:
-    return Finding("late", group, at_ms, at_ms, at_ms, "", "", broker, "", 0)
+    return Finding("late", group, at_ms, at_ms, at_ms, "", "", broker, 0)
 
 
 def test_consequences_are_linked_to_their_root() -> None:

@@ -7,7 +7,7 @@ from reports.judgement.processes import END_MISSING
 
 
 def gap(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") -> Gap:
-    return Gap(broker, f"brokers/{broker}/group.log", line, at_ms, what)
+    return Gap(broker, line, at_ms, what)
 
 
 def test_a_kill_explains_the_end_of_a_log_and_a_line_cut_off() -> None:
@@ -59,5 +59,5 @@ def test_a_gap_touches_every_group_from_then_on() -> None:
 
 def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
     spans = {"early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0}}
-    garbage = Gap("2", "brokers/2/group.log", 1, None, "line not understood: \0\0")
+    garbage = Gap("2", 1, None, "line not understood: \0\0")
     assert by_group([garbage], spans) == {"early": float("-inf")}

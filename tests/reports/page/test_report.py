@@ -164,7 +164,7 @@ def test_consequences_are_folded_below_their_root(failed):
 
 def test_an_unknown_says_why(tmp_path):
     made = made_up(tmp_path)
-    made.gaps.append(Gap("2", "brokers/2/group.log", 431, IMPACT_MS, "3 lines missing"))
+    made.gaps.append(Gap("2", 431, IMPACT_MS, "3 lines missing"))
     for entry in made.journal:
         if entry["event"] == "verified" and entry["fault_id"] == "static.static-3":
             entry.update(verified=False, witness="broker 1 still heard it")

@@ -1,0 +1,43 @@
+"""Where lines stand: a broker and the number of a line in its log in; a file and a line in it out.
+
+A broker's log may have several files (`group.log.1`, `group.log`), and its lines are numbered
+through all of them. Tables and judgement use that number; people are shown the place in the file.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+LOG = "group.log"
+"""A broker's log, in its folder `brokers/<id>`."""
+
+
+def log_of(broker: str) -> str:
+    """Return the name of a broker's log in the run folder."""
+    return f"brokers/{broker}/{LOG}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlaces:
+    """The files of brokers' logs.
+
+    `files` are, by broker, the number of lines before each file, and its name; the oldest is first.
+    A broker that is not listed has one file.
+    """
+
+    files: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
+
+    def place(self, broker: str, line: int) -> tuple[str, int]:
+        """Return the file of a line, and its number there; line 0 stands for the whole log."""
+        files = self.files.get(broker, ())
+        at = bisect_left(files, line, key=itemgetter(0)) - 1
+        if at < 0:
+            return log_of(broker), line
+        before, name = files[at]
+        return name, line - before
+
+    def written(self, broker: str, line: int) -> str:
+        """Write the place of a line as `file:line`."""
+        file, number = self.place(broker, line)
+        return f"{file}:{number}"
