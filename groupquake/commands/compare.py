@@ -32,7 +32,7 @@ Json = dict[str, Any]
 def compare(
     runs: tuple[str, ...], tables: str | None, spark: SparkOptions, *, as_json: bool
 ) -> Exit:
-    """Compare judged runs: rebalances by reason, their time, and partitions without an owner.
+    """Compare judged runs: rebalances by reason, their time, partitions without an owner.
 
     Counts are those of the impact phase. Each RUN is a judged run folder (path or URI).
     """

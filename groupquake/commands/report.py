@@ -50,10 +50,10 @@ def report(
     runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
     spark: SparkOptions,
 ) -> Exit:  # fmt: skip
-    """Judge stored runs again, from their run folders, in one Spark session.
+    """Judge stored runs again, from their run folders.
 
-    RUN is a run folder or the folder of a night. RUN, FOLDER and URI are paths, or URIs that Spark
-    can read and write (s3a://…, hdfs://…).
+    All are judged in one Spark session. RUN is a run folder or the folder of a night. RUN, FOLDER
+    and URI are paths, or URIs that Spark can read and write (s3a://…, hdfs://…).
     """
     folders = [folder for run in runs for folder in _runs_of(run)]
     if output is not None and len(folders) > 1:

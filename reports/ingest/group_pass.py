@@ -24,6 +24,8 @@ BUNDLE = Bundle(TABLES)
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
 so that there is work for some cores."""
+SOME = 16
+"""How many partitions evidence of middle size has, at most: cores that differ end at one time."""
 LARGE = 2 * CHUNK
 """From so many rows on a group may keep one core busy while the others have nothing left to do."""
 
@@ -64,7 +66,7 @@ def judged(evidence: DataFrame, judge: Judge, rows: int) -> DataFrame:
 
 def _by_group(evidence: DataFrame, rows: int) -> DataFrame:
     """Partition the rows by group; each large group has a partition, and these come first."""
-    count = max(min(rows // 5_000, 4), rows // ROWS_OF_PARTITION, 2)
+    count = max(min(rows // 5_000, SOME), rows // ROWS_OF_PARTITION, 2)
     large = _large(evidence) if rows >= 2 * LARGE else []
     place = F.pmod(F.xxhash64("group"), F.lit(count)) + len(large)
     for number, group in enumerate(large):

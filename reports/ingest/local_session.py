@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SMALL_BYTES = 100_000_000
+"""Up to this size of evidence, a session is set up for a short life."""
+COMPILED_BYTES = 1_000_000_000
 """Up to this size of evidence, compiling optimised code takes longer than it saves."""
 
 LOCAL = {
@@ -34,17 +36,29 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
 }
-SMALL_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC")
+BIG = {
+    "spark.sql.files.maxPartitionBytes": "32m",  # some splits for each core, however few logs
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",  # what is kept is read soon
+}
+QUICK_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+SMALL_HEAP, BIG_HEAP = "-Xmx1g", "-XX:MaxRAMPercentage=25"
+"""The heap: for big evidence a quarter of the machine's memory, so that what is kept fits in it."""
 
 
 def settings(size: int) -> dict[str, str]:
     """Return the settings of a session on this machine for evidence of `size` bytes."""
-    return LOCAL | (SMALL if size <= SMALL_BYTES else {})
+    return LOCAL | (SMALL if size <= SMALL_BYTES else BIG)
 
 
 def java_options(size: int) -> tuple[str, ...]:
-    """Return the JVM's options for such evidence."""
-    return SMALL_JAVA if size <= SMALL_BYTES else ()
+    """Return the JVM's options for such evidence, but for its heap."""
+    quick = QUICK_JAVA if size <= COMPILED_BYTES else ()
+    return (*quick, "-XX:+UseSerialGC" if size <= SMALL_BYTES else "-XX:+UseParallelGC")
+
+
+def heap(size: int) -> str:
+    """Return the JVM's option for its heap; `spark-submit` takes none."""
+    return SMALL_HEAP if size <= SMALL_BYTES else BIG_HEAP
 
 
 class LocalSession:
@@ -73,7 +87,8 @@ class LocalSession:
         self._opening = threading.Lock()
         if LocalSession._jvm is None:
             shared = class_archive.options() if archive is None else archive
-            LocalSession._jvm = Jvm(("-Xmx1g", *java_options(size), *shared), log, niced=niced)
+            options = (heap(size), *java_options(size), *shared)
+            LocalSession._jvm = Jvm(options, log, niced=niced)
 
     def rehearse(self, job: "Callable[[SparkSession], None]") -> None:
         """Open the session in the background and run a small job in it; its errors do not count."""
