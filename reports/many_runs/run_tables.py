@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +103,7 @@ def append(
     """
     for name, rows in (*tables.items(), ("runs", listed(spark, row))):
         place = f"{places.uri_of(uri)}/{name}"
-        _write(rows.withColumn("run", F.lit(row["run"])), row["run"], place, table_format)
+        _write(rows, row["run"], place, table_format)
 
 
 def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
@@ -111,10 +112,12 @@ def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
-    writer = rows.write.format(table_format).partitionBy("run")
     if table_format == PARQUET:
-        writer.mode("overwrite").option("partitionOverwriteMode", "dynamic").save(uri)
-    elif table_format == "delta":
+        # the partition itself, so that no row takes the place of the rows that were there
+        rows.drop("run").write.mode("overwrite").parquet(f"{uri}/run={quote(run, safe='')}")
+        return
+    writer = rows.withColumn("run", F.lit(run)).write.format(table_format).partitionBy("run")
+    if table_format == "delta":
         writer.mode("overwrite").option("replaceWhere", among("run", [run])).save(uri)
     else:
         writer.mode("append").save(uri)

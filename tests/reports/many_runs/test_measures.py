@@ -98,6 +98,23 @@ def test_a_run_that_is_appended_again_replaces_its_rows(
     assert of_all["observed"].count() == len(REBALANCES["first"])
 
 
+def test_a_run_that_has_no_row_any_more_leaves_none(spark: SparkSession, tmp_path: Path) -> None:
+    put(spark, str(tmp_path), "first")
+    rows, REBALANCES["first"] = REBALANCES["first"], []
+    put(spark, str(tmp_path), "first")
+    REBALANCES["first"] = rows
+    assert measures.tables_at(spark, str(tmp_path))["observed"].count() == 0
+
+
+@pytest.mark.parametrize("name", ["50% of a night", "a=b", "[x]*"])
+def test_a_run_of_any_name_is_found(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    REBALANCES[name], HANDOVERS[name] = REBALANCES["first"], []
+    put(spark, str(tmp_path), name)
+    tables = measures.tables_at(spark, str(tmp_path))
+    assert {one["run"] for one in tables["observed"].collect()} == {name}
+    REBALANCES.pop(name)
+
+
 def test_a_run_whose_name_is_a_number_keeps_its_name(spark: SparkSession, tmp_path: Path) -> None:
     REBALANCES["007"] = HANDOVERS["007"] = []
     put(spark, str(tmp_path), "007")
