@@ -12,7 +12,6 @@ import os
 import sys
 import sysconfig
 import tarfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -36,8 +35,6 @@ UNUSED = (
     "*flight*", "pyarrow/libarrow_s3.*",
 )  # fmt: skip
 """Files of distributions that stay here: sources, and network clients of Arrow."""
-KEPT_S = 7 * 86_400
-"""How long an archive that nobody uses stays in the cache folder."""
 FOLDER = "groupquake"
 """The folder that executors unpack the archive to."""
 PYTHON = f"{FOLDER}/bin/python"
@@ -87,10 +84,7 @@ def cached() -> Path:
     file = folder / f"spark-{_key()}.tar.gz"
     if not file.exists():
         build(file)
-    file.touch()
-    for other in folder.glob("spark-*.tar.gz"):
-        if other.stat().st_mtime < time.time() - KEPT_S:
-            other.unlink(missing_ok=True)
+    cache.use(file, "spark-*.tar.gz")
     return file
 
 

@@ -1,10 +1,24 @@
 """Where files are kept that can be made again: archives for Spark."""
 
 import os
+import time
+from contextlib import suppress
 from pathlib import Path
+
+KEPT_S = 7 * 86_400
+"""How long a file that nobody uses stays."""
 
 
 def place() -> Path:
     """Return groupquake's folder in the user's cache folder; it need not be there."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "groupquake"
+
+
+def use(file: Path, others: str) -> None:
+    """Note that a file is used; delete those that a glob names and nobody has used for long."""
+    with suppress(OSError):  # another process may delete the same ones
+        file.touch()
+        for other in file.parent.glob(others):
+            if other.stat().st_mtime < time.time() - KEPT_S:
+                other.unlink(missing_ok=True)

@@ -14,12 +14,16 @@ from reports.ingest import cache
 from reports.ingest.jvm import Jvm, JvmError, java, spark_home
 
 DUMP_S = 180.0
+ARCHIVES = "classes-*.jsa"
 
 
 def options() -> list[str]:
     """Return the options of a JVM that uses the archive; none without one."""
     archive = place()
-    return [f"-XX:SharedArchiveFile={archive}"] if archive is not None and archive.exists() else []
+    if archive is None or not archive.exists():
+        return []
+    cache.use(archive, ARCHIVES)
+    return [f"-XX:SharedArchiveFile={archive}"]
 
 
 def place() -> Path | None:
@@ -39,8 +43,7 @@ def place() -> Path | None:
 def make(train: Callable[[str], Jvm]) -> Path:
     """Write the archive of all classes that a JVM loads in its training.
 
-    `train` starts a JVM with the given option, uses it and returns it. Archives for other JDKs and
-    jars are removed. Raises JvmError.
+    `train` starts a JVM with the given option, uses it and returns it. Raises JvmError.
     """
     archive = place()
     if archive is None:
@@ -53,8 +56,6 @@ def make(train: Callable[[str], Jvm]) -> Path:
         jvm.wait(DUMP_S)
         if not partial.exists():
             raise JvmError(f"no archive was written to {archive.parent}")
-        for other in archive.parent.glob("classes-*.jsa"):
-            other.unlink()
         partial.replace(archive)  # a JVM that starts now finds no archive, or a whole one
     finally:
         partial.unlink(missing_ok=True)
