@@ -37,7 +37,9 @@ def every_row(_: str) -> str:
 
 
 COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
-"""The tables and their columns; all but `digests` are stored."""
+"""The tables and their columns."""
+STORED = tuple(name for name in COLUMNS if name != "digests")
+"""The tables that are stored: all but what is counted of each group."""
 
 
 FEW_ROWS = 100_000
@@ -95,7 +97,7 @@ class Tables:
         Few rows are one file a table: a task costs more than to write them.
         """
         made = self.judged.coalesce(1) if rows <= FEW_ROWS else self.judged
-        bundle.write(made, [name for name in group.TABLES if name != "digests"], output)
+        bundle.write(made, [name for name in group.TABLES if name in STORED], output)
 
     @cached_property
     def rejected(self) -> list[Json]:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from reports.ingest import places
 from reports.ingest.log_files import literal
-from reports.ingest.tables import COLUMNS, among
+from reports.ingest.tables import COLUMNS, STORED, among
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run_folder import RunFolder
 
@@ -61,7 +61,7 @@ def _float(at_ms: float | None) -> float | None:
 def of_run(
     spark: SparkSession,
     output: str | Path,
-    names: Iterable[str] = tuple(COLUMNS),
+    names: Iterable[str] = STORED,
     night: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, DataFrame]]:
     """Return a judged run's row of `RUNS`, and its stored tables of the given names.
