@@ -28,7 +28,7 @@ class Gap:
     at_ms: float | None
     what: str
 
-    def told(self, places: LogPlaces) -> str:
+    def described(self, places: LogPlaces) -> str:
         """Tell the file, the line in it, and what is missing."""
         at = places.written(self.broker, self.line) if self.line else log_of(self.broker)
         return f"{at}: {self.what}"

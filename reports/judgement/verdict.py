@@ -209,7 +209,7 @@ def _doubts(
         for group in run.experiment.workload.groups
         if group.name not in data.checks
     ]
-    doubts += [f"evidence is missing: {gap.told(data.places)}" for gap in data.gaps[:SHOWN]]
+    doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
     if not data.tells_bytes:

@@ -27,8 +27,8 @@ def test_the_place_of_a_line(broker: str, line: int, place: tuple[str, int]) -> 
 
 
 def test_a_gap_is_told_with_its_file() -> None:
-    assert Gap("1", 103, None, "cut").told(PLACES) == "brokers/1/group.log:3: cut"
-    assert Gap("1", 0, None, "gone").told(PLACES) == "brokers/1/group.log: gone"
+    assert Gap("1", 103, None, "cut").described(PLACES) == "brokers/1/group.log:3: cut"
+    assert Gap("1", 0, None, "gone").described(PLACES) == "brokers/1/group.log: gone"
 
 
 def rotated(log: Path, first: int, second: int) -> None:

@@ -81,9 +81,7 @@ def test_a_night_without_a_verdict_leaves_a_gap_in_the_trend(directory: Path) ->
     for day, verdict in ((1, "pass"), (2, "not run"), (3, "fail")):
         keep(directory, day, run(verdict))
     measured = (("rebalances", 2.0), ("rebalancing_ms", 1500.0))
-    draw(
-        directory, *(point(day, name, value) for day in (1, 3) for name, value in measured.items())
-    )
+    draw(directory, *(point(day, *one) for day in (1, 3) for one in measured))
     oldest_first = list(reversed(nights(directory)[0]))
     (line,) = lines(oldest_first, trend(directory))
     assert line.verdicts() == ["pass", "not run", "fail"]
