@@ -58,7 +58,6 @@ def report(
     folders = [folder for run in runs for folder in _runs_of(run)]
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
-    find_java()  # Spark needs Java too, and its own error has forty lines
     worst = Exit.PASS
     alone = spark.plain and output is None and tables is None and len(folders) == 1
     judging = _alone(spark) if alone else _in_session(spark, folders, output, tables, table_format)
@@ -94,6 +93,7 @@ def _in_session(
     tables: str | None = None, table_format: str = run_tables.PARQUET,
 ) -> Iterator[Callable[[str], Exit]]:  # fmt: skip
     """Give what judges runs in one session, and appends their tables to those of many runs."""
+    find_java()  # Spark needs Java too, and its own error has forty lines
     console = Console()
     console.progress("starting Spark")
     with (

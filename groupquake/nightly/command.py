@@ -11,10 +11,11 @@ from groupquake import folders
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.nightly import junit, page
+from groupquake.nightly.history import TREND
 from groupquake.nightly.night import Night
 from groupquake.nightly.suite import Job, Suite, find, jobs, load_suite
 from groupquake.signals import SIGNALS
-from reports import EvidenceError
+from reports.judgement.errors import EvidenceError, ExecutionError
 from scenarios.fields import BIG_SEED
 
 Json = dict[str, Any]
@@ -83,13 +84,14 @@ def _draw_trend(directory: Path, folder: Path, record: Json, console: Console) -
     if not judged or record["aborted"] is not None:
         return
     from groupquake.nightly import trend  # noqa: PLC0415 (Spark is imported when it is used)
+    from reports.ingest.failures import explained  # noqa: PLC0415
     from reports.ingest.spark import session  # noqa: PLC0415
 
     console.progress("computing the trend over all nights")
     try:
-        with session("local[*]", 0, folder / "spark.log") as spark:
-            trend.add(spark, directory, folder, judged)
-    except EvidenceError as error:
+        with explained(str(folder)), session("local[*]", 0, folder / "spark.log") as spark:
+            _put(directory / TREND, trend.add(spark, directory, folder, judged))
+    except (EvidenceError, ExecutionError) as error:
         console.error(f"the trend lacks this night: {error}")
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from groupquake.nightly.history import TREND
 from reports.many_runs import measures, run_tables
 
 TABLES = "tables"
 
 
-def add(spark: SparkSession, directory: Path, night: Path, runs: Iterable[Path]) -> None:
-    """Append the judged runs of a night to the run tables, and compute the trend anew.
+def add(spark: SparkSession, directory: Path, night: Path, runs: Iterable[Path]) -> str:
+    """Append the judged runs of a night to the run tables; return the trend as JSON.
 
     `runs` are their folders. Raises EvidenceError where one is no run folder.
     """
@@ -27,6 +26,4 @@ def add(spark: SparkSession, directory: Path, night: Path, runs: Iterable[Path])
         run_tables.append(spark, row, tables, uri)
     found = [row.asDict() for row in measures.trend(measures.tables_at(spark, uri)).collect()]
     found.sort(key=lambda row: [str(row[name]) for name in row if name not in ("value", "runs")])
-    unfinished = directory / f".{TREND}"
-    unfinished.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    unfinished.replace(directory / TREND)
+    return json.dumps(found, indent=1) + "\n"
