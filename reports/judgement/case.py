@@ -47,7 +47,7 @@ class Part:
     known_ms: float
 
 
-@dataclass(slots=True)
+@dataclass
 class Case:
     """What is known of a group; `stalls` and `outages` are those of all brokers.
 
@@ -135,9 +135,9 @@ class Case:
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
         return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages)
 
-    @property
+    @cached_property
     def observed(self) -> list[Json]:
-        """The observed rebalances."""
+        """The observed rebalances, once all chunks are in: each replay is compared with them."""
         known = self.partition
         incarnation = lambda *at: self.epochs.incarnation(known, *at)
         return timeline.observed(self.group, self.lines, self.grammar, incarnation)
