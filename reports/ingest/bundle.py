@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+
+from reports.ingest.log_files import literal
 
 ROWS = 10_000
 """How many rows of a table a batch holds, about."""
@@ -113,3 +115,8 @@ def write(bundle: DataFrame, names: Iterable[str], output: str) -> None:
 def write_table(rows: DataFrame, name: str, output: str) -> None:
     """Write one table as `write` does."""
     rows.write.mode("overwrite").options(**STORED).parquet(f"{output}/{name}")
+
+
+def stored(spark: SparkSession, columns: str, name: str, output: str) -> DataFrame:
+    """Read a table that was written, with columns in SQL's form: it may have no file with a row."""
+    return spark.read.schema(columns).parquet(f"{literal(output)}/{name}")

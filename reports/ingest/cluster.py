@@ -1,10 +1,8 @@
 """A session of the user's choice: on this machine, a cluster's, or one of Spark Connect."""
 
 import os
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from urllib.parse import urlsplit
 
 from reports.ingest import archive
 from reports.ingest import spark as this_machine
+from reports.ingest.local_session import sigint_kept
 from reports.judgement.errors import EvidenceError
 
 if TYPE_CHECKING:
@@ -95,12 +94,8 @@ def _open(options: SparkOptions, log: Path) -> "SparkSession":
         builder = builder.master(options.master)
         if options.master.startswith("local"):
             os.environ["PYSPARK_PYTHON"] = sys.executable
-    interrupted = signal.getsignal(signal.SIGINT)
-    with this_machine.stderr_to(log):
-        spark = builder.config(map={**CONF, **options.conf}).getOrCreate()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, interrupted)  # PySpark installs its own
-    return spark
+    with sigint_kept(), this_machine.stderr_to(log):
+        return builder.config(map={**CONF, **options.conf}).getOrCreate()
 
 
 def _on_this_machine(spark: "SparkSession") -> bool:

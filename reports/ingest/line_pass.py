@@ -5,11 +5,9 @@ pass summarises each split, the summaries tell where each split begins (`split_s
 second pass reads them. What splits hold of the processes that wrote a log is joined in the end.
 """
 
-import gc
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import chain, groupby
 from math import inf
 from operator import itemgetter
@@ -22,8 +20,9 @@ from pyspark.sql import functions as F
 
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle
-from reports.ingest.log_files import Split, in_order, literal, log_file
+from reports.ingest.log_files import Split, in_order, log_file
 from reports.judgement.broker_log import TABLES, Log, Number, Start
+from reports.judgement.collector import collector_paused
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log_places import LogPlaces
 from reports.judgement.parsing import Parser
@@ -132,7 +131,7 @@ def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list
     """Read the splits, write the tables, return rows of `READ`."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _rows_in_no_cycles():
+        with collector_paused():  # millions of rows are made, and no cycles among them
             yield from read_splits(batches)
 
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -161,16 +160,6 @@ def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list
     finally:
         made.unpersist()
     return processes
-
-
-@contextmanager
-def _rows_in_no_cycles() -> Iterator[None]:
-    """Search for no cycles among millions of rows, which have none, while they are made."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _joined(made: DataFrame) -> tuple[list[Json], list[tuple[Any, ...]]]:
@@ -229,7 +218,7 @@ def _repeated(
     brokers = [_broker(split) for split in begins]
     if len({*brokers}) == len(brokers):
         return {}
-    stored = lambda name: spark.read.schema(TABLES[name]).parquet(f"{literal(tables)}/{name}")
+    stored = lambda name: bundle.stored(spark, TABLES[name], name, tables)
     number = ["broker", "connection", "correlation_id"]
     numbers = stored("requests").select(*number, "line").dropna()
     hashes = numbers.groupBy(F.xxhash64(*number).alias("hash")).count().where("count > 1")

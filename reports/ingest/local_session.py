@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,6 +59,15 @@ def java_options(size: int) -> tuple[str, ...]:
 def heap(size: int) -> str:
     """Return the JVM's option for its heap; `spark-submit` takes none."""
     return SMALL_HEAP if size <= SMALL_BYTES else BIG_HEAP
+
+
+@contextmanager
+def sigint_kept() -> Iterator[None]:
+    """Keep the handler of SIGINT while a session opens: PySpark installs its own."""
+    interrupted = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, interrupted)
 
 
 class LocalSession:
@@ -133,11 +142,9 @@ class LocalSession:
         if LocalSession._gateway is None:
             LocalSession._gateway = _connected(*self.jvm.address())
         os.environ["PYSPARK_PYTHON"] = sys.executable  # of the workers
-        interrupted = signal.getsignal(signal.SIGINT)
         conf = SparkConf(_jvm=LocalSession._gateway.jvm).setAll([*self._settings.items()])
-        SparkContext(conf=conf, gateway=LocalSession._gateway)
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, interrupted)  # PySpark installs its own
+        with sigint_kept():
+            SparkContext(conf=conf, gateway=LocalSession._gateway)
         return SparkSession.builder.getOrCreate()
 
 

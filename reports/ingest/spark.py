@@ -1,9 +1,7 @@
 """The Spark session: on this machine, on another master, or one that is open already."""
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -118,11 +116,8 @@ def _submitted(master: str, size: int) -> "SparkSession":
         java = {"spark.driver.extraJavaOptions": " ".join(local_session.java_options(size))}
         options = options | local_session.settings(size) | java
     builder = SparkSession.builder.master(master).config(map=options)
-    interrupted = signal.getsignal(signal.SIGINT)
-    spark = builder.getOrCreate()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, interrupted)  # PySpark installs its own
-    return spark
+    with local_session.sigint_kept():
+        return builder.getOrCreate()
 
 
 @contextmanager

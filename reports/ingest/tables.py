@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence
 from reports.ingest import bundle, group_pass, line_pass, ownership
-from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.digest import Digester
@@ -159,10 +158,10 @@ def build(
     progress("reading the lines")
     parser = Parser(run.grammar, run.numbered_lines)
     processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables")
-    stored = lambda name: spark.read.schema(COLUMNS[name]).parquet(
-        f"{literal(target)}/tables/{name}"
-    )
-    lines = {name: stored(name) for name in broker_log.TABLES}
+    lines = {
+        name: bundle.stored(spark, columns, name, f"{target}/tables")
+        for name, columns in broker_log.TABLES.items()
+    }
     progress("replaying every request through the reference coordinator")
     epoch_lines = lines["transitions"].where(among("template", coordinator_epochs.LINES))
     named = (one["partition"] for one in processes if one["partition"] is not None)

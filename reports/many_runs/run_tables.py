@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.ingest import places
+from reports.ingest import bundle, places
 from reports.ingest.log_files import literal
 from reports.ingest.tables import COLUMNS, STORED, among
 from reports.judgement.errors import EvidenceError
@@ -72,8 +72,8 @@ def of_run(
     source = places.uri_of(output)
     with places.run_folder(spark, source) as run:
         row = about(run, _verdict(spark, source), night)
-    place = f"{literal(source)}/tables/"
-    return row, {name: spark.read.schema(COLUMNS[name]).parquet(place + name) for name in names}
+    stored = lambda name: bundle.stored(spark, COLUMNS[name], name, f"{source}/tables")
+    return row, {name: stored(name) for name in names}
 
 
 def _verdict(spark: SparkSession, source: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def append(
 
 def listed(spark: SparkSession, row: Mapping[str, Any]) -> DataFrame:
     """Return the table `RUNS` with one row."""
-    return spark.createDataFrame([tuple(row[name] for name in columns(RUNS))], RUNS)
+    return spark.createDataFrame([tuple(row[name] for name in bundle.schema(RUNS).names)], RUNS)
 
 
 def _write(rows: DataFrame, run: str, uri: str, table_format: str) -> None:
@@ -134,9 +134,4 @@ def read(
     reader, place = spark.read.format(table_format), f"{places.uri_of(uri)}/{name}"
     if table_format == PARQUET:
         return reader.schema(with_run).load(literal(place))
-    return reader.load(place).select(*columns(with_run))
-
-
-def columns(schema: str) -> Iterable[str]:
-    """Return the names of the columns of a schema in SQL's form."""
-    return [column.split()[0] for column in schema.split(",")]
+    return reader.load(place).select(*bundle.schema(with_run).names)
