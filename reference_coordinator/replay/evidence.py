@@ -96,6 +96,8 @@ class EpochEvent:
     broker: str
     kind: str
     """`started`, `opened`, `loading`, `loaded`, `unloaded` or `ended`."""
+    epoch: int | None = None
+    """The leader epoch of a `loaded` partition, from 2.8 on."""
 
 
 @frozen_dataclass(frozen=True, slots=True)
