@@ -44,7 +44,6 @@ ROWS_OF_FILES = 100_000
 """How many rows one file of each of these tables has together, about."""
 
 
-
 class Rules(NamedTuple):
     """The rules that a run is judged by; those with every promise of KIP-345 kept; the release's.
 
