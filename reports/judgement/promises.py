@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, cast
 
@@ -34,6 +35,7 @@ class NotedRules:
         return frozenset(self.__dict__)
 
 
+@cache
 def differing(one: Profile, other: Profile) -> frozenset[str]:
     """Name the rules in which two profiles differ."""
     names = (field.name for field in fields(Profile) if field.name != "name")
