@@ -17,10 +17,14 @@ HEAD = """\
 | mutant | source of the rule | in the log: seeds that fail | in the oracle: not explained |
 |---|---|---|---|"""
 
+HEAD_OF_LIES = """\
+| lie | freedom that it claims | told to | found in | why the evidence cannot show it |
+|---|---|---|---|---|"""
+
 
 @click.command(
-    epilog=f"Exit codes: 0 every mutant is caught both ways, and unaltered evidence has no finding;"
-    f" {Exit.FAIL:d} otherwise; {Exit.USAGE:d} no evidence.",
+    epilog=f"Exit codes: 0 every mutant is caught both ways, every lie is found, and unaltered"
+    f" evidence has no finding; {Exit.FAIL:d} otherwise; {Exit.USAGE:d} no evidence.",
 )
 @click.option(
     "--evidence",
@@ -39,7 +43,8 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
 
     A rule is broken in the log: a coordinator without the rule gets the requests of recorded runs,
     and the log that it would have written must fail. And it is broken in the oracle: responses of
-    real brokers must contradict it.
+    real brokers must contradict it. Then lies are told to the same runs: one answer, line or time
+    is changed.
 
     Make evidence by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.
     """
@@ -57,14 +62,18 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
 
 
 def _as_text(table: Table) -> str:
-    return "\n".join([HEAD, *(row.line for row in table.rows), "", _summary(table)])
+    mutants = [HEAD, *(row.line for row in table.rows)]
+    lies = [HEAD_OF_LIES, *(lie.line for lie in table.lies)]
+    return "\n".join([*mutants, "", *lies, "", _summary(table)])
 
 
 def _summary(table: Table) -> str:
     in_logs = sum(row.caught_in_logs for row in table.rows)
     as_oracle = sum(row.caught_as_oracle for row in table.rows)
+    lies = sum(lie.caught for lie in table.lies)
     return (
         f"{len(table.rows)} mutants: {in_logs} caught in the log, {as_oracle} in the oracle;"
+        f" {len(table.lies)} lies: {lies} found;"
         f" unaltered: {table.findings} findings in {table.runs} runs,"
         f" {table.contradicted} of {table.sequences} sequences not explained"
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
+from groupquake.selftest.lies.table import LIES, Told, told
 from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
 from groupquake.selftest.mutants.evidence import Runs
@@ -66,13 +67,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All rows, and the result for unaltered evidence.
+    """All rows, what becomes of lies, and the result for unaltered evidence.
 
     `findings` is their number in `runs` unaltered runs, `contradicted` the number of sequences that
     the unaltered oracle does not explain.
     """
 
     rows: tuple[Row, ...]
+    lies: tuple[Told, ...]
     runs: int
     findings: int
     sequences: int
@@ -80,8 +82,9 @@ class Table:
 
     @property
     def good(self) -> bool:
-        """Whether all mutants are caught both ways and unaltered evidence has no finding."""
+        """Whether mutants and lies are all caught, and unaltered evidence has no finding."""
         caught = all(row.caught_in_logs and row.caught_as_oracle for row in self.rows)
+        caught = caught and all(lie.caught for lie in self.lies)
         return caught and not self.findings and not self.contradicted
 
 
@@ -160,6 +163,10 @@ def _row(
     return row(mutant, runs, sequences, others)
 
 
+def _told(lie: str, folders: Sequence[Path]) -> Told:
+    return told(lie, list(map(_recording, folders)))
+
+
 def _findings(folder: Path) -> int:
     run = _recording(folder)
     return sum(len(judging.found(run, group)) for group in run.groups)
@@ -183,12 +190,25 @@ def make_table(
     everything = [folder for mine in folders.values() for folder in mine]
     with multiprocessing.get_context("spawn").Pool() as pool:
         rows = [pool.apply_async(_row, (*job, sequences, recordings)) for job in jobs]
+        lies = [
+            pool.apply_async(_told, (name, folders.get(lie.experiment, [])))
+            for name, lie in LIES.items()
+        ]
         clean = pool.map_async(_findings, everything, chunksize=1)
         explained = pool.map_async(_unexplained, sequences, chunksize=1)
         done = []
         for number, waiting in enumerate(rows, 1):
             done.append(waiting.get())
             progress(f"{number} of {len(rows)}: {done[-1].line}")
+        lied = []
+        for number, telling in enumerate(lies, 1):
+            lied.append(telling.get())
+            progress(f"lie {number} of {len(lies)}: {lied[-1].line}")
         return Table(
-            tuple(done), len(everything), sum(clean.get()), len(sequences), sum(explained.get())
+            tuple(done),
+            tuple(lied),
+            len(everything),
+            sum(clean.get()),
+            len(sequences),
+            sum(explained.get()),
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.fuzz.judge import Verdict
+from groupquake.selftest.lies.table import LIES, Told
 from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
 from groupquake.selftest.mutants.command import KEPT
@@ -54,7 +55,7 @@ def test_the_docs_have_the_results_of_all_mutants_on_all_seeds(process: Command)
     done = process("dev", "mutants", timeout_s=900)
     assert done.code == 0, done.err
     rows = [line for line in done.out.splitlines() if line.startswith("| `")]
-    assert rows == [in_docs(mutant) for mutant in MUTANTS]
+    assert rows == [in_docs(name) for name in (*MUTANTS, *LIES)]
 
 
 @pytest.mark.parametrize("mutant", SAMPLE)
@@ -110,13 +111,21 @@ def test_real_responses_contradict_a_coordinator_without_its_partition() -> None
     ],
 )
 def test_one_miss_makes_the_table_bad(row: Row) -> None:
-    assert Table((CAUGHT,), 50, 0, 5, 0).good
-    assert not Table((CAUGHT, row), 50, 0, 5, 0).good
+    assert Table((CAUGHT,), (), 50, 0, 5, 0).good
+    assert not Table((CAUGHT, row), (), 50, 0, 5, 0).good
+
+
+def test_one_lie_that_is_believed_makes_the_table_bad() -> None:
+    found = Told("l", "lines", "demo", 10, 9, 1)
+    believed = replace(found, fails=8)
+    assert Table((CAUGHT,), (found,), 50, 0, 5, 0).good
+    assert not Table((CAUGHT,), (found, believed), 50, 0, 5, 0).good
+    assert not Table((CAUGHT,), (replace(found, told=9, fails=8),), 50, 0, 5, 0).good
 
 
 def test_a_finding_in_unaltered_evidence_makes_it_bad() -> None:
-    assert not Table((CAUGHT,), 50, 1, 5, 0).good
-    assert not Table((CAUGHT,), 50, 0, 5, 1).good
+    assert not Table((CAUGHT,), (), 50, 1, 5, 0).good
+    assert not Table((CAUGHT,), (), 50, 0, 5, 1).good
 
 
 def test_without_evidence_the_table_has_no_result(groupquake: Command, tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""Lies about coordinator lines and times: when, what of whom, and in which order."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from groupquake.selftest.lies.answers import FAULTY, QUIET
+from groupquake.selftest.lies.story import Json, Lie, Lines, Story, middle, rewritten
+
+Tell = Callable[[Story], Lines | None]
+SPOKEN = {
+    "preparing": "Preparing to rebalance",
+    "stabilized": "Stabilized group",
+    "assignment": "Assignment received from leader",
+    "loaded": "Loaded classic group",
+}
+"""Some lines, by what they say."""
+
+
+def _moved(text: str, by_ms: float) -> Tell:
+    """Print a line earlier or later."""
+
+    def tell(story: Story) -> Lines | None:
+        place = middle(story.saying(text))
+        if place is None:
+            return None
+        lines = story.lines
+        lines[place] = replace(lines[place], at_ms=lines[place].at_ms + by_ms)
+        return lines
+
+    return tell
+
+
+def _left_out(text: str) -> Tell:
+    """Leave a line out."""
+
+    def tell(story: Story) -> Lines | None:
+        place = middle(story.saying(text))
+        return None if place is None else story.lines[:place] + story.lines[place + 1 :]
+
+    return tell
+
+
+def _twice(text: str) -> Tell:
+    """Print a line once more, two seconds later."""
+
+    def tell(story: Story) -> Lines | None:
+        place = middle(story.saying(text))
+        if place is None:
+            return None
+        again = replace(story.lines[place], at_ms=story.lines[place].at_ms + 2_000.0)
+        return [*story.lines, again]
+
+    return tell
+
+
+def _more(pattern: str) -> Tell:
+    """Add one to the number in a line that a pattern's group finds."""
+    number = re.compile(pattern)
+
+    def tell(story: Story) -> Lines | None:
+        found = (p for p, line in enumerate(story.recorded) if line.request is None)
+        place = middle([p for p in found if number.search(story.recorded[p].text)])
+        if place is None:
+            return None
+        lines = story.lines
+        match = number.search(lines[place].text)
+        assert match is not None
+        begin, end = match.span(1)
+        text = f"{lines[place].text[:begin]}{int(match[1]) + 1}{lines[place].text[end:]}"
+        lines[place] = replace(lines[place], text=text)
+        return lines
+
+    return tell
+
+
+def _held(api: str, by_ms: float) -> Tell:
+    """Send an answer later, on a connection that is silent so long."""
+
+    def hold(logged: Json) -> None:
+        logged["remoteTimeMs"] += by_ms
+        logged["totalTimeMs"] += by_ms
+
+    def tell(story: Story) -> Lines | None:
+        place = middle([p for p in story.answered(api) if story.free_ms(p) > by_ms + 100.0])
+        if place is None:
+            return None
+        lines = story.lines
+        later = rewritten(lines[place], hold)
+        lines[place] = replace(later, at_ms=later.at_ms + by_ms)
+        return lines
+
+    return tell
+
+
+def _id_given_again(story: Story) -> Lines | None:
+    """Give an instance that returns the id of its first member, wherever the new one stands."""
+    given: dict[str, list[str]] = {}
+    for place in story.answered("JOIN_GROUP"):
+        request = story.recorded[place].request
+        assert request is not None
+        instance = request["request"].get("groupInstanceId")
+        member = request["response"]["memberId"]
+        known = given.setdefault(instance or "", [])
+        if instance and member not in known:
+            known.append(member)
+    several = next((ids for ids in given.values() if len(ids) > 1), None)
+    if several is None:
+        return None
+    first, last = several[0], several[-1]
+    return [replace(line, text=line.text.replace(last, first)) for line in story.lines]
+
+
+def _lies() -> Iterator[Lie]:
+    for name, text in SPOKEN.items():
+        runs = FAULTY if name == "loaded" else QUIET
+        yield Lie(f"{name}_line_left_out", "lines", *runs, _left_out(text))
+        yield Lie(f"{name}_line_twice", "lines", *runs, _twice(text))
+        if name != "loaded":
+            for by_ms in (-500.0, 500.0):
+                when = "early" if by_ms < 0 else "late"
+                yield Lie(f"{name}_line_{when}", "order of lines", *runs, _moved(text, by_ms))
+    yield Lie("stabilized_one_more", "lines", *QUIET, _more(r"Stabilized .* with (\d+) members"))
+    yield Lie("later_generation", "lines", *QUIET, _more(r"Stabilized .* generation (\d+) with"))
+    yield Lie("one_more_assigned", "lines", *QUIET, _more(r"The group has (\d+) members"))
+    yield Lie("one_more_static", "lines", *QUIET, _more(r", (\d+) of which are static"))
+    yield Lie("one_more_loaded", "lines", *FAULTY, _more(r"Loaded classic group .* with (\d+) "))
+    for api in ("HEARTBEAT", "OFFSET_COMMIT"):
+        yield Lie(f"{api.lower()}_held", "lateness", *QUIET, _held(api, 2_000.0))
+    yield Lie("id_given_again", "member ids", "duplicate-instance-id", "static", _id_given_again)
+
+
+LINES = tuple(_lies())

@@ -1,0 +1,121 @@
+"""The lines about one group of a recorded run, as a lie changes them."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
+from kafka_protocol.request_log import COMPLETED
+from reports.judgement.recording import Line, Recording
+
+Json = dict[str, Any]
+Lines = list[SynthesizedLine]
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """The lines about a group in the order of their times; indices are places in it."""
+
+    recording: Recording
+    group: str
+
+    @cached_property
+    def recorded(self) -> Sequence[Line]:
+        """The lines as they were read."""
+        mine = (line for line in self.recording.lines if line.group == self.group)
+        return sorted(mine, key=lambda line: (line.at_ms, line.broker, line.number))
+
+    @property
+    def lines(self) -> Lines:
+        """The lines, to be changed."""
+        return [
+            SynthesizedLine(line.broker, line.process, line.at_ms, line.text)
+            for line in self.recorded
+        ]
+
+    def answered(self, api: str, error: int = 0) -> list[int]:
+        """List the requests of an API that are answered with an error, all parts alike."""
+        return [
+            place
+            for place, line in enumerate(self.recorded)
+            if line.request is not None
+            and line.row["api"] == api
+            and line.row["readable"]
+            and errors(line.request["response"]) == {error}
+        ]
+
+    def saying(self, text: str) -> list[int]:
+        """List the coordinator lines that hold a text."""
+        return [
+            place
+            for place, line in enumerate(self.recorded)
+            if line.request is None and text in line.text
+        ]
+
+    def in_outage(self, places: Sequence[int]) -> list[int]:
+        """Keep the places within an outage, a second after it began."""
+        spans = [(one.from_ms + 1_000.0, one.until_ms) for one in self.recording.run.outages]
+        at_ms = lambda place: self.recorded[place].at_ms
+        return [p for p in places if any(a <= at_ms(p) <= b for a, b in spans)]
+
+    def free_ms(self, place: int) -> float:
+        """Return how long after a request its connection stays silent, in ms."""
+        line = self.recorded[place]
+        later = (
+            other.at_ms
+            for other in self.recorded[place + 1 :]
+            if other.request is not None and other.row["connection"] == line.row["connection"]
+        )
+        return next(later, float("inf")) - line.at_ms
+
+
+class Lie(NamedTuple):
+    """A lie: what it says, the freedom that it claims, and the runs that it is told to.
+
+    `tell` returns the lines with the lie; None where the run has no place for it.
+    """
+
+    name: str
+    freedom: str
+    experiment: str
+    group: str
+    tell: Callable[[Story], Lines | None]
+
+
+def errors(response: Mapping[str, Any]) -> set[int]:
+    """Return the error codes of a response."""
+    if "errorCode" in response and "members" not in response:
+        return {response["errorCode"]}
+    if "topics" in response:
+        return {part["errorCode"] for topic in response["topics"] for part in topic["partitions"]}
+    return {response.get("errorCode", 0), *(one.get("errorCode", 0) for one in _members(response))}
+
+
+def _members(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (one for one in response["members"] if isinstance(one, dict))
+
+
+def refused(response: Json, error: int) -> None:
+    """Answer every part of a response with an error."""
+    for topic in response.get("topics", ()):
+        for part in topic["partitions"]:
+            part["errorCode"] = error
+    if "errorCode" in response:
+        response["errorCode"] = error
+
+
+def rewritten(line: SynthesizedLine, change: Callable[[Json], None]) -> SynthesizedLine:
+    """Change the logged request of a line."""
+    before, _, rest = line.text.partition(COMPLETED)
+    printed, _, logger = rest.rpartition(" (")
+    logged = json.loads(printed)
+    change(logged)
+    body = json.dumps(logged, separators=(",", ":"))
+    return replace(line, text=f"{before}{COMPLETED}{body} ({logger}")
+
+
+def middle(places: Sequence[int]) -> int | None:
+    """Return the middle place; None if there is none."""
+    return places[len(places) // 2] if places else None

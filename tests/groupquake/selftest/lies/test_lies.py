@@ -1,0 +1,60 @@
+"""Lies about recorded runs: each is found, and what is no lie is not."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from groupquake.selftest.lies import table
+from groupquake.selftest.lies.story import Lie, Story, errors, refused
+from groupquake.selftest.lies.table import LIES, NOT_SHOWN, told
+from groupquake.selftest.mutants.evidence import Runs
+
+PAGE = (Path(__file__).parents[4] / "docs" / "mutants.md").read_text(encoding="utf-8")
+SLOW = "join_group_"
+"""Lies about JoinGroup take seconds each: the whole table tells them."""
+
+
+@pytest.mark.parametrize("name", [name for name in LIES if not name.startswith(SLOW)])
+def test_no_lie_is_believed(name: str, runs: Runs) -> None:
+    result = told(name, runs[LIES[name].experiment][:1])
+    assert result.told == 1
+    assert (result.fails + result.doubts == 1) is (name not in NOT_SHOWN)
+
+
+def test_the_truth_is_no_lie(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = Lie("truth", "none", "batch-removal", "static", lambda story: story.lines)
+    monkeypatch.setattr(table, "LIES", {"truth": truth})
+    result = told("truth", runs["batch-removal"][:1])
+    assert (result.told, result.fails, result.doubts) == (1, 0, 0)
+    assert not result.caught
+
+
+def test_a_lie_without_a_place_is_not_told(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = Lie("nowhere", "none", "batch-removal", "static", lambda story: None)
+    monkeypatch.setattr(table, "LIES", {"nowhere": nowhere})
+    assert told("nowhere", runs["batch-removal"][:1]).told == 0
+
+
+def test_a_lie_changes_one_place(runs: Runs) -> None:
+    story = Story(runs["batch-removal"][0], "static")
+    lines = LIES["heartbeat_not_coordinator_without_a_fault"].tell(story)
+    assert lines is not None
+    changed = [pair for pair in zip(story.lines, lines, strict=True) if pair[0] != pair[1]]
+    assert len(changed) == 1
+    before, after = changed[0]
+    assert after.text == before.text.replace('"errorCode":0', '"errorCode":16', 1)
+
+
+def test_every_part_of_a_response_is_refused() -> None:
+    response = {"topics": [{"partitions": [{"errorCode": 0}, {"errorCode": 0}]}]}
+    assert errors(response) == {0}
+    refused(response, 27)
+    assert errors(response) == {27}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_every_lie_is_in_the_docs(name: str) -> None:
+    lie = LIES[name]
+    row = rf"^\| `{name}` \| {lie.freedom} \| `{lie.experiment}` "
+    assert re.search(row, PAGE, re.MULTILINE)
