@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from reports.judgement.compare import LATE_MS
+from reports.judgement.member_lines import DOUBTFUL
 
 Row = Mapping[str, Any]
 
@@ -162,6 +163,7 @@ def _from_line(row: Row) -> Finding:
         observed="no such line" if row["at_ms"] is None else line,
         broker=broker,
         line=row["line"] or 0,
+        proven=row["outcome"] != DOUBTFUL,
     )
 
 
