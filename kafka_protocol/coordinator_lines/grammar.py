@@ -21,8 +21,9 @@ class Grammar:
 
     `lines_instead` names the templates that stand for others here, and `reasons_instead` the
     classes: the release does not tell them apart. None stands for a line that it does not write,
-    that does not name its group, or that it writes for older records, too. `tells_bytes` is false where the request log gives only the length
-    of metadata and assignments (see `request_log.text`).
+    that does not name its group, or that it writes for older records, too. `tells_bytes` is false
+    where the request log gives only the length of metadata and assignments (see
+    `request_log.text`).
     """
 
     coordinator: str

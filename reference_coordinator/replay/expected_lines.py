@@ -83,13 +83,12 @@ def _of_join(before: Group, after: Group, event: JoinReceived) -> Iterator[DueLi
 
 def _of_leave(before: Group, after: Group, event: LeaveReceived) -> Iterator[DueLine]:
     reasons = _reasons(before, event)
-    reason_of = lambda member: ("client_reason", reasons.get(member, ""))
     for member_id in before.members.keys() - after.members.keys():
         member = before.members[member_id]
         about = ("instance", member.group_instance_id or ""), ("more", _described(member))
-        yield DueLine("left", member_id, (reason_of(member_id), *about))
+        yield DueLine("left", member_id, (("client_reason", reasons.get(member_id, "")), *about))
     for member_id in before.pending_joins - after.pending_joins:
-        yield DueLine("pending_left", member_id, (reason_of(member_id),))
+        yield DueLine("pending_left", member_id, (("client_reason", reasons.get(member_id, "")),))
 
 
 def _reasons(before: Group, event: LeaveReceived) -> Mapping[str, str]:

@@ -135,7 +135,9 @@ def _state_before(line: Line, steps: Sequence[Line]) -> str | None:
     A coordinator acts on a group in one thread at a time, so its own lines tell the order of two
     requests where their responses leave it open.
     """
-    before = [one for one in steps if one["broker"] == line["broker"] and _place(one) < _place(line)]
+    before = [
+        one for one in steps if one["broker"] == line["broker"] and _place(one) < _place(line)
+    ]
     return ENTERED[max(before, key=_place)["template"]] if before else str(State.EMPTY)
 
 

@@ -55,9 +55,7 @@ class Silences:
             silent_ms = killed_ms - last_ms
             if killed == broker and last_ms + most_ms < killed_ms < at_ms:
                 what = f"nothing of {client} for {silent_ms:.0f} ms before the broker was killed"
-                self._found.append(
-                    {"broker": broker, "line": line, "at_ms": last_ms, "what": what}
-                )
+                self._found.append({"broker": broker, "line": line, "at_ms": last_ms, "what": what})
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield what was found, as rows of `group.UNLOGGED`."""

@@ -22,9 +22,7 @@ from tests.reference_coordinator.replay.test_armed_timers import member
 
 EMPTY = Group("g")
 DYNAMIC = replace(EMPTY, members=Members.of([member("a")]))
-PREPARING = replace(
-    DYNAMIC, state=State.PREPARING_REBALANCE, previous_state=State.STABLE
-)
+PREPARING = replace(DYNAMIC, state=State.PREPARING_REBALANCE, previous_state=State.STABLE)
 PENDING = replace(EMPTY, pending_joins=frozenset("a"))
 STATIC, OTHER = (replace(EMPTY, static_ids={"i": member_id}) for member_id in "ab")
 

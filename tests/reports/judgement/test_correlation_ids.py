@@ -12,9 +12,7 @@ from tests.recorded.logs import RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
-NUMBER, CONNECTION, API = (
-    REQUEST.index(name) for name in ("correlation_id", "connection", "api")
-)
+CONNECTION, API = REQUEST.index("connection"), REQUEST.index("api")
 AGE_MS = 300_000.0
 Requests = list[tuple[Any, ...]]
 
@@ -42,7 +40,9 @@ def holes(recording: Recording, group: str, logged: Requests) -> list[str]:
 
 
 @every_recording
-@pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover", "static", "dynamic"])
+@pytest.mark.parametrize(
+    "group", ["sessions", "fencing", "absent", "failover", "static", "dynamic"]
+)
 def test_whole_logs_have_no_holes(recording: Recording, group: str) -> None:
     assert holes(recording, group, requests(recording, group)) == []
 

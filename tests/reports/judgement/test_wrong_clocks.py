@@ -41,7 +41,7 @@ def test_the_bound_is_exact(recording: Recording) -> None:
 @every_recording
 def test_nothing_is_proven_then(recording: Recording) -> None:
     groups = dict.fromkeys(recording.run.experiment.group_names, (1, 1))
-    rows = dict.fromkeys(groups, {"max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]})
+    rows = {name: {"max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]} for name in groups}
     nothing = Results({}, [], [], [], [], [], {}, {}, groups, rows, {}, dict(recording.run.starts),
                       {}, [], ended_ms=ends(recording, 5_000))  # fmt: skip
     judged = verdict.judge(recording.run, nothing, [], "4.3")
