@@ -68,9 +68,9 @@ LIES: list[tuple[str, Lie, str]] = [
 def test_a_lie_in_a_field_is_found(
     recording: Recording, template: str, lie: Lie, field: str
 ) -> None:
-    told = list(said(recording, template, lie))
-    assert told
-    for group, rows in told:
+    altered = list(said(recording, template, lie))
+    assert altered
+    for group, rows in altered:
         assert any(
             outcome in ("wrong_line", "doubtful_line") and re.search(f": ({field}) ", subject)
             for outcome, subject in wrong(recording, group, rows)
