@@ -178,7 +178,7 @@ def _row(
     kind, about, nth = key
     return {
         "kind": kind,
-        "subject": f"{about}: {wrong}" if wrong else about,
+        "subject": ": ".join(filter(None, (about, wrong))),
         "nth": nth,
         "outcome": outcome,
         "at_ms": line and line["at_ms"],

@@ -64,10 +64,12 @@ class Wording:
         """Print why a group rebalances."""
         says = dict(begun.says)
         reason, batch = Reason(says["reason"]), self.grammar.coordinator == "java"
-        member = says["members_sent"] if batch and "members_sent" in says else says["member"]
+        member = says["member"] or NO_MEMBER
+        if batch and "members_sent" in says:
+            member = says["members_sent"]
         instance = says.get("instance") or None
         values = {
-            "member": member or NO_MEMBER,
+            "member": member,
             "state": says["state"],
             "instance": self.option(instance) if reason is Reason.NEW_MEMBER else instance,
         }

@@ -72,7 +72,7 @@ def test_a_lie_in_a_field_is_found(
     assert altered
     for group, rows in altered:
         assert any(
-            outcome in ("wrong_line", "doubtful_line") and re.search(f": ({field}) ", subject)
+            outcome in ("wrong_line", "doubtful_line") and re.search(f"(^|: )({field}) ", subject)
             for outcome, subject in wrong(recording, group, rows)
         ), group
 
