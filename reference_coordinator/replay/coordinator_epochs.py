@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 
+from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, ObservedRequest, Stall
+
+NOT_REPLAYED = frozenset(("opened", *AppendError))
+"""Kinds of epoch events that are no events of the coordinator where they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Span:
     def __post_init__(self) -> None:
         """Look at the events of the span."""
         within = (s for s in self.of_broker if self.has(s.at_ms))
-        self.inside = [s for s in within if s.kind != "opened"]
+        self.inside = [s for s in within if s.kind not in NOT_REPLAYED]
         never = float("inf")
         self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
         starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)

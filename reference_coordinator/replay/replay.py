@@ -227,6 +227,7 @@ class Replayer:
             self.everything.outages,
             self.epoch.loads_closed,
             self.protocol,
+            self.everything.epoch_events,
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import broker_activity, findings
+from reports.judgement import broker_activity, failed_writes, findings
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.expectations import expected_verdict, unmet
 from reports.judgement.findings import Finding, MissingEvidence
@@ -223,6 +223,7 @@ def _doubts(
         if count > 1
     ]
     doubts += data.late_alone.values()
+    doubts += failed_writes.doubts(run, data.bound)
     doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "
         f"{fault['witness'] or 'it was never carried out'}"
