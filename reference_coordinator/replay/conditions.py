@@ -12,6 +12,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 from reference_coordinator.protocol import Body
+from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.confirmations import Confirmations
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage, Tolerance
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
@@ -50,6 +51,7 @@ class Conditions:
     protocol: ClassicProtocol = CLASSIC
     of_partition: Sequence[EpochEvent] = ()
     """What all brokers logged of the group's partition."""
+    given_ids: GivenIds = field(default_factory=GivenIds)
     step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
     bodies: Mapping[str, Body[Event, Response]] = field(init=False)
     as_sent: Callable[[Response, int], Response] = field(init=False)

@@ -97,6 +97,8 @@ class EpochEvent:
     broker: str
     kind: str
     """`started`, `opened`, `loading`, `loaded`, `unloaded`, `ended`, or an `AppendError`."""
+    epoch: int | None = None
+    """The leader epoch of a `loaded` partition, from 2.8 on."""
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -234,6 +234,15 @@ class Hypothesis:
                 "; ".join(f"{field}={ours}" for field, ours, _ in unequal),
                 "; ".join(f"{field}={theirs}" for field, _, theirs in unequal),
             )
+        elif seen.id in conditions.given_ids.repeats:
+            given = seen.response_fields["memberId"]
+            mismatch = Mismatch(
+                seen.id,
+                seen.answered_ms,
+                "answer",
+                "member_id=one that was never given",
+                f"member_id={given}, which was given before",
+            )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
         elif seen.answered_ms > conditions.latest_answer(cause.latest_ms):

@@ -52,6 +52,9 @@ class Load:
     broker: str
     at_ms: float
     incarnation: int
+    epoch: int | None
+    """The leader epoch, from 2.8 on."""
+    line: int
 
 
 @dataclass(slots=True)
@@ -141,7 +144,9 @@ def _add_partition_events(found: CoordinatorEpochs, lines: Iterable[Row]) -> Non
             ignored = following is not None and following["template"] == "load_ignored"
             kind = EPOCH_EVENTS.get(row["template"])
             if kind is not None and not (row["template"] == "loading" and ignored):
-                found.of_partitions[partition].append(EpochEvent(row["at_ms"], broker, kind))
+                epoch = row["epoch"] if kind == "loaded" else None
+                event = EpochEvent(row["at_ms"], broker, kind, epoch)
+                found.of_partitions[partition].append(event)
 
 
 def _add_failed_writes(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
@@ -165,7 +170,7 @@ def _number_loads(found: CoordinatorEpochs, loaded: list[Row]) -> None:
     for row in sorted(loaded, key=itemgetter("at_ms", "broker")):
         partition, epoch = row["partition"], row["epoch"]
         loads = found.loads[partition]
-        loads.append(Load(row["broker"], row["at_ms"], len(loads) + 1))
+        loads.append(Load(row["broker"], row["at_ms"], len(loads) + 1, epoch, row["line"]))
         if epoch is None:
             continue
         before, count = first.get((partition, epoch), (row, 0))

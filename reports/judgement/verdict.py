@@ -71,6 +71,8 @@ class Results:
     """How many differences, all of groups without any that is read, were not read."""
     places: LogPlaces = field(default_factory=LogPlaces)
     """Where lines stand that are shown."""
+    elections: Sequence[str] = ()
+    """Loads of offsets partitions that no log bears out, in words."""
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -222,6 +224,7 @@ def _doubts(
         for group, count in data.partitions.items()
         if count > 1
     ]
+    doubts += data.elections[:SHOWN]
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     doubts += [

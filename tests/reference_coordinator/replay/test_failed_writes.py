@@ -95,7 +95,9 @@ def test_the_line_of_a_failed_write_stands_while_the_request_was_under_way(
     assert not passes(seen.started_ms - 11)
     assert not passes(seen.answered_ms + 11)
     assert not passes(seen.answered_ms, broker="9")
-    other = AppendError.NOT_LEADER if error != 16 else AppendError.NOT_REPLICATED
+    other = (
+        AppendError.NOT_LEADER if kind is not AppendError.NOT_LEADER else AppendError.NOT_REPLICATED
+    )
     assert not passes(seen.answered_ms, what=other)
 
 
@@ -142,8 +144,8 @@ def test_a_refusal_waits_for_no_write() -> None:
     scenario.alter_last(id="last")
     place = next(i for i, s in enumerate(scenario.requests) if s.id == "HEARTBEAT:b:2000")
     seen = scenario.requests[place]
-    stranger = {**seen.request, "memberId": "x-0000", "groupInstanceId": None}
-    scenario.requests[place] = replace(seen, request=stranger)
+    unknown = {**seen.request, "memberId": "x-0000", "groupInstanceId": None}
+    scenario.requests[place] = replace(seen, request=unknown)
     line = EpochEvent(START + 2_300, "1", AppendError.NOT_REPLICATED)
     assert logged(scenario, "4.3", line) == ["HEARTBEAT:b:2000"]
 
@@ -200,7 +202,7 @@ def test_what_was_confirmed_does_not_time_out(
 def test_a_broker_whose_partition_another_has_is_not_its_coordinator(
     kind: str, at: float, borne_out: bool
 ) -> None:
-    scenario = refused("OFFSET_COMMIT", error=16)
+    scenario = refused("OFFSET_COMMIT", error=Error.NOT_COORDINATOR)
     taken = EpochEvent(START + at, "2", kind)
     assert logged(scenario, "4.3") == ["OFFSET_COMMIT:b:2000"]
     assert ("OFFSET_COMMIT:b:2000" not in logged(scenario, "4.3", taken)) == borne_out
