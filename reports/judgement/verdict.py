@@ -236,6 +236,12 @@ def _doubts(
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     doubts += [
+        f"group {group}: {kinds['broker_error']} requests were answered with errors that are not"
+        " the group's (authorization, quotas, unknown topics)"
+        for group, kinds in data.bound.items()
+        if kinds.get("broker_error")
+    ]
+    doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "
         f"{fault['witness'] or 'it was never carried out'}"
         for fault in run.faults
