@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from operator import attrgetter
 
+from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.records import GroupRecord
@@ -28,6 +29,9 @@ LEARNS_MS = 500.0
 """How long a coordinator may take to learn that another one took its place, before the slack of all
 that is due: a broker polls the metadata log, up to `KafkaRaftClient.MAX_FETCH_WAIT_MS`. Measured in
 95 loads: at most 354 ms after its successor had finished loading."""
+
+NOT_REPLAYED = frozenset(("opened", *AppendError))
+"""Kinds of epoch events that are no events of the coordinator where they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class Span:
     def __post_init__(self) -> None:
         """Look at the events of the span."""
         within = (s for s in self.of_broker if self.has(s.at_ms))
-        self.inside = [s for s in within if s.kind != "opened"]
+        self.inside = [s for s in within if s.kind not in NOT_REPLAYED]
         never = float("inf")
         self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
         starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)

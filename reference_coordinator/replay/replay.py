@@ -233,6 +233,7 @@ class Replayer:
             self.everything.outages,
             self.epoch.loads_closed,
             self.protocol,
+            self.everything.epoch_events,
             self.given_ids,
         )
 

@@ -131,7 +131,7 @@ class Case:
         known = self.partition
         if known is None and self._has_requests:
             known = self.epochs.partition_of(self.group)
-        events = self.epochs.events_of(known)
+        events = self.epochs.events_of(known, self.group)
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
         return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages)
 
@@ -235,7 +235,9 @@ class Judgement:
             observed,
             expected,
             compare.compare(observed, expected),
-            member_lines.compare(case.lines, result.expected_lines, case.grammar),
+            member_lines.compare(
+                case.lines, result.expected_lines, case.grammar, case.outages, case.stalls
+            ),
             [
                 {**self._places[found.request], **finite(_values(found))}
                 for found in result.violations
