@@ -197,6 +197,7 @@ def late_alone(
         possible_in(requests, lines, run.brokers, run.busy),
         run.busy,
         tables.standstills,
+        [kill for kill in run.kills if kill not in run.log_lines],
     )
     doubts = {
         group: second.doubt(group, tables.rows_of_group(group), min(times))

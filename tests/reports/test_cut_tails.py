@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from groupquake.selftest.mutants.judging import found, proven
+from groupquake.selftest.mutants.judging import found, missing_evidence, proven
 from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import SecondJudgement
+from reports.judgement.silent_tails import silent_tails
 from tests.recorded.logs import RECORDINGS
 
 
@@ -17,10 +19,10 @@ def recording(request: pytest.FixtureRequest) -> Recording:
     return RECORDINGS[request.param]
 
 
-def cut(recording: Recording, folder: Path, lines: int) -> Recording:
+def cut(recording: Recording, folder: Path, lines: int, *, measured: bool = True) -> Recording:
     """Take the last lines before the kill out of a killed broker's log.
 
-    The journal knows how many lines the log had when the broker was killed.
+    If it was `measured`, the journal knows how many lines the log had when the broker was killed.
     """
     shutil.copytree(recording.folder, folder)
     ((broker, killed_ms),) = recording.run.kills
@@ -38,7 +40,8 @@ def cut(recording: Recording, folder: Path, lines: int) -> Recording:
     entries = [json.loads(entry) for entry in journal.read_text().splitlines()]
     (kill,) = (entry for entry in entries if entry["event"] == "injected"
                and entry["at_ms"] == killed_ms)  # fmt: skip
-    kill["log_lines"] = known
+    if measured:
+        kill["log_lines"] = known
     journal.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
     return Recording(folder)
 
@@ -56,3 +59,31 @@ def test_a_tail_that_is_cut_is_a_doubt(recording: Recording, tmp_path: Path, lin
     assert gap.what == "the log's end is missing"
     differences = [finding for group in altered.groups for finding in found(altered, group)]
     assert proven(differences) == []
+
+
+def second(altered: Recording) -> SecondJudgement:
+    """Judge again, as a report does where something is proven wrong."""
+    missing = missing_evidence(altered, ())
+    kills = [kill for kill in altered.run.kills if kill not in altered.run.log_lines]
+    return SecondJudgement(altered.judge, missing, (), unmeasured=kills)
+
+
+@pytest.mark.parametrize("lines", [9, 12, 17, 23])
+def test_a_silence_before_a_kill_that_was_not_measured_is_a_doubt(
+    recording: Recording, tmp_path: Path, lines: int
+) -> None:
+    """Whatever is wrong after the silence may be due to what was cut."""
+    altered = cut(recording, tmp_path / "run", lines, measured=False)
+    wrong = proven(found(altered, "failover"))
+    if lines in (12, 17):
+        assert wrong  # by the rows alone
+    for finding in wrong:
+        rows = altered.rows_by_group["failover"]
+        doubt = second(altered).doubt("failover", rows, finding.at_ms)
+        assert doubt is not None
+        assert "the end of broker 3's log was cut, which is silent about the group for " in doubt
+
+
+def test_a_silence_of_the_usual_length_explains_nothing(recording: Recording) -> None:
+    rows = recording.rows_by_group["failover"]
+    assert silent_tails(rows, recording.run.kills, recording.judge.epochs) == []
