@@ -181,6 +181,7 @@ def build(
         run.outages,
         rules=rules.own,
         digester=Digester.of(run),
+        partitions=run.first_partitions,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     used = sum(process["used"] for process in processes)

@@ -62,6 +62,7 @@ class Case:
     outages: tuple[Outage, ...]
     held_up: HeldUp
     keeps: bool
+    assignments: Assignments
     members: Members = field(default_factory=Members)
     lines: list[LoggedRow] = field(default_factory=list)
     """All coordinator lines about the group."""
@@ -72,7 +73,6 @@ class Case:
     _brokers: set[str] = field(default_factory=set)
     _first_ms: float | None = None
     _last_ms: float | None = None
-    _assignments: Assignments = field(default_factory=Assignments)
     _only: Part | None = None
     _file: IO[bytes] | None = None
     _sizes: list[int] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Case:
 
     def about(self, part: Part) -> Iterator[Named]:
         """Yield the rows of tables about a part of the requests alone."""
-        self._assignments.add(part.requests)
+        yield from (("breaches", row) for row in self.assignments.add(part.requests))
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
         yield from (("expulsions", row) for row in members.fences(part.chunk))
@@ -116,7 +116,7 @@ class Case:
                 "kip_848": self._kip_848,
             },
         )
-        yield from (("assigned", row) for row in self._assignments.rows())
+        yield from (("assigned", row) for row in self.assignments.rows())
         yield from (("heard", row) for row in self.members.heard())
 
     @property

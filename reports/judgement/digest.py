@@ -48,7 +48,8 @@ class Digest:
     @property
     def wrong(self) -> int:
         """How many of its rows show a difference."""
-        return self.different + self.rows["violations"] + self.rows["member_lines"]
+        of_rows = ("violations", "member_lines", "breaches")
+        return self.different + sum(self.rows[table] for table in of_rows)
 
     @property
     def observed(self) -> Counter[str]:

@@ -3,15 +3,15 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import assignments, compare, member_lines, members
+from reports.judgement import assignments, breaches, compare, member_lines, members
 from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import DIGESTS, Digester
@@ -59,6 +59,7 @@ TABLES = {
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
+    "breaches": breaches.BREACHES,
     "digests": DIGESTS,
 }
 
@@ -86,6 +87,8 @@ class Judge:
     only given where it is asked what lateness explains."""
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    """How many partitions each topic of the experiment has all the time."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -153,9 +156,11 @@ class Judge:
     def _case(self, group: str) -> Case:
         asks_again = self.promised != self.profile or self.rules is not None
         held_up = HeldUp(self.stalls, self.busy)
+        assigned = assignments.Assignments(self.partitions, self.outages)
         return Case(
-            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again
-        )
+            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
+            assigned,
+        )  # fmt: skip
 
 
 def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:

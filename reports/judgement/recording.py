@@ -200,7 +200,10 @@ class Recording:
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
         stalls = (*run.stalls, *as_stalls(self.standstills))
-        return Judge(run.grammar, rules, rules, epochs, stalls, run.outages)
+        return Judge(
+            run.grammar, rules, rules, epochs, stalls, run.outages,
+            partitions=run.first_partitions,
+        )  # fmt: skip
 
     @cached_property
     def standstills(self) -> list[Standstill]:

@@ -258,10 +258,15 @@ class RunFolder:
                 fault["open"] = not entry["healed"]
         return tuple(faults.values())
 
+    @property
+    def first_partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the experiment had at first, and so all the time."""
+        return {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+
     @cached_property
     def partitions(self) -> dict[str, int]:
         """How many partitions each topic of the experiment had at the end."""
-        had = {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+        had = self.first_partitions
         grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
         for entry in self.journal:
             intent = grows.get(entry.get("fault_id") or "")

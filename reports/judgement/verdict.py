@@ -67,6 +67,8 @@ class Results:
     """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
+    breaches: Sequence[Json] = ()
+    """The rows of the table `breaches` of groups whose differences are read."""
     left_out: int = 0
     """How many differences, all of groups without any that is read, were not read."""
     places: LogPlaces = field(default_factory=LogPlaces)
@@ -77,9 +79,10 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     """Build `verdict.json`."""
     data = _with_unexplained_gaps(run, data)
     missing = _missing(run, data)
-    found = missing.findings(data.violations, data.comparison, data.member_lines)
-    unsure = {*kip_848, *data.late_alone}
-    found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
+    found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
+    late = lambda one: one.group in data.late_alone and not one.is_breach
+    unsure = lambda one: one.group in kip_848 or late(one)
+    found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
     counts = Counter(
         {
             (group, phase, reason): count
@@ -174,10 +177,10 @@ def _missing(run: RunFolder, data: Results) -> MissingEvidence:
 
 
 def proven_wrong(verdict: Json) -> dict[str, list[float]]:
-    """Return when something is proven wrong with groups, ms, by group."""
+    """Return when the replay proves something wrong with groups, ms, by group."""
     wrong: dict[str, list[float]] = defaultdict(list)
     for finding in verdict["findings"]:
-        if finding["root"] and finding["proven"]:
+        if finding["root"] and finding["proven"] and finding["kind"] not in findings.BREACHES:
             wrong[finding["group"]].append(finding["at_ms"])
     return wrong
 
@@ -333,6 +336,7 @@ def _finding(number: int, finding: Finding, places: LogPlaces) -> Json:
         "expected": finding.expected,
         "observed": finding.observed,
         "log": _place(finding.broker, finding.line, places),
+        **({"history": finding.history} if finding.history else {}),
     }
 
 
