@@ -40,6 +40,8 @@ class Digest:
     """Responses FENCED_INSTANCE_ID, by phase."""
     rows: Counter[str] = field(default_factory=Counter)
     """The group's rows, by table."""
+    clients: Counter[str] = field(default_factory=Counter)
+    """What was compared of the client history, and what is counted beside it, by name."""
     different: int = 0
     """How many rows of the comparison are no match."""
     unowned: list[str] | None = None
@@ -136,6 +138,8 @@ class Digester:
             digest.different += row["outcome"] != "match"
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[phase_of(self.phases, row["started_ms"])] += 1
+        elif name == "clients":
+            digest.clients[row["name"]] += row["count"]
         elif name == "expulsions":
             counts = digest.fences if row["api"] else digest.evictions
             counts[phase_of(self.phases, row["at_ms"])] += 1

@@ -238,6 +238,9 @@ def _doubts(
         if fault["open"]
     ]
     doubts += [f"fault {step} never began" for step in run.never_began]
+    doubts += [
+        f"fault {step} was skipped, which the plan does not allow" for step in run.wrongly_skipped
+    ]
     doubts += run.failures
     if not run.steady:
         doubts.append("the steady state was not met before the first fault")
@@ -283,6 +286,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[str, int])
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
+        "clients": dict(digest.clients) if run.has_history else None,
     }
 
 
