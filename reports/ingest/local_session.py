@@ -39,6 +39,7 @@ SMALL = {
 BIG = {
     "spark.sql.files.maxPartitionBytes": "32m",  # some splits for each core, however few logs
     "spark.sql.inMemoryColumnarStorage.compressed": "false",  # what is kept is read soon
+    "spark.sql.inMemoryColumnarStorage.batchSize": "3000",  # the buffers of a batch grow by copies
 }
 QUICK_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 SMALL_HEAP, BIG_HEAP = "-Xmx1g", "-XX:MaxRAMPercentage=25"
