@@ -45,6 +45,8 @@ answered, and never logged."""
 TAIL_MS = 5_000.0
 """How long before its end a client may be told what it does not tell of any more: closing takes
 that long where a JoinGroup waits."""
+KEPT = 100
+"""How many answers of one kind are kept of which a client has told nothing: some never tell."""
 GOES_ON_MS = 1_000.0
 """How long after an answer that fences it a client may be told something else."""
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
@@ -52,9 +54,10 @@ OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_
 
 
 class Answer(NamedTuple):
-    """An answer: from when on a client may know it, and what the client would tell of it."""
+    """An answer: when it was sent, and when at the earliest; what a client would tell of it."""
 
     at_ms: float
+    early_ms: float
     seen: ObservedRequest
     tells: Any = None
 
@@ -63,11 +66,15 @@ Fits = Callable[[Answer], bool]
 
 
 class Waiting(NamedTuple):
-    """An event for which no answer has come so far, which answer fits it, and that in words."""
+    """An event for which no answer has come so far, which answer fits it, and that in words.
+
+    `unlogged` if the broker may have answered and never logged it.
+    """
 
     event: ClientEvent
     fits: Fits
     what: str
+    unlogged: bool
 
 
 @dataclass(slots=True)
@@ -85,7 +92,7 @@ class Told:
         fitting = [place for place, one in enumerate(self.answers) if fits(one)]
         if not fitting:
             return None, []
-        before = [at for at in fitting if self.answers[at].at_ms <= at_ms + ARRIVAL_ERROR_MS]
+        before = [at for at in fitting if self.answers[at].early_ms <= at_ms + ARRIVAL_ERROR_MS]
         recent = [at for at in before if self.answers[at].at_ms >= at_ms - OLD_MS]
         at = next(iter(recent or before[-1:] or fitting))
         found, passed = self.answers[at], self.answers[:at]
@@ -141,11 +148,9 @@ class Clients:
         Whatever comes in later happens after `known_ms`.
         """
         for request in requests:
-            seen, error, arrived_ms = request
+            seen, error, _ = request
             if error != 0 or seen.api not in ("HEARTBEAT", "LEAVE_GROUP"):
-                # a line that may have been written late makes its answer later than it was
-                late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
-                self._push(seen.answered_ms - late_ms, request)
+                self._push(seen.answered_ms, request)
         for event in events:
             self._push(event.at_ms + LOOKED_FOR_MS, event)
         self._until(known_ms)
@@ -165,11 +170,11 @@ class Clients:
 
     def _until(self, known_ms: float) -> None:
         while self._pending and self._pending[0][0] <= known_ms:
-            at_ms, _, what = heappop(self._pending)
+            _, _, what = heappop(self._pending)
             if isinstance(what, ClientEvent):
                 self._saw(what)
             else:
-                self._answered(at_ms, what[0], what[1])
+                self._answered(*what)
 
     def _taken(self) -> list[Json]:
         found, self._found = self._found, []
@@ -177,8 +182,11 @@ class Clients:
 
     # what brokers say
 
-    def _answered(self, at_ms: float, seen: ObservedRequest, error: int | None) -> None:
+    def _answered(self, seen: ObservedRequest, error: int | None, arrived_ms: float) -> None:
         client, response = self._clients[seen.client_id], seen.response_fields
+        # a line that may have been written late makes its answer later than it was
+        late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
+        answer = Answer(seen.answered_ms, seen.answered_ms - late_ms, seen)
         if seen.api == "JOIN_GROUP":
             if response.get("memberId"):
                 client.ids.add(response["memberId"])
@@ -187,25 +195,27 @@ class Clients:
                 self._owners.joined(seen)
         elif seen.api == "SYNC_GROUP" and error == 0:
             share = _partitions(response.get("assignment") or "")
-            self._may_tell(client.assigned, Answer(at_ms, seen, share))
+            self._may_tell(client.assigned, answer._replace(tells=share))
             self._offsets.assigned(seen, share)
         elif seen.api == "OFFSET_COMMIT":
             kept, error = stored(seen)
             if kept:
-                self._may_tell(client.committed, Answer(at_ms, seen, len(kept)))
+                self._may_tell(client.committed, answer._replace(tells=len(kept)))
                 self._found += self._offsets.committed(seen, kept)
         if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
-            self._may_tell(client.fenced, Answer(at_ms, seen))
+            self._may_tell(client.fenced, answer)
         if error in OUT:
-            self._owners.told(seen.client_id, at_ms)
+            self._owners.told(seen.client_id, seen.answered_ms)
 
     def _may_tell(self, told: Told, answer: Answer) -> None:
-        """Note an answer; if an event told of it long before it came, that proves nothing."""
-        if told.waiting and told.waiting[0].fits(answer):
-            event, _, what = told.waiting.pop(0)
-            self._disagree(event, what, _later(event, answer), answer)
-        else:
-            told.answers.append(answer)
+        """Note an answer; an event that waits for it has it if its line may be that late."""
+        for place, one in enumerate(told.waiting):
+            if answer.early_ms <= one.event.at_ms + SEEN_MS and one.fits(answer):
+                del told.waiting[place]
+                return
+        told.answers.append(answer)
+        if len(told.answers) > 2 * KEPT:
+            del told.answers[:-KEPT]
 
     # what clients say
 
@@ -243,8 +253,11 @@ class Clients:
         """Judge what a process leaves: events without an answer, answers that it never told of."""
         ended_ms = -inf if client.ended_ms is None else client.ended_ms
         for name, told in client.told.items():
-            for event, _, what in told.waiting:
-                self._disagree(event, what, "there is none", proven=True)
+            waiting = [one for one in told.waiting if not one.unlogged]
+            # as many answers as events: clocks may differ, and no more is proven
+            proven = len(waiting) > len(told.answers)
+            for event, _, what, _ in waiting:
+                self._disagree(event, what, "there is none at that time", proven=proven)
             told.waiting.clear()
             old = [one for one in told.answers if one.at_ms < ended_ms - TAIL_MS]
             if old and (name == "assigned" or name in client.said) and name != "fenced":
@@ -274,17 +287,16 @@ class Clients:
         client.said.add(event.event)
         answer, passed = told.take(event.at_ms, fits)
         if answer is None:
-            others = [one for one in told.answers if one.at_ms <= event.at_ms + SEEN_MS]
-            if self._unlogged(event):
-                return None
-            if not others:
-                told.waiting.append(Waiting(event, fits, what))
+            others = [one for one in told.answers if one.early_ms <= event.at_ms + SEEN_MS]
+            unlogged = self._unlogged(event)
+            if unlogged or not others:
+                told.waiting.append(Waiting(event, fits, what, unlogged))
                 return None
             last = others[-1]
             del told.answers[: len(others)]
             self._disagree(event, what, _described(last), last, proven=True)
             return None
-        if answer.at_ms > event.at_ms + SEEN_MS:
+        if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, _later(event, answer), answer)
         for one in passed:
             if one.seen.connection == answer.seen.connection and told is not client.fenced:
