@@ -184,6 +184,7 @@ def build(
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,
+        has_history=run.has_history,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if run.has_history:

@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any, NamedTuple
 
+from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, ConsumerProtocolError
 from reference_coordinator.replay import ObservedRequest, Outage
@@ -21,13 +22,15 @@ from reports.judgement.assignments import COOPERATIVE, SHOWN
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.history import ClientEvent
 from reports.judgement.machine_log import LOGGED_LATE_MS
-from reports.judgement.offsets import Offsets, stored
+from reports.judgement.offsets import Offsets, Stored, stored
 from reports.judgement.owners import Owners
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 
 Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
 """A request, its error code, and when it arrived by its line, in ms."""
+Known = tuple[Request, Stored | None, int | None]
+"""A request, what it stored if it is an OffsetCommit, and its error or one of a partition's."""
 
 CLIENTS = "group STRING, name STRING, count LONG"
 """How much of each kind was compared, and what is counted beside it (`Clients.counts`)."""
@@ -128,12 +131,14 @@ class Clients:
     """
 
     outages: Sequence[Outage] = ()
+    has_history: bool = True
+    """Whether events may come at all."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
     _found: list[Json] = field(default_factory=list)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
     _assignors: dict[int, str] = field(default_factory=dict)
-    _pending: list[tuple[float, int, ClientEvent | Request]] = field(default_factory=list)
+    _pending: list[tuple[float, int, ClientEvent | Known]] = field(default_factory=list)
     _number: int = 0
 
     def __post_init__(self) -> None:
@@ -149,8 +154,14 @@ class Clients:
         """
         for request in requests:
             seen, error, _ = request
-            if error != 0 or seen.api not in ("HEARTBEAT", "LEAVE_GROUP"):
-                self._push(seen.answered_ms, request)
+            kept = None
+            if seen.api == "OFFSET_COMMIT":
+                kept, error = stored(seen)
+                self._found += self._offsets.committed(seen, kept)
+            elif seen.api == "SYNC_GROUP" and error == 0:
+                self._offsets.assigned(seen, _share(seen))
+            if self.has_history and (kept or error or seen.api in HELD_APIS):
+                self._push(seen.answered_ms, (request, kept, error))
         for event in events:
             self._push(event.at_ms + LOOKED_FOR_MS, event)
         self._until(known_ms)
@@ -164,7 +175,7 @@ class Clients:
         self._found += self._owners.end()
         return self._taken()
 
-    def _push(self, at_ms: float, what: ClientEvent | Request) -> None:
+    def _push(self, at_ms: float, what: ClientEvent | Known) -> None:
         self._number += 1
         heappush(self._pending, (at_ms, self._number, what))
 
@@ -182,7 +193,8 @@ class Clients:
 
     # what brokers say
 
-    def _answered(self, seen: ObservedRequest, error: int | None, arrived_ms: float) -> None:
+    def _answered(self, request: Request, kept: Stored | None, error: int | None) -> None:
+        seen, _, arrived_ms = request
         client, response = self._clients[seen.client_id], seen.response_fields
         # a line that may have been written late makes its answer later than it was
         late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
@@ -194,14 +206,9 @@ class Clients:
                 self._assignors[response["generationId"]] = response.get("protocolName") or ""
                 self._owners.joined(seen)
         elif seen.api == "SYNC_GROUP" and error == 0:
-            share = _partitions(response.get("assignment") or "")
-            self._may_tell(client.assigned, answer._replace(tells=share))
-            self._offsets.assigned(seen, share)
-        elif seen.api == "OFFSET_COMMIT":
-            kept, error = stored(seen)
-            if kept:
-                self._may_tell(client.committed, answer._replace(tells=len(kept)))
-                self._found += self._offsets.committed(seen, kept)
+            self._may_tell(client.assigned, answer._replace(tells=_share(seen)))
+        elif kept:
+            self._may_tell(client.committed, answer._replace(tells=len(kept)))
         if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
             self._may_tell(client.fenced, answer)
         if error in OUT:
@@ -362,6 +369,10 @@ def _listed(partitions: Iterable[str]) -> str:
     listed = sorted(partitions)
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return (", ".join(listed[:SHOWN]) or "no partition") + more
+
+
+def _share(sync: ObservedRequest) -> frozenset[str] | None:
+    return _partitions(sync.response_fields.get("assignment") or "")
 
 
 @lru_cache(maxsize=10_000)

@@ -94,6 +94,8 @@ class Judge:
     """How many partitions each topic of the experiment has all the time."""
     absences: tuple[Absence, ...] = ()
     """When faults on members had clients down."""
+    has_history: bool = True
+    """Whether there is a client history."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -175,7 +177,7 @@ class Judge:
         return Case(
             group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
             assignments.Assignments(self.partitions, self.outages),
-            clients.Clients(self.outages),
+            clients.Clients(self.outages, self.has_history),
             Absent([one for one in self.absences if one.group == group]),
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ one of no member (an operator's); they are not judged, and those of members are 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
@@ -22,33 +22,30 @@ NOT_THEIRS = "commits_of_others_partitions"
 
 
 def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
-    """Return what an OffsetCommit stored, and the first error of its answer, or 0."""
-    errors = {
-        (_name(topic), one["partitionIndex"]): one["errorCode"]
-        for topic in commit.response_fields.get("topics", ())
-        for one in topic["partitions"]
-    }
-    kept = [
-        (f"{name}-{one['partitionIndex']}", one["committedOffset"])
-        for topic in commit.request.get("topics", ())
-        for name in [_name(topic)]
-        for one in topic["partitions"]
-        if errors.get((name, one["partitionIndex"])) == 0 and "committedOffset" in one
-    ]
-    return kept, next(filter(None, errors.values()), 0)
+    """Return what an OffsetCommit stored, and the last error of its answer, or 0."""
+    errors: dict[str, int] = {}
+    for topic in commit.response_fields.get("topics", ()):
+        name = topic.get("name") or topic.get("topicId")
+        for one in topic["partitions"]:
+            errors[f"{name}-{one['partitionIndex']}"] = one["errorCode"]
+    kept, error = [], 0
+    for topic in commit.request.get("topics", ()):
+        name = topic.get("name") or topic.get("topicId")
+        for one in topic["partitions"]:
+            partition = f"{name}-{one['partitionIndex']}"
+            code = errors.get(partition)
+            if code:
+                error = code
+            elif code is not None and "committedOffset" in one:
+                kept.append((partition, one["committedOffset"]))
+    return kept, error
 
 
-def _name(topic: Json) -> str:
-    return str(topic.get("name") or topic.get("topicId"))
-
-
-@dataclass(slots=True)
-class _Last:
+class _Last(NamedTuple):
     """The offset of a partition that was committed last; the lowest one of overlapping commits."""
 
     offset: int
-    answered_ms: float
-    id: str
+    commit: ObservedRequest
 
 
 @dataclass(slots=True)
@@ -73,21 +70,21 @@ class Offsets:
         share = next((share for number, share in of_member if number == generation), None)
         back = []
         for name, offset in kept:
-            last, known = self._last.get(name), _Last(offset, commit.answered_ms, commit.id)
+            lowest, last = offset, self._last.get(name)
             if share is None or name not in share:
                 if share is not None:
                     self.counts[NOT_THEIRS] += 1
-            elif last is not None and offset < last.offset:
-                if commit.earliest_ms > last.answered_ms:
+            elif last is not None:
+                if commit.earliest_ms <= last.commit.answered_ms:
+                    lowest = min(offset, last.offset)
+                elif offset < last.offset:
                     back.append((name, offset, last))
-            elif last is not None and commit.earliest_ms <= last.answered_ms:
-                known.offset = last.offset
-            self._last[name] = known
+            self._last[name] = _Last(lowest, commit)
         for name, offset, last in back[:1]:
             yield breach(
                 Breach.OFFSET_WENT_BACK,
                 commit.answered_ms,
-                f"{name} goes on from offset {last.offset}, committed by request {last.id}",
+                f"{name} goes on from offset {last.offset}, committed by request {last.commit.id}",
                 f"{commit.client_id} committed offset {offset} of {name}"
                 + (f", and {len(back) - 1} more that went back" if len(back) > 1 else ""),
                 shown_by=commit,
