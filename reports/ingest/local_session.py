@@ -102,6 +102,7 @@ class LocalSession:
 
     def rehearse(self, job: "Callable[[SparkSession], None]") -> None:
         """Open the session in the background and run a small job in it; its errors do not count."""
+        import pyspark.sql  # noqa: F401, PLC0415 (two threads that import it at once both fail)
 
         def run() -> None:
             with suppress(Exception):

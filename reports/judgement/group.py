@@ -11,7 +11,15 @@ from typing import Any, cast
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import assignments, breaches, clients, compare, member_lines, members
+from reports.judgement import (
+    assignments,
+    breaches,
+    clients,
+    compare,
+    elections,
+    member_lines,
+    members,
+)
 from reports.judgement.absences import Absence, Absent
 from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
@@ -123,6 +131,8 @@ class Judge:
         if case.partition is not None:
             loads = self.epochs.repeated_loads.get(case.partition, ())
             yield from (("member_lines", row) for row in loads)
+            behind = elections.loads_behind(self.epochs, case.partition, self.stalls)
+            yield from (("member_lines", row) for row in behind)
         yield from (("violations", row) for row in found.violations)
 
     def tables(
