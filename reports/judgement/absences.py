@@ -51,14 +51,13 @@ def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
         args, group = intent.get("args") or {}, intent["group"]
         ended_ms = healed["at_ms"] if healed and healed["healed"] else inf
         what = f"fault {name} ({intent['fault']})"
-        if intent["fault"] in DOWN and "down_for_ms" in args:
-            until_ms = injected["at_ms"] + args["down_for_ms"]
+        if intent["fault"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
+            until_ms = injected["at_ms"] + down_for_ms
             if ended_ms >= until_ms - UP_MS:
                 from_ms = injected["at_ms"] + DOWN_MS
                 down = f"{what} had it down from {injected['at_ms']} on"
                 found.append(Absence(group, intent["target"], from_ms, until_ms - UP_MS, down))
-        elif intent["fault"] == DUPLICATE and "duplicate" in args:
-            client = args["duplicate"]
+        elif intent["fault"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
             before = duplicates.get((group, client))
             down = f"{what} starts it at {intent['at_ms']}" if before is None else before.what
             from_ms = -inf if before is None else before.from_ms
