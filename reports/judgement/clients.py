@@ -1,4 +1,4 @@
-"""Clients against brokers: what clients say they were told, and what brokers say they answered.
+"""Clients against brokers: what clients say that they saw, and what brokers say that they answered.
 
 A client that says `assigned` was answered a SyncGroup with just these partitions; `fenced`, an
 answer FENCED_INSTANCE_ID; `committed`, an OffsetCommit that stored as many offsets. A client tells
@@ -46,12 +46,12 @@ UNLOGGED_MS = 2_000.0
 """How long after the journal announces a fault on a broker a client may tell of what that broker
 answered, and never logged."""
 TAIL_MS = 5_000.0
-"""How long before its end a client may be told what it does not tell of any more: closing takes
+"""How long before its end a client may be answered what it does not report any more: closing takes
 that long where a JoinGroup waits."""
 KEPT = 100
-"""How many answers of one kind are kept of which a client has told nothing: some never tell."""
+"""How many answers of one kind are kept that a client has not reported: some never report one."""
 GOES_ON_MS = 1_000.0
-"""How long after an answer that fences it a client may be told something else."""
+"""How long after an answer that fences it a client may be answered something else."""
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
 """The answers that say to a member that it is out of its generation."""
 
@@ -81,8 +81,8 @@ class Waiting(NamedTuple):
 
 
 @dataclass(slots=True)
-class Told:
-    """The answers of one kind to one client of which it has told nothing yet."""
+class Answers:
+    """The answers of one kind to one client that it has not reported yet."""
 
     answers: list[Answer] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
@@ -107,19 +107,19 @@ class Told:
 class Client:
     """What is known of one client."""
 
-    assigned: Told = field(default_factory=Told)
-    committed: Told = field(default_factory=Told)
-    fenced: Told = field(default_factory=Told)
+    assigned: Answers = field(default_factory=Answers)
+    committed: Answers = field(default_factory=Answers)
+    fenced: Answers = field(default_factory=Answers)
     ids: set[str] = field(default_factory=set)
     """The member ids that brokers gave it."""
     said: set[str] = field(default_factory=set)
-    """The events that it ever told of: clients differ in what they tell."""
+    """The events that it ever reported: clients differ in what they report."""
     ended_ms: float | None = None
     """When its process began to end."""
 
     @property
-    def told(self) -> Mapping[str, Told]:
-        """What it was told, by the event that tells of it."""
+    def by_event(self) -> Mapping[str, Answers]:
+        """What it was answered, by the event that reports it."""
         return {"assigned": self.assigned, "committed": self.committed, "fenced": self.fenced}
 
 
@@ -212,17 +212,17 @@ class Clients:
         if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
             self._may_tell(client.fenced, answer)
         if error in OUT:
-            self._owners.told(seen.client_id, seen.answered_ms)
+            self._owners.answered(seen.client_id, seen.answered_ms)
 
-    def _may_tell(self, told: Told, answer: Answer) -> None:
+    def _may_tell(self, kept: Answers, answer: Answer) -> None:
         """Note an answer; an event that waits for it has it if its line may be that late."""
-        for place, one in enumerate(told.waiting):
+        for place, one in enumerate(kept.waiting):
             if answer.early_ms <= one.event.at_ms + SEEN_MS and one.fits(answer):
-                del told.waiting[place]
+                del kept.waiting[place]
                 return
-        told.answers.append(answer)
-        if len(told.answers) > 2 * KEPT:
-            del told.answers[:-KEPT]
+        kept.answers.append(answer)
+        if len(kept.answers) > 2 * KEPT:
+            del kept.answers[:-KEPT]
 
     # what clients say
 
@@ -238,38 +238,40 @@ class Clients:
         elif event.event == "committed":
             count = event.offsets
             what = f"an OFFSET_COMMIT of {event.client} that stored {count} offsets"
-            answer = self._told(client, client.committed, event, lambda of: of.tells == count, what)
+            answer = self._answer_to(
+                client, client.committed, event, lambda of: of.tells == count, what
+            )
             if answer:
                 self._found += owners.committed(event, answer.seen)
         else:
             if event.event == "fenced":
                 what = f"an answer FENCED_INSTANCE_ID to {event.client}"
-                self._told(client, client.fenced, event, lambda _: True, what)
+                self._answer_to(client, client.fenced, event, lambda _: True, what)
                 client.fenced.answers.clear()
             client.ended_ms = client.ended_ms or event.at_ms
             self._found += owners.gave_up(event, frozenset(owners.held[event.client]))
 
     def _begin(self, client: Client, event: ClientEvent) -> None:
-        """Begin with a new process; what is left is what its last one was told."""
+        """Begin with a new process; what is left is what its last one was kept."""
         self._over(client, event.at_ms)
         client.ended_ms = None
         held = frozenset(self._owners.held[event.client])
         self._found += self._owners.gave_up(event, held)
 
     def _over(self, client: Client, until_ms: float = inf) -> None:
-        """Judge what a process leaves: events without an answer, answers that it never told of."""
+        """Judge what a process leaves: events without an answer, answers that it never reported."""
         ended_ms = -inf if client.ended_ms is None else client.ended_ms
-        for name, told in client.told.items():
-            waiting = [one for one in told.waiting if not one.unlogged]
+        for name, kept in client.by_event.items():
+            waiting = [one for one in kept.waiting if not one.unlogged]
             # as many answers as events: clocks may differ, and no more is proven
-            proven = len(waiting) > len(told.answers)
+            proven = len(waiting) > len(kept.answers)
             for event, _, what, _ in waiting:
                 self._disagree(event, what, "there is none at that time", proven=proven)
-            told.waiting.clear()
-            old = [one for one in told.answers if one.at_ms < ended_ms - TAIL_MS]
+            kept.waiting.clear()
+            old = [one for one in kept.answers if one.at_ms < ended_ms - TAIL_MS]
             if old and (name == "assigned" or name in client.said) and name != "fenced":
-                self._untold(name, old[0], proven=False)
-            told.answers = [one for one in told.answers if one.at_ms > until_ms]
+                self._unreported(name, old[0], proven=False)
+            kept.answers = [one for one in kept.answers if one.at_ms > until_ms]
 
     def _assigned(self, client: Client, event: ClientEvent) -> Answer | None:
         whole = event.partitions | self._owners.held[event.client]
@@ -280,37 +282,37 @@ class Clients:
             return answer.tells is None or answer.tells == mine
 
         what = f"a SYNC_GROUP of {event.client} with {_listed(event.partitions)}"
-        answer = self._told(client, client.assigned, event, fits, what)
+        answer = self._answer_to(client, client.assigned, event, fits, what)
         if answer and event.member_id is not None and event.member_id not in client.ids:
             what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
             self._disagree(event, what, "there is none", answer, proven=True)
         return answer
 
-    def _told(
-        self, client: Client, told: Told, event: ClientEvent, fits: Fits, what: str
+    def _answer_to(
+        self, client: Client, kept: Answers, event: ClientEvent, fits: Fits, what: str
     ) -> Answer | None:
         """Return the answer that an event tells of. `what` says what it would be."""
         self.counts[event.event] += 1
         client.said.add(event.event)
-        answer, passed = told.take(event.at_ms, fits)
+        answer, passed = kept.take(event.at_ms, fits)
         if answer is None:
-            others = [one for one in told.answers if one.early_ms <= event.at_ms + SEEN_MS]
+            others = [one for one in kept.answers if one.early_ms <= event.at_ms + SEEN_MS]
             unlogged = self._unlogged(event)
             if unlogged or not others:
-                told.waiting.append(Waiting(event, fits, what, unlogged))
+                kept.waiting.append(Waiting(event, fits, what, unlogged))
                 return None
             last = others[-1]
-            del told.answers[: len(others)]
+            del kept.answers[: len(others)]
             self._disagree(event, what, _described(last), last, proven=True)
             return None
         if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, _later(event, answer), answer)
         for one in passed:
-            if one.seen.connection == answer.seen.connection and told is not client.fenced:
+            if one.seen.connection == answer.seen.connection and kept is not client.fenced:
                 # it has arrived; but a client may pass an assignment over that is no more valid
-                self._untold(event.event, one, proven=told is client.committed)
+                self._unreported(event.event, one, proven=kept is client.committed)
         fenced = next((one for one in client.fenced.answers if one.at_ms < answer.at_ms), None)
-        if fenced and told is not client.fenced and answer.at_ms > fenced.at_ms + GOES_ON_MS:
+        if fenced and kept is not client.fenced and answer.at_ms > fenced.at_ms + GOES_ON_MS:
             client.fenced.answers.clear()
             what = f"{event.client} ends once an answer fences it"
             self._disagree(
@@ -342,7 +344,7 @@ class Clients:
         )
         self._found.append(row)
 
-    def _untold(self, name: str, answer: Answer, *, proven: bool) -> None:
+    def _unreported(self, name: str, answer: Answer, *, proven: bool) -> None:
         row = breach(
             Breach.DISAGREE,
             answer.at_ms,

@@ -20,7 +20,7 @@ from reports.judgement.offsets import stored
 
 Json = dict[str, Any]
 
-UNTIL_TOLD = "owned_twice_until_told"
+UNTIL_ANSWERED = "owned_twice_until_answered"
 """Counts the partitions that a member which is out goes on to own beside their new owner."""
 SAME_MS = 100.0
 """How long two owners may seem to be at one time: what Java members print is read late. Measured
@@ -68,7 +68,7 @@ class Owners:
     _overlaps: list[_Overlap] = field(default_factory=list)
     _out: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
     """The partitions that clients which are out go on to own, and since when another does, ms."""
-    _told_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _knows_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def joined(self, join: ObservedRequest) -> None:
         """Note a JoinGroup that was answered NONE."""
@@ -77,10 +77,10 @@ class Owners:
         del joined[:-REMEMBERED]
         self._instance[join.client_id] = join.request.get("groupInstanceId")
 
-    def told(self, client: str, at_ms: float) -> None:
+    def answered(self, client: str, at_ms: float) -> None:
         """Note an answer that says to a client that it is out."""
-        self._told_ms[client].append(at_ms)
-        del self._told_ms[client][:-REMEMBERED]
+        self._knows_ms[client].append(at_ms)
+        del self._knows_ms[client][:-REMEMBERED]
 
     def assigned(self, event: ClientEvent, sync: ObservedRequest | None) -> None:
         """Give partitions to a client; `sync` was answered with them, if that is known."""
@@ -96,7 +96,7 @@ class Owners:
             if sync is None:
                 continue
             if self._is_out(former, client, sync):
-                self.counts[UNTIL_TOLD] += len(partitions)
+                self.counts[UNTIL_ANSWERED] += len(partitions)
                 self._out[former].update(dict.fromkeys(partitions, sync.answered_ms))
             else:
                 self._overlaps.append(_Overlap(former, event, sync, partitions))
@@ -116,11 +116,11 @@ class Owners:
         out = self._out.get(event.client)
         if not out:
             return
-        told_ms = [at_ms for at_ms in self._told_ms[event.client] if at_ms < commit.earliest_ms]
+        knows_ms = [at_ms for at_ms in self._knows_ms[event.client] if at_ms < commit.earliest_ms]
         names = [
             name
             for name, _ in stored(commit)[0]
-            if name in out and any(out[name] < at_ms for at_ms in told_ms)
+            if name in out and any(out[name] < at_ms for at_ms in knows_ms)
         ]
         if names:
             del self._out[event.client]

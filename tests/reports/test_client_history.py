@@ -36,9 +36,9 @@ def test_a_run_and_a_lie_in_its_history(name: str, judge: Judge, tmp_path: Path)
     folder = unpacked(HISTORIES[name], tmp_path / "run")
     verdict = judge(folder)
     assert (verdict["verdict"], verdict["findings"]) == ("pass", [])
-    told = verdict["groups"]["static"]["clients"]
+    compared = verdict["groups"]["static"]["clients"]
     lines = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
-    assert told["committed"] == sum(line["event"] == "committed" for line in lines)
+    assert compared["committed"] == sum(line["event"] == "committed" for line in lines)
     lied(folder, commit_more)
     with (folder / HISTORY).open("a") as history:
         history.write('{"at_ms": 1, "member": "sta')

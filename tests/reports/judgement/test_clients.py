@@ -60,9 +60,9 @@ def test_all_that_real_clients_saw_is_what_brokers_answered(recording: Recording
     found, counts = clients(recording, events_of(recording))
     assert found == []
     lines = map(json.loads, (recording.folder / HISTORY).read_text().splitlines())
-    told = Counter(line["event"] for line in lines if line["group"] == GROUP)
+    seen = Counter(line["event"] for line in lines if line["group"] == GROUP)
     for event in ("assigned", "committed", "fenced"):
-        assert counts[event] == told[event]
+        assert counts[event] == seen[event]
 
 
 @ALL
@@ -71,12 +71,12 @@ def test_partitions_that_no_broker_assigned(recording: Recording, lie: str) -> N
     events = events_of(recording)
     at = place(events, "assigned")
     owned = events[at].partitions
-    told = {
+    seen = {
         "one less": owned - {min(owned)},
         "one more": owned | {"orders-99"},
         "none": frozenset[str](),
     }
-    found, _ = clients(recording, changed(events, at, partitions=told[lie]))
+    found, _ = clients(recording, changed(events, at, partitions=seen[lie]))
     assert PROVEN in found
 
 
@@ -202,9 +202,9 @@ def test_what_a_broker_that_is_killed_never_logged() -> None:
     (outage, *_) = recording.run.outages
     events = events_of(recording)
     committed = events[place(events, "committed", nth=0)]
-    told = lambda at_ms: [*events, replace(committed, at_ms=at_ms, offsets=99)]
-    assert clients(recording, told(outage.from_ms + 0.9 * UNLOGGED_MS))[0] == []
-    assert clients(recording, told(outage.from_ms + 2 * UNLOGGED_MS))[0] == [PROVEN]
+    seen = lambda at_ms: [*events, replace(committed, at_ms=at_ms, offsets=99)]
+    assert clients(recording, seen(outage.from_ms + 0.9 * UNLOGGED_MS))[0] == []
+    assert clients(recording, seen(outage.from_ms + 2 * UNLOGGED_MS))[0] == [PROVEN]
 
 
 @ALL
@@ -251,11 +251,11 @@ def test_a_run_is_judged_with_its_history(recording: Recording) -> None:
     at = place(events, "assigned")
     lie = changed(events, at, member_id="another")
     rows = recording.rows_by_group[GROUP]
-    for told, expected in ((events, []), (lie, [Breach.DISAGREE]), ([], [])):
-        tables = list(recording.judge.tables(GROUP, rows, told))
+    for seen, expected in ((events, []), (lie, [Breach.DISAGREE]), ([], [])):
+        tables = list(recording.judge.tables(GROUP, rows, seen))
         assert [row["kind"] for name, row in tables if name == "breaches"] == expected
         counted = {row["name"]: row["count"] for name, row in tables if name == "clients"}
-        assert bool(counted.get("assigned")) == bool(told)
+        assert bool(counted.get("assigned")) == bool(seen)
 
 
 def test_a_recording_without_history_has_no_events(tmp_path: Path) -> None:

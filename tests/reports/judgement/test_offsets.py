@@ -58,7 +58,7 @@ def twice(rows: Sequence[LoggedRow]) -> tuple[int, int, int]:
     return found
 
 
-def told(rows: Sequence[LoggedRow], place: int, **fields: Any) -> list[LoggedRow]:
+def altered(rows: Sequence[LoggedRow], place: int, **fields: Any) -> list[LoggedRow]:
     """Change what a commit says of its first partition, and its answer."""
     row = rows[place]
     request, response = json.loads(row["request"]), json.loads(row["response"])
@@ -82,7 +82,7 @@ def test_recorded_offsets_never_go_back(recording: Recording) -> None:
 def test_an_offset_below_the_one_before(recording: Recording, more: int, went_back: bool) -> None:
     rows = recording.rows_by_group[GROUP]
     place, number, before = twice(rows)
-    clients = judged(recording, told(rows, place, committedOffset=before + more))
+    clients = judged(recording, altered(rows, place, committedOffset=before + more))
     rows = clients.rows  # type: ignore[attr-defined]
     assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * went_back
     if went_back:
@@ -95,6 +95,6 @@ def test_a_commit_of_a_partition_that_is_not_the_member_s(recording: Recording) 
     """It is counted, and it is a cause: what follows it may be lower."""
     rows = recording.rows_by_group[GROUP]
     place, _, _ = twice(rows)
-    clients = judged(recording, told(rows, place, partitionIndex=99, committedOffset=0))
+    clients = judged(recording, altered(rows, place, partitionIndex=99, committedOffset=0))
     assert clients.rows == []  # type: ignore[attr-defined]
     assert clients.counts[NOT_THEIRS] == 1

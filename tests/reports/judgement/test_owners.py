@@ -12,7 +12,7 @@ from reports.judgement.breaches import Breach
 from reports.judgement.clients import Clients
 from reports.judgement.history import EVENTS, ClientEvent
 from reports.judgement.logged import Chunk, Requests
-from reports.judgement.owners import PROVEN_MS, SAME_MS, UNTIL_TOLD, Owners
+from reports.judgement.owners import PROVEN_MS, SAME_MS, UNTIL_ANSWERED, Owners
 from tests.recorded.logs import HISTORIES
 
 Found = list[tuple[str, bool]]
@@ -113,8 +113,8 @@ def test_a_member_that_did_not_join_owns_until_it_is_told() -> None:
     group = Group()
     group.join("b", 2)
     group.assign("b", 2_000, 2, 0, 1)
-    assert group.owners.counts == {UNTIL_TOLD: 2}
-    group.owners.told("a", 5_000)
+    assert group.owners.counts == {UNTIL_ANSWERED: 2}
+    group.owners.answered("a", 5_000)
     group.revoke("a", 5_001, 0, 1)
     assert group.end() == []
 
@@ -124,7 +124,7 @@ def test_the_second_process_of_an_instance_owns_what_the_first_does() -> None:
     group.join("second", 1)
     group.assign("second", 2_000, 1, 0, 1)
     assert group.end() == []
-    assert group.owners.counts == {UNTIL_TOLD: 2}
+    assert group.owners.counts == {UNTIL_ANSWERED: 2}
     other = Group(a="i", second="j")
     other.join("second", 1)
     other.assign("second", 2_000, 1, 0, 1)
@@ -132,7 +132,7 @@ def test_the_second_process_of_an_instance_owns_what_the_first_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told_ms", "numbers", "expected"),
+    ("knows_ms", "numbers", "expected"),
     [
         (None, (0,), []),
         (5_000.0, (0,), [TWICE]),
@@ -141,13 +141,13 @@ def test_the_second_process_of_an_instance_owns_what_the_first_does() -> None:
     ],
 )
 def test_a_member_that_was_told_commits_no_more(
-    told_ms: float | None, numbers: tuple[int, ...], expected: Found
+    knows_ms: float | None, numbers: tuple[int, ...], expected: Found
 ) -> None:
     group = Group()
     group.join("b", 2)
     group.assign("b", 2_000, 2, 0, 1)
-    if told_ms is not None:
-        group.owners.told("a", told_ms)
+    if knows_ms is not None:
+        group.owners.answered("a", knows_ms)
     by_a = commit("a", 6_000, *numbers)
     group.found += group.owners.committed(event(6_000, "a", "committed"), by_a)
     assert group.end() == expected
@@ -204,4 +204,4 @@ def test_answers_that_say_that_a_member_is_out() -> None:
     fenced = sum(error == Error.FENCED_INSTANCE_ID for error in requests.error_codes)
     assert fenced == 2
     # each duplicate has the four partitions of the member whose instance id it took
-    assert judged.counts[UNTIL_TOLD] == 8
+    assert judged.counts[UNTIL_ANSWERED] == 8

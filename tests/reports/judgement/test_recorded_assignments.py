@@ -1,6 +1,6 @@
 """Assignments that recorded coordinators accepted, and such as no assignor gives.
 
-A lie is told to both sides: to the leader's SyncGroup, and to the response that the member got, so
+A lie is on both sides: to the leader's SyncGroup, and to the response that the member got, so
 that the broker itself did nothing wrong.
 """
 
@@ -50,7 +50,7 @@ def last_shares(recording: Recording) -> tuple[int, Mapping[str, str]]:
     return request["generationId"], shares
 
 
-def told(recording: Recording, shares: Mapping[str, str], generation: int) -> list[LoggedRow]:
+def altered(recording: Recording, shares: Mapping[str, str], generation: int) -> list[LoggedRow]:
     """Return a group's rows with other shares in one generation, on both sides."""
     rows = list(recording.rows_by_group[GROUP])
     changed = 0
@@ -71,7 +71,7 @@ def told(recording: Recording, shares: Mapping[str, str], generation: int) -> li
 def breaches(recording: Recording, rows: Sequence[LoggedRow], **changed: Any) -> list[str]:
     judge = replace(recording.judge, **changed)
     tables = list(judge.tables(GROUP, rows))
-    assert not [row for name, row in tables if name == "violations"], "told to both sides"
+    assert not [row for name, row in tables if name == "violations"], "it is on both sides"
     return [row["kind"] for name, row in tables if name == "breaches"]
 
 
@@ -88,7 +88,7 @@ def test_a_partition_that_two_members_are_assigned(recording: Recording, count: 
     one, other = sorted(shares)[:2]
     both = [*read(shares[one]).partitions, *read(shares[other]).partitions[:count]]
     lie = {**shares, one: written(both, shares[one])}
-    assert breaches(recording, told(recording, lie, generation)) == [Breach.ASSIGNED_TWICE]
+    assert breaches(recording, altered(recording, lie, generation)) == [Breach.ASSIGNED_TWICE]
 
 
 @ALL
@@ -97,7 +97,7 @@ def test_a_partition_that_no_member_is_assigned(recording: Recording, count: int
     generation, shares = last_shares(recording)
     one = min(shares)
     lie = {**shares, one: written(read(shares[one]).partitions[count:], shares[one])}
-    rows = told(recording, lie, generation)
+    rows = altered(recording, lie, generation)
     assert breaches(recording, rows) == [Breach.NOT_ASSIGNED]
     # the leader may not know its topics while brokers are down
     outages = (Outage(0.0, float("inf")),)
@@ -115,7 +115,7 @@ def test_a_partition_that_goes_to_another_member(recording: Recording) -> None:
         one: written(mine[1:], shares[one]),
         other: written([*theirs, mine[0]], shares[other]),
     }
-    assert breaches(recording, told(recording, lie, generation)) == []
+    assert breaches(recording, altered(recording, lie, generation)) == []
 
 
 @ALL
