@@ -48,6 +48,7 @@ from reference_coordinator.replay.failed_writes import (
     outcome_of,
 )
 from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
@@ -116,7 +117,7 @@ class Hypothesis:
 
         A wrong answer to the request named by `excuse` is accepted.
         """
-        if candidate.cause is None:
+        if candidate.cause is None or self._came_to_nothing(candidate.cause):
             return None
         self.clock.advance(candidate, until_ms)
         at_ms = self.clock.now_ms
@@ -148,9 +149,10 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
-            for line, subject in expected_lines(before, self.group, event):
+        if self.group is not before or isinstance(event, TimerFired):
+            for line, subject, says in expected_lines(before, self.group, event, effects):
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
-                self.output.expected_lines.append(ExpectedLine(line, subject, *window))
+                self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):
@@ -222,6 +224,9 @@ class Hypothesis:
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
+        if unequal and ours == of_the_group(seen, conditions.profile.settings.max_metadata_size):
+            unequal = ()
+            self.output.bind("partition_error")
         mismatch, tolerance = None, conditions.tolerance
         at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
         if unequal and not (
@@ -254,6 +259,16 @@ class Hypothesis:
             self.group = rename(self.group, answer.response, observed)
             return None
         return mismatch
+
+    def _came_to_nothing(self, cause: object) -> bool:
+        """Let a request pass that the broker answered without its coordinator."""
+        if not isinstance(cause, ObservedRequest) or not cause.response:
+            return False
+        if not is_of_broker(cause, self.conditions.observed(cause)):
+            return False
+        self.output.answered.append(cause.id)
+        self.output.bind("broker_error")
+        return True
 
     def _name(self, ours: Response, theirs: Response) -> Response:
         """Take the ids of unnamed members over from a response that names them."""

@@ -15,6 +15,7 @@ from reports.ingest import bundle, group_pass, line_pass, ownership
 from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
+from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
@@ -181,6 +182,8 @@ def build(
         (*run.stalls, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
+        clients=KnownClients.of(run.experiment),
+        kills=run.kills,
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,

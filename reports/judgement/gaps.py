@@ -12,6 +12,10 @@ ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the
 oracle of it, and the next request finds no group."""
 NOT_UNDERSTOOD = "line not understood"
+CLOCK_OFF_MS = 1_000.0
+"""How far a broker's clock may be from the journal's. Where both run on one machine they are the
+same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began, and at most 250 ms
+after it was noted as over."""
 KILL_MS = 1_000.0
 """How long after the journal's entry of a kill a broker's last line may be stamped."""
 
@@ -77,6 +81,29 @@ def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
         for broker, count in in_logs.items()
         if count < started[broker] or (count > started[broker] and broker not in unsure)
     ]
+
+
+def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
+    """Make gaps of brokers whose clock is not the journal's: they end outside of the teardown.
+
+    `ended_ms` are the times of the last lines of brokers whose logs are whole. The journal notes
+    the teardown before the brokers are stopped, and its end after it. Times of such a broker say
+    nothing beside those of the journal or of other brokers, so nothing is proven.
+    """
+    teardown = run.teardown if run.completed else None
+    if teardown is None:
+        return []
+    first_ms, last_ms = teardown[0] - CLOCK_OFF_MS, teardown[1] + CLOCK_OFF_MS
+    off_ms = {
+        broker: min(at_ms - first_ms, 0.0) or max(at_ms - last_ms, 0.0)
+        for broker, at_ms in ended_ms.items()
+    }
+    return [
+        Gap(broker, 0, None, f"its clock is {abs(ms) + CLOCK_OFF_MS:.0f} ms or more "
+            f"{'behind' if ms < 0 else 'ahead of'} that of the journal")
+        for broker, ms in sorted(off_ms.items())
+        if ms
+    ]  # fmt: skip
 
 
 def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:

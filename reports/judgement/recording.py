@@ -23,6 +23,7 @@ from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.history import ClientEvent, events_by_group
@@ -212,6 +213,7 @@ class Recording:
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
+            clients=KnownClients.of(run.experiment), kills=run.kills,
         )  # fmt: skip
 
     @cached_property

@@ -223,6 +223,14 @@ class RunFolder:
             if entry["event"] == "phase" and entry["phase"] in PHASES
         )
 
+    @property
+    def teardown(self) -> tuple[float, float] | None:
+        """When the teardown began and was over, in ms, if the journal has both."""
+        began = {e["phase"]: e["at_ms"] for e in self.journal if e["event"] == "phase"}
+        if not {"teardown", "end"} <= began.keys():
+            return None
+        return began["teardown"], began["end"]
+
     def phase_at(self, at_ms: float) -> str:
         """Return the phase of a time."""
         return phase_of(self.phases, at_ms)

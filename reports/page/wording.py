@@ -104,6 +104,14 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "failed writes without a line",
         "a broker was down, and there are no coordinator lines",
     ),
+    "broker_error": (
+        "errors of brokers",
+        "authorization, quotas, unknown topics: the coordinator did not see the request",
+    ),
+    "partition_error": (
+        "errors of partitions",
+        "some partitions of a commit have errors of their own; the others are compared",
+    ),
     "order": (
         "orders",
         "requests that overlap in time: every order that their intervals allow was tried",
