@@ -149,9 +149,10 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
-            for line, subject in expected_lines(before, self.group, event):
+        if self.group is not before or isinstance(event, TimerFired):
+            for line, subject, says in expected_lines(before, self.group, event, effects):
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
-                self.output.expected_lines.append(ExpectedLine(line, subject, *window))
+                self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):

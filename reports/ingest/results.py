@@ -15,6 +15,7 @@ from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
 from reports.judgement.gaps import missing, possible_deletion, unreadable
+from reports.judgement.processes import ends_of_brokers
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.second_judgement import SecondJudgement
 from reports.judgement.verdict import Results
@@ -54,7 +55,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
     """
     small = tables.several(
-        {"digests": every_row, "groups": every_row, "bound": every_row, "broken": every_row}
+        dict.fromkeys(("digests", "groups", "bound", "broken", "unlogged"), every_row)
     )
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
     bound: dict[str, dict[str, int]] = defaultdict(dict)
@@ -95,9 +96,11 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         gaps=[
             *map(unreadable, tables.rejected),
             *map(missing, tables.lost),
+            *map(missing, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
             *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
+        ended_ms=ends_of_brokers(tables.processes, tables.lost),
         tells_bytes=tables.judge.grammar.tells_bytes,
         places=tables.places,
         elections=list(elections.doubts(tables.judge.epochs, tables.judge.stalls)),

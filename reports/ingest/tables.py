@@ -14,6 +14,7 @@ from reference_coordinator.replay import Evidence
 from reports.ingest import bundle, group_pass, line_pass, ownership
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
+from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
@@ -180,6 +181,8 @@ def build(
         (*run.stalls, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
+        clients=KnownClients.of(run.experiment),
+        kills=run.kills,
         digester=Digester.of(run),
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])

@@ -235,7 +235,9 @@ class Judgement:
             observed,
             expected,
             compare.compare(observed, expected),
-            member_lines.compare(case.lines, result.expected_lines, case.grammar),
+            member_lines.compare(
+                case.lines, result.expected_lines, case.grammar, case.outages, case.stalls
+            ),
             [
                 {**self._places[found.request], **finite(_values(found))}
                 for found in result.violations

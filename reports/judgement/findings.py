@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from reports.judgement.compare import LATE_MS
+from reports.judgement.member_lines import DOUBTFUL
 
 Row = Mapping[str, Any]
 
@@ -151,7 +152,8 @@ def _in_log_order(finding: Finding) -> tuple[str, float, int]:
 def _from_line(row: Row) -> Finding:
     broker = row["broker"] or ""
     at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
-    line = f"line {row['kind']} of {row['subject']}, number {row['nth']}"
+    about = f" of {row['subject']}" if row["subject"] else ""
+    line = f"line {row['kind']}{about}, number {row['nth']}"
     return Finding(
         kind=row["outcome"],
         group=row["group"],
@@ -162,6 +164,7 @@ def _from_line(row: Row) -> Finding:
         observed="no such line" if row["at_ms"] is None else line,
         broker=broker,
         line=row["line"] or 0,
+        proven=row["outcome"] != DOUBTFUL,
     )
 
 
@@ -192,13 +195,19 @@ def _described(row: Row, side: str) -> str:
 
 
 def _rooted(found: list[Finding]) -> list[Finding]:
-    """Link each finding to the earlier finding of its group that it follows from."""
+    """Link each finding to the earlier finding of its group that it follows from.
+
+    Nothing follows from a doubtful line.
+    """
     linked: list[Finding] = []
     root, reach = None, float("-inf")
     for finding in found:
         same = root is not None and linked[root].group == finding.group
         if same and finding.from_ms <= reach:
             linked.append(replace(finding, root=root))
+        elif finding.kind == DOUBTFUL:
+            linked.append(finding)
+            continue
         else:
             root, reach = len(linked), float("-inf")
             linked.append(finding)

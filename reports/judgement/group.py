@@ -14,10 +14,12 @@ from reference_coordinator.replay import Evidence, Outage, Stall
 from reports.judgement import assignments, compare, elections, member_lines, members
 from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.digest import DIGESTS, Digester
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
 from reports.judgement.promises import NotedRules, broken_promises, differing
+from reports.judgement.silences import Silences
 from reports.judgement.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -45,6 +47,8 @@ answered, comma-separated; how many partitions of `__consumer_offsets` its lines
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
+UNLOGGED = "group STRING, broker STRING, line LONG, at_ms DOUBLE, what STRING"
+"""Requests that no log has, by the line before or behind them."""
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
@@ -59,6 +63,7 @@ TABLES = {
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
+    "unlogged": UNLOGGED,
     "digests": DIGESTS,
 }
 
@@ -84,6 +89,10 @@ class Judge:
     busy: tuple[Busy, ...] = ()
     """When brokers may have written the lines of requests later than `parsing` takes for possible:
     only given where it is asked what lateness explains."""
+    clients: KnownClients = NO_CLIENTS
+    """Those whose requests have to be in the logs."""
+    kills: tuple[tuple[str, float], ...] = ()
+    """The brokers (ids) that were killed, and when, ms."""
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
 
@@ -133,7 +142,11 @@ class Judge:
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
+        ids = CorrelationIds(case.group, self.clients)
+        silences = Silences(self.kills, self.clients.heartbeat_ms)
         for chunk in chunks:
+            ids.add(chunk.requests)
+            silences.add(chunk.requests)
             part = case.add(chunk)
             yield from case.about(part)
             judgement.add(part)
@@ -142,6 +155,7 @@ class Judge:
         yield from (("observed", row) for row in found.observed)
         yield from (("expected", row) for row in found.expected)
         yield from self._differences(case, found)
+        yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
         yield from case.in_the_end(found.responses)
         if not case.members.has_statics:
             return

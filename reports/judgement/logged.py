@@ -33,7 +33,7 @@ REQUEST = (
 """The columns of a request in their order, which is that of time."""
 LINE = (
     "at_ms", "line", "broker", "template", "partition", "member", "instance", "generation",
-    "members", "static_members", "reason",
+    "members", "static_members", "reason", "message",
 )  # fmt: skip
 """The columns of a coordinator line in their order, which is that of time."""
 in_order = itemgetter(*LINE[:3])

@@ -23,6 +23,7 @@ from reference_coordinator.replay import Evidence, ObservedRequest
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.log_places import log_of
@@ -200,7 +201,10 @@ class Recording:
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
         stalls = (*run.stalls, *as_stalls(self.standstills))
-        return Judge(run.grammar, rules, rules, epochs, stalls, run.outages)
+        return Judge(
+            run.grammar, rules, rules, epochs, stalls, run.outages,
+            clients=KnownClients.of(run.experiment), kills=run.kills,
+        )  # fmt: skip
 
     @cached_property
     def standstills(self) -> list[Standstill]:

@@ -119,6 +119,15 @@ class RunFolder:
         )
 
     @cached_property
+    def log_lines(self) -> Mapping[tuple[str, float], int]:
+        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
+        return {
+            (fault["broker"], fault["injected_at_ms"]): fault["log_lines"]
+            for fault in self.faults
+            if fault["log_lines"] is not None
+        }
+
+    @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
@@ -222,6 +231,14 @@ class RunFolder:
             if entry["event"] == "phase" and entry["phase"] in PHASES
         )
 
+    @property
+    def teardown(self) -> tuple[float, float] | None:
+        """When the teardown began and was over, in ms, if the journal has both."""
+        began = {e["phase"]: e["at_ms"] for e in self.journal if e["event"] == "phase"}
+        if not {"teardown", "end"} <= began.keys():
+            return None
+        return began["teardown"], began["end"]
+
     def phase_at(self, at_ms: float) -> str:
         """Return the phase of a time."""
         return phase_of(self.phases, at_ms)
@@ -241,6 +258,7 @@ class RunFolder:
                     "broker": _broker(entry),
                     "meant_at_ms": entry["at_ms"],
                     "injected_at_ms": None,
+                    "log_lines": None,
                     "healed_at_ms": None,
                     "verified": False,
                     "witness": "",
@@ -251,6 +269,7 @@ class RunFolder:
                 continue
             elif entry["event"] == "injected":
                 fault["injected_at_ms"] = entry["at_ms"]
+                fault["log_lines"] = entry.get("log_lines")
             elif entry["event"] == "verified":
                 fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
             elif entry["event"] == "healed":

@@ -20,6 +20,7 @@ from reports.judgement.gaps import (
     by_group,
     missing_log,
     unexplained,
+    wrong_clocks,
     wrong_start_counts,
 )
 from reports.judgement.log_places import LogPlaces
@@ -63,6 +64,8 @@ class Results:
     gaps: list[Gap]
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
+    ended_ms: Mapping[str, float] = field(default_factory=dict)
+    """When the brokers (ids) whose logs are whole wrote their last lines."""
     late_alone: Mapping[str, str] = field(default_factory=dict)
     """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
@@ -166,7 +169,11 @@ def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     """Add the gaps of whole logs, and drop those that the run's own kills explain."""
     serving = {broker for row in data.groups.values() for broker in row["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.starts]
-    of_logs = [*map(missing_log, absent), *wrong_start_counts(data.starts, run)]
+    of_logs = [
+        *map(missing_log, absent),
+        *wrong_start_counts(data.starts, run),
+        *wrong_clocks(data.ended_ms, run),
+    ]
     return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
 
 
@@ -187,7 +194,8 @@ def proven_wrong(verdict: Json) -> dict[str, list[float]]:
 def _group_names(run: RunFolder, data: Results) -> list[str]:
     """List the experiment's groups in its order, then other groups in the evidence."""
     known = [group.name for group in run.experiment.workload.groups]
-    return known + sorted(set(data.checks) - set(known))
+    others = {*run.experiment.workload.wire_scripts, *data.checks}
+    return known + sorted(others - set(known))
 
 
 def _doubts(
@@ -207,9 +215,9 @@ def _doubts(
         f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
     ]
     doubts += [
-        f"group {group.name}: no request of it in any broker's log"
-        for group in run.experiment.workload.groups
-        if group.name not in data.checks
+        f"group {group}: no request of it in any broker's log"
+        for group in run.experiment.group_names
+        if group not in data.checks
     ]
     doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
