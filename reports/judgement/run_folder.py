@@ -120,6 +120,15 @@ class RunFolder:
         )
 
     @cached_property
+    def log_lines(self) -> Mapping[tuple[str, float], int]:
+        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
+        return {
+            (fault["broker"], fault["injected_at_ms"]): fault["log_lines"]
+            for fault in self.faults
+            if fault["log_lines"] is not None
+        }
+
+    @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
@@ -250,6 +259,7 @@ class RunFolder:
                     "broker": _broker(entry),
                     "meant_at_ms": entry["at_ms"],
                     "injected_at_ms": None,
+                    "log_lines": None,
                     "healed_at_ms": None,
                     "verified": False,
                     "witness": "",
@@ -260,6 +270,7 @@ class RunFolder:
                 continue
             elif entry["event"] == "injected":
                 fault["injected_at_ms"] = entry["at_ms"]
+                fault["log_lines"] = entry.get("log_lines")
             elif entry["event"] == "verified":
                 fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
             elif entry["event"] == "healed":

@@ -239,6 +239,12 @@ def _doubts(
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     doubts += [
+        f"group {group}: {kinds['unlogged_return']} members have ids that no response gave; their"
+        " coordinator stored them, and was killed before it logged the JoinGroup"
+        for group, kinds in data.bound.items()
+        if kinds.get("unlogged_return")
+    ]
+    doubts += [
         f"group {group}: {kinds['broker_error']} requests were answered with errors that are not"
         " the group's (authorization, quotas, unknown topics)"
         for group, kinds in data.bound.items()

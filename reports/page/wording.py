@@ -104,6 +104,10 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "failed writes without a line",
         "a broker was down, and there are no coordinator lines",
     ),
+    "unlogged_return": (
+        "rejoins that no log has",
+        "a coordinator stored a new id, and was killed before it logged the JoinGroup",
+    ),
     "broker_error": (
         "errors of brokers",
         "authorization, quotas, unknown topics: the coordinator did not see the request",
