@@ -39,6 +39,7 @@ def findings_of(
         tables.get("violations", ()),
         located("comparison", "expected_started_ms"),
         located("member_lines", "due_ms"),
+        tables.get("breaches", ()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Member ids once given are never given again: lies told to recorded evidence.
+"""Member ids once given are never given again: lies in recorded evidence.
 
 A member's id is replaced by another everywhere in its group, so that no line contradicts another.
 """
