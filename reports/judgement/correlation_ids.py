@@ -10,6 +10,7 @@ consumer numbers all its connections together, so a hole in one of them shows no
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -20,10 +21,9 @@ from scenarios.wire_scripts import NEEDS
 
 EARLY = 0.9
 """How soon metadata may be asked for again, as a share of the interval."""
-_PLACES = tuple(
-    map(REQUEST.index, ("at_ms", "broker", "api", "client_id", "connection", "correlation_id",
-                        "line"))
-)  # fmt: skip
+_NUMBERED = itemgetter(*map(REQUEST.index, ("connection", "correlation_id", "api")))
+_PLACE = itemgetter(*map(REQUEST.index, ("at_ms", "client_id", "broker", "line")))
+_CLIENT = REQUEST.index("client_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class CorrelationIds:
 
     group: str
     clients: KnownClients
-    _connections: dict[tuple[str, str], Connection] = field(default_factory=dict)
+    _connections: dict[str, Connection] = field(default_factory=dict)
     _refreshed_ms: dict[str, float] = field(default_factory=dict)
     """When each client began, or last asked for something that is not logged."""
 
@@ -95,29 +95,35 @@ class CorrelationIds:
         of_wire, librdkafka = self.group in self.clients.wire_groups, self.clients.librdkafka
         if not of_wire and not librdkafka:
             return
-        at, *places = _PLACES
+        connections = self._connections
         for row in requests:
-            broker, api, client, connection, number, line = [row[place] for place in places]
-            if number is None or not (of_wire or client in librdkafka):
-                continue
-            self._refreshed_ms.setdefault(client, row[at] or 0.0)
-            known = self._connections.get((broker, connection))
-            if known is None:
-                self._connections[broker, connection] = Connection(number, api, not of_wire)
-                continue
-            if number == known.highest + 1:
-                known.highest = number
-            elif number > known.highest:
-                explained = 0 if of_wire else self._explained(known, api, client, row[at] or 0.0)
-                missing = set(range(known.highest + 1, number))
-                known.holes.append(Hole(missing, explained, (broker, line, row[at], client)))
-                known.highest = number
-            else:
-                for hole in known.holes:
-                    hole.missing.discard(number)
-            known.api = api
-            if api == "SYNC_GROUP" and not of_wire:
-                known.may_fetch = True
+            connection, number, api = _NUMBERED(row)
+            known = connections.get(connection)
+            if known is not None and number == known.highest + 1:
+                known.highest, known.api = number, api
+                if api == "SYNC_GROUP":
+                    known.may_fetch = True
+            elif number is not None and (of_wire or row[_CLIENT] in librdkafka):
+                self._jump(known, row, of_wire=of_wire)
+
+    def _jump(self, known: Connection | None, row: tuple[Any, ...], *, of_wire: bool) -> None:
+        """Take the first request of a connection, or one that does not follow the last."""
+        connection, number, api = _NUMBERED(row)
+        at_ms, client, broker, line = _PLACE(row)
+        self._refreshed_ms.setdefault(client, at_ms or 0.0)
+        if known is None:
+            self._connections[connection] = Connection(number, api, may_fetch=True)
+            return
+        if number > known.highest:
+            explained = 0 if of_wire else self._explained(known, api, client, at_ms or 0.0)
+            missing = set(range(known.highest + 1, number))
+            known.holes.append(Hole(missing, explained, (broker, line, at_ms, client)))
+            known.highest = number
+        else:
+            for hole in known.holes:
+                hole.missing.discard(number)
+        known.api = api
+        known.may_fetch |= api == "SYNC_GROUP"
 
     def _explained(self, known: Connection, api: str, client: str, at_ms: float) -> int:
         """Return how many of the numbers that a client of librdkafka skips it has used itself."""
