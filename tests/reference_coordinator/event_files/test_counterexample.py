@@ -121,7 +121,8 @@ def test_what_is_left_when_time_is_over_shows_the_same_violation() -> None:
     ]
     left = [len(one.evidence.requests) for one in found if one is not None and not one.minimal]
     assert len(left) == len(found)
-    assert left == sorted(left, reverse=True) and left[0] == len(sequence.requests)
+    assert left == sorted(left, reverse=True)
+    assert left[0] == len(sequence.requests)
     assert {one.violation.request for one in found if one is not None} == {"HEARTBEAT:a:2800"}
 
 
