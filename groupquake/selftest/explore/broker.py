@@ -1,16 +1,16 @@
-"""One step of the coordinator: an event goes in, its effects come about in the world."""
+"""One step of the coordinator: an event goes in, its effects come about in the scene."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from groupquake.selftest.explore.clients import told
+from groupquake.selftest.explore.clients import heard
 from groupquake.selftest.explore.invariants import Stepped, broken
 from groupquake.selftest.explore.rules import Rules
-from groupquake.selftest.explore.world import (
+from groupquake.selftest.explore.scene import (
     Append,
     Armed,
     Process,
-    World,
+    Scene,
 )
 from reference_coordinator.classic.effects import (
     Answer,
@@ -49,7 +49,7 @@ class Happened(NamedTuple):
 class Broker:
     """The coordinator's broker, as it works on one action."""
 
-    world: World
+    scene: Scene
     rules: Rules
     log: list[Happened] = field(default_factory=list)
     """Its steps."""
@@ -63,80 +63,80 @@ class Broker:
     def send(self, event: Event) -> None:
         """Let a request come in."""
         request: str = event.request  # type: ignore[union-attr]
-        self.change(in_hand=self.world.in_hand | {request})
+        self.change(in_hand=self.scene.in_hand | {request})
         self.step(event)
 
-    def step(self, event: Event, told: Group | None = None) -> None:
-        """Let the coordinator take a step; `told` is the group that clients knew before a load."""
-        before = self.world
+    def step(self, event: Event, known: Group | None = None) -> None:
+        """Let the coordinator take a step; `known` is the group that clients knew before a load."""
+        before = self.scene
         group, effects = self.rules.step(before.group, event, self.rules.profile)
         self.change(group=group)
         for effect in effects:
             self._absorb(effect, before)
-        stepped = Stepped(before, event, effects, self.world, self.rules.profile, told)
+        stepped = Stepped(before, event, effects, self.scene, self.rules.profile, known)
         request = getattr(event, "request", "") or "-"
         sender = next((p.name for p in before.processes if p.request == request), "")
         self.log.append(Happened(
-            before.now_ms, self.world.broker, sender, event, effects, group, tuple(broken(stepped))
+            before.now_ms, self.scene.broker, sender, event, effects, group, tuple(broken(stepped))
         ))  # fmt: skip
 
-    def _absorb(self, effect: Effect, before: World) -> None:
+    def _absorb(self, effect: Effect, before: Scene) -> None:
         match effect:
             case Answer():
                 self._answer(effect.request, effect.response)
             case Arm():
-                left = [t for t in self.world.timers if t.timer != effect.timer]
+                left = [t for t in self.scene.timers if t.timer != effect.timer]
                 self.change(timers=(*left, Armed(effect.timer, effect.deadline_ms)))
             case Disarm():
-                left = [t for t in self.world.timers if t.timer != effect.timer]
+                left = [t for t in self.scene.timers if t.timer != effect.timer]
                 self.change(timers=tuple(left))
             case Transition() if effect.after in (COMPLETING_REBALANCE, EMPTY):
-                self.change(count=self.world.count + 1, serial=self.world.count + 1)
+                self.change(count=self.scene.count + 1, serial=self.scene.count + 1)
             case Persist():
                 append = Append(
                     effect.request or "", effect.record, self._serial(effect.record),
-                    self.world.now_ms,
+                    self.scene.now_ms,
                 )  # fmt: skip
-                if effect.request is None and not self.world.appends:
+                if effect.request is None and not self.scene.appends:
                     self.change(stored=append)
                 else:
-                    self.change(appends=(*self.world.appends, append))
+                    self.change(appends=(*self.scene.appends, append))
             case Bound(kind="leader"):
-                self.leaders = frozenset(before.group.members) | frozenset(self.world.group.members)
+                self.leaders = frozenset(before.group.members) | frozenset(self.scene.group.members)
                 self.is_refused = bool(self.leader) and effect.value != self.leader
 
     def _answer(self, request: str, response: Response) -> None:
-        self.change(in_hand=self.world.in_hand - {request})
-        for place, p in enumerate(self.world.processes):
+        self.change(in_hand=self.scene.in_hand - {request})
+        for place, p in enumerate(self.scene.processes):
             if p.request == request:
-                self.put(place, told(p, response, self.world.serial))
+                self.put(place, heard(p, response, self.scene.serial))
 
     def _serial(self, record: GroupRecord | None) -> int:
         """Return the serial number of a record's generation: the group's, or the last stored."""
-        earlier = [*self.world.appends, *filter(None, [self.world.stored])]
-        if record is None or record.generation == self.world.group.generation or not earlier:
-            return self.world.serial
+        earlier = [*self.scene.appends, *filter(None, [self.scene.stored])]
+        if record is None or record.generation == self.scene.group.generation or not earlier:
+            return self.scene.serial
         return earlier[0].serial
 
     def change(self, **fields: object) -> None:
-        """Change fields of the world."""
-        self.world = replace_fields(self.world, **fields)  # type: ignore[arg-type]
+        """Change fields of the scene."""
+        self.scene = replace_fields(self.scene, **fields)  # type: ignore[arg-type]
 
     def update(self, place: int, **fields: object) -> None:
         """Change fields of a process."""
-        self.put(place, replace_fields(self.world.processes[place], **fields))  # type: ignore[arg-type]
+        self.put(place, replace_fields(self.scene.processes[place], **fields))  # type: ignore[arg-type]
 
     def put(self, place: int, process: Process) -> None:
         """Replace a process."""
-        processes = list(self.world.processes)
+        processes = list(self.scene.processes)
         processes[place] = process
         self.change(processes=tuple(processes))
 
     def name(self, prefix: str) -> str:
         """Name a new request."""
-        self.change(count=self.world.count + 1)
-        return f"{prefix}{self.world.count}"
+        self.change(count=self.scene.count + 1)
+        return f"{prefix}{self.scene.count}"
 
     def fault(self) -> None:
         """Count a fault."""
-        self.change(faults_left=self.world.faults_left - 1)
+        self.change(faults_left=self.scene.faults_left - 1)

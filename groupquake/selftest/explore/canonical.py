@@ -1,4 +1,4 @@
-"""The canonical form of a world: two worlds of one form have the same futures.
+"""The canonical form of a scene: two scenes of one form have the same futures.
 
 Member ids, requests and the serial numbers of generations are renamed in the order in which they
 are met, generations are counted from the group's, times from now. The session of a process that
@@ -8,7 +8,7 @@ sends heartbeats has no time: it is restarted before any other timer expires.
 from collections.abc import Iterable
 from typing import Any
 
-from groupquake.selftest.explore.world import Append, Process, World
+from groupquake.selftest.explore.scene import Append, Process, Scene
 from reference_coordinator.classic.events import TimerKind
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group, Member, Write
@@ -16,18 +16,18 @@ from reference_coordinator.classic.state import Group, Member, Write
 Form = tuple[Any, ...]
 
 
-def canonical(world: World) -> Form:
+def canonical(scene: Scene) -> Form:
     """Return the form, to compare and to hash."""
-    return _Naming(world).form()
+    return _Naming(scene).form()
 
 
 class _Naming:
     """The names given so far; the empty text stays what it is."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
         self.names: dict[object, int] = {"": 0, None: -1}
-        self.base = world.group.generation
+        self.base = scene.group.generation
 
     def of(self, name: object) -> int:
         return self.names.setdefault(name, len(self.names))
@@ -36,23 +36,23 @@ class _Naming:
         return tuple(sorted([self.of(name) for name in sorted(names)]))
 
     def form(self) -> Form:
-        world, group = self.world, self.world.group
-        processes = tuple([self.process(p) for p in world.processes])
+        scene, group = self.scene, self.scene.group
+        processes = tuple([self.process(p) for p in scene.processes])
         return (
             processes,
             self.group(group),
-            self.appended(world.stored),
-            tuple([self.appended(append) for append in world.appends]),
-            world.now_ms - world.appends[0].at_ms if world.appends else 0.0,
-            self.of(("serial", world.serial)),
+            self.appended(scene.stored),
+            tuple([self.appended(append) for append in scene.appends]),
+            scene.now_ms - scene.appends[0].at_ms if scene.appends else 0.0,
+            self.of(("serial", scene.serial)),
             self.timers(),
-            world.broker, world.is_closed, world.faults_left,
+            scene.broker, scene.is_closed, scene.faults_left,
         )  # fmt: skip
 
     def process(self, p: Process) -> Form:
         return (
             p.phase, self.of(p.member_id), p.generation - self.base if p.generation >= 0 else None,
-            self.of(("serial", p.serial)) if p.is_told else 0, self.all(p.leads),
+            self.of(("serial", p.serial)) if p.has_joined else 0, self.all(p.leads),
             self.of(p.request), p.is_replaced, p.is_silent,
         )  # fmt: skip
 
@@ -98,8 +98,8 @@ class _Naming:
         return record.generation - self.base, record.protocol, leader, tuple(members)
 
     def timers(self) -> Form:
-        world = self.world
-        beating = {p.member_id for p in world.processes if p.beats and not p.is_silent}
+        scene = self.scene
+        beating = {p.member_id for p in scene.processes if p.beats and not p.is_silent}
         return tuple(
             sorted(
                 (
@@ -107,8 +107,8 @@ class _Naming:
                     self.of(timer.member_id),
                     -1.0
                     if timer.kind is TimerKind.SESSION and timer.member_id in beating
-                    else deadline_ms - world.now_ms,
+                    else deadline_ms - scene.now_ms,
                 )
-                for timer, deadline_ms in world.timers
+                for timer, deadline_ms in scene.timers
             )
         )

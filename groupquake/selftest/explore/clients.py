@@ -1,6 +1,6 @@
 """What a client makes of a response: the process after it, as Kafka's consumers react."""
 
-from groupquake.selftest.explore.world import ENDED, IN, JOINED, OUT, WAITING, Process
+from groupquake.selftest.explore.scene import ENDED, IN, JOINED, OUT, WAITING, Process
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     JoinResponse,
@@ -14,7 +14,7 @@ FATAL = (Error.FENCED_INSTANCE_ID, Error.GROUP_MAX_SIZE_REACHED, Error.UNKNOWN_S
 """Errors after which a consumer gives up."""
 
 
-def told(p: Process, response: Response, serial: int) -> Process:
+def heard(p: Process, response: Response, serial: int) -> Process:
     """Return a process after a response, which does what Kafka's clients do."""
     p = replace_fields(p, request="")
     error = response.error

@@ -3,17 +3,19 @@
 import json
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
 from groupquake.console import Console
 from groupquake.exits import Exit
+from groupquake.selftest.explore.event_file import event_file
 from groupquake.selftest.explore.invariants import INVARIANTS
 from groupquake.selftest.explore.known import explanation
 from groupquake.selftest.explore.scopes import MIXES, Found, Scope, scopes
 from groupquake.selftest.explore.search import Broken
-from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import NEWEST, PROFILE_NAMES, PROFILES, profile_named
 from reports.judgement.collector import collector_paused
 
@@ -36,15 +38,19 @@ ALL = "all"
               help="Number of crashes, failovers, failed writes, removals in a row.")  # fmt: skip
 @click.option("--budget", type=click.FloatRange(0, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
+@click.option("--traces", "folder", metavar="DIR",
+              type=click.Path(file_okay=False, path_type=Path),
+              help="Folder for traces: texts, and event files where clients see all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explore(
-    names: tuple[str, ...], depth: int, members: str, faults: int, budget: float, *, as_json: bool
-) -> Exit:
+    names: tuple[str, ...], depth: int, members: str, faults: int, budget: float,
+    folder: Path | None, *, as_json: bool,
+) -> Exit:  # fmt: skip
     """Explore a small group exhaustively, by the rules of releases alone, without brokers.
 
     Processes join, sync, commit, fall silent, crash; timers expire in every order that their times
     allow; writes fail; brokers move the group, die, and load it. After each step the invariants of
-    the protocol and of KIP-345 are checked. What breaks is printed as a story, with the rule of the
+    the protocol and of KIP-345 are checked. What breaks is printed as a trace, with the rule of the
     release that is behind it.
     """
     profiles = [_profile(name) for name in (PROFILE_NAMES if ALL in names else names)]
@@ -58,9 +64,24 @@ def explore(
             )
         if not as_json:
             Console.result(results[-1].as_text())
+        if folder is not None:
+            _write(folder, results[-1])
     if as_json:
         Console.result(json.dumps([each.as_dict() for each in results], indent=2))
     return Exit.FAIL if any(each.is_unexplained for each in results) else Exit.PASS
+
+
+def _write(folder: Path, explored: "_Explored") -> None:
+    """Write the traces of a profile, as texts and as event files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {"group.initial.rebalance.delay.ms": Settings().initial_rebalance_delay_ms}
+    for number, each in enumerate(explored.breaks.values(), 1):
+        invariant = each.broken.what.partition(":")[0]
+        file = folder / f"{explored.profile.name}-{number:02}-{invariant}.txt"
+        file.write_text("\n".join([each.broken.what, *each.trace, ""]), encoding="utf-8")
+        happened = each.scope.trace(each.broken).happened
+        if events := event_file(happened, explored.profile.name, settings):
+            file.with_suffix(".jsonl").write_text(events, encoding="utf-8")
 
 
 def _profile(name: str) -> Profile:
@@ -99,9 +120,9 @@ class _Break:
         return INVARIANTS[self.broken.what.partition(":")[0]]
 
     @property
-    def story(self) -> list[str]:
+    def trace(self) -> list[str]:
         """Its shortest course."""
-        return list(self.scope.story(self.broken).lines())
+        return list(self.scope.trace(self.broken).lines())
 
 
 class _Explored:
@@ -114,7 +135,7 @@ class _Explored:
             for what, broken in explored.broken.items():
                 times = explored.counts[what]
                 if what not in self.breaks:
-                    why = explanation(broken, scope.start, scope.rules)
+                    why = explanation(broken, scope)
                     self.breaks[what] = _Break(scope, broken, why)
                 self.breaks[what].times += times
 
@@ -124,7 +145,7 @@ class _Explored:
         return any(not each.why for each in self.breaks.values())
 
     def as_text(self) -> str:
-        """Print the counts, and each break with its story."""
+        """Print the counts, and each break with its trace."""
         lines = [f"{self.profile.name}:"]
         for scope, explored in self.found:
             in_time = "" if explored.in_time else "; time ran out"
@@ -135,7 +156,7 @@ class _Explored:
         lines.append(f"  {len(self.breaks)} invariants break:")
         for what, each in self.breaks.items():
             lines += ["", f"{what} ({each.times:,} times)", f"  {each.invariant}."]
-            lines += [f"  Behind it: {each.why or 'no rule'}. {each.scope.name}:", *each.story]
+            lines += [f"  Behind it: {each.why or 'no rule'}. {each.scope.name}:", *each.trace]
         return "\n".join([*lines, ""])
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,7 +181,7 @@ class _Explored:
                     "invariant": each.invariant,
                     "explained_by": each.why or None,
                     "scope": each.scope.name,
-                    "story": each.story,
+                    "trace": each.trace,
                 }
                 for what, each in self.breaks.items()
             ],

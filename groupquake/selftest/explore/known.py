@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 
 from groupquake.selftest.explore.actions import actions
-from groupquake.selftest.explore.patience import Patience
 from groupquake.selftest.explore.rules import Rules
+from groupquake.selftest.explore.scene import Action, Scene
+from groupquake.selftest.explore.scopes import Scope
 from groupquake.selftest.explore.search import Broken
 from groupquake.selftest.explore.turn import Turn
-from groupquake.selftest.explore.world import Action, World
+from groupquake.selftest.explore.waiting import Waiting
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import KIP_345, NEWEST, PROMISES
 
 CRASH, FOUND = "docs/findings/crash-before-sync.md", "docs/exploring.md"
 KNOWN = {
-    "generation_told_once: a member knows another generation of the same number": CRASH,
+    "generation_given_once: a member knows another generation of the same number": CRASH,
     "id_stays: a live process's id is replaced by a failover": CRASH,
     "answered_at_last: SyncGroup of a removed member waits for ever": FOUND,
     "id_stays: a live process's id is replaced by a write that failed": FOUND,
@@ -28,12 +29,13 @@ KNOWN = {
 """What breaks though no rule is behind it, and where it is described."""
 
 
-def explanation(broken: Broken, start: World, rules: Rules) -> str:
+def explanation(broken: Broken, scope: Scope) -> str:
     """Return the rule behind what breaks, or the page that describes it; "" where nothing does."""
     invariant = broken.what.partition(":")[0]
-    for rule, value in other_rules(rules.profile):
-        mended = replace(rules.profile, **{rule: value})  # type: ignore[arg-type]
-        if invariant not in breaks_of(start, broken.course, replace(rules, profile=mended)):
+    course = (*scope.prelude, *broken.course)
+    for rule, value in other_rules(scope.rules.profile):
+        mended = replace(scope.rules.profile, **{rule: value})  # type: ignore[arg-type]
+        if invariant not in breaks_of(scope.empty, course, replace(scope.rules, profile=mended)):
             return rule
     return KNOWN.get(broken.what, "")
 
@@ -51,16 +53,16 @@ def other_rules(profile: Profile) -> Iterator[tuple[str, object]]:
                 break
 
 
-def breaks_of(start: World, course: Iterable[Action], rules: Rules) -> set[str]:
+def breaks_of(start: Scene, course: Iterable[Action], rules: Rules) -> set[str]:
     """Return the invariants that a course of actions breaks; what is not possible is left out."""
-    world, found = start, set[str]()
+    scene, found = start, set[str]()
     for action in course:
-        possible = {(each.kind, each.who) for each in actions(world, rules)}
+        possible = {(each.kind, each.who) for each in actions(scene, rules)}
         if (action.kind, action.who) not in possible:
             continue
-        turn = Turn(world, rules)
+        turn = Turn(scene, rules)
         turn.take(action)
-        world = turn.world
+        scene = turn.scene
         found |= {what.partition(":")[0] for each in turn.log for what in each.breaks}
-        found.add(Patience(rules).unanswered(world).partition(":")[0])
+        found.add(Waiting(rules).unanswered(scene).partition(":")[0])
     return found - {""}

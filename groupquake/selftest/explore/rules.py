@@ -1,4 +1,4 @@
-"""By which rules a world runs: a profile, the timeouts and versions of all processes."""
+"""By which rules a scene runs: a profile, the timeouts and versions of all processes."""
 
 import re
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Timeouts(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """By which rules the world runs; `step` is that of the oracle, or of a mutant of it."""
+    """By which rules the scene runs; `step` is that of the oracle, or of a mutant of it."""
 
     profile: Profile
     timeouts: Timeouts

@@ -6,20 +6,20 @@ One instance always has two processes: a duplicate, or the next start.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from groupquake.selftest.explore.patience import next_by_itself
 from groupquake.selftest.explore.rules import Rules, Timeouts
-from groupquake.selftest.explore.search import Broken, Explored, Explorer
-from groupquake.selftest.explore.story import Story
-from groupquake.selftest.explore.turn import Turn
-from groupquake.selftest.explore.world import (
+from groupquake.selftest.explore.scene import (
     JOINED,
     JOINING,
     OUT,
     WAITING,
     Action,
     Process,
-    World,
+    Scene,
 )
+from groupquake.selftest.explore.search import Broken, Explored, Explorer
+from groupquake.selftest.explore.trace import Trace
+from groupquake.selftest.explore.turn import Turn
+from groupquake.selftest.explore.waiting import next_by_itself
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
@@ -37,28 +37,28 @@ TIMEOUTS = (Timeouts(30_000, 10_000), Timeouts(10_000, 30_000))
 
 
 class Scope(NamedTuple):
-    """One scope: `prelude` is what happened before its first world."""
+    """One scope: `prelude` is what happened before its first scene."""
 
     name: str
-    start: World
+    start: Scene
     prelude: tuple[Action, ...]
-    empty: World
+    empty: Scene
     rules: Rules
 
     def explore(self, depth: int, until_s: float = float("inf")) -> Explored:
         """Explore it up to a depth, until a time of this process at the latest.
 
-        What broke before its first world counts too.
+        What broke before its first scene counts too.
         """
         explored = Explorer(self.start, self.rules, until_s).run(depth)
-        for what in Story.of(self.empty, self.prelude, self.rules).breaks:
+        for what in Trace.of(self.empty, self.prelude, self.rules).breaks:
             explored.broken[what] = Broken(what, ())
             explored.counts[what] += 1
         return explored
 
-    def story(self, broken: Broken) -> Story:
+    def trace(self, broken: Broken) -> Trace:
         """Tell what broke, from the group's beginning on."""
-        return Story.of(self.empty, (*self.prelude, *broken.course), self.rules)
+        return Trace.of(self.empty, (*self.prelude, *broken.course), self.rules)
 
 
 class Found(NamedTuple):
@@ -76,7 +76,7 @@ def scopes(
         for processes in MIXES[members]:
             for timeouts in TIMEOUTS:
                 rules = Rules(profile, timeouts, coordinator)
-                empty = World(Group(GROUP), processes, faults_left=faults)
+                empty = Scene(Group(GROUP), processes, faults_left=faults)
                 start, prelude = form(empty, rules) if formed else (empty, ())
                 names = " ".join(p.name for p in processes)
                 first = "Stable" if formed else "no group"
@@ -84,36 +84,36 @@ def scopes(
                 yield Scope(f"{names}; {first}; {lasts} sessions", start, prelude, empty, rules)
 
 
-def form(world: World, rules: Rules) -> tuple[World, tuple[Action, ...]]:
+def form(scene: Scene, rules: Rules) -> tuple[Scene, tuple[Action, ...]]:
     """Form a Stable group of all members, one process each; return it, and what happened.
 
     A coordinator that does not let it form ends it earlier.
     """
-    first = [place for place, p in enumerate(world.processes) if p is not STATIC_TWICE[1]]
+    first = [place for place, p in enumerate(scene.processes) if p is not STATIC_TWICE[1]]
     course: list[Action] = []
 
     def let(action: Action) -> None:
-        nonlocal world
-        turn = Turn(world, rules)
+        nonlocal scene
+        turn = Turn(scene, rules)
         turn.take(action)
-        world = turn.world
+        scene = turn.scene
         course.append(action)
 
     for phase, kind in ((OUT, "join"), (OUT, "join"), (JOINED, "sync")):
-        leaders_first = sorted(first, key=lambda place: not world.processes[place].leads)
+        leaders_first = sorted(first, key=lambda place: not scene.processes[place].leads)
         for place in leaders_first:
-            if world.processes[place].phase is phase:
+            if scene.processes[place].phase is phase:
                 let(Action(kind, place))
-            while world.appends:
+            while scene.appends:
                 let(Action("written"))
-        while phase is OUT and any(world.processes[p].phase is JOINING for p in first):
-            if all(world.processes[p].phase in WAITING for p in first):
-                if next_by_itself(world, rules) is None or len(course) > LONGEST:
+        while phase is OUT and any(scene.processes[p].phase is JOINING for p in first):
+            if all(scene.processes[p].phase in WAITING for p in first):
+                if next_by_itself(scene, rules) is None or len(course) > LONGEST:
                     break
                 let(Action("passes"))
             else:
                 break
-    return world, tuple(course)
+    return scene, tuple(course)
 
 
 LONGEST = 20

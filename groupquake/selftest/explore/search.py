@@ -1,4 +1,4 @@
-"""Breadth first over all worlds that actions lead to, each looked at once.
+"""Breadth first over all scenes that actions lead to, each looked at once.
 
 Where an invariant breaks the search does not go on: what follows is a consequence.
 """
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from groupquake.selftest.explore.actions import actions
 from groupquake.selftest.explore.canonical import Form, canonical
-from groupquake.selftest.explore.patience import Patience
 from groupquake.selftest.explore.rules import Rules
+from groupquake.selftest.explore.scene import Action, Scene
 from groupquake.selftest.explore.turn import Turn
-from groupquake.selftest.explore.world import Action, World
+from groupquake.selftest.explore.waiting import Waiting
 
 
 class Broken(NamedTuple):
@@ -32,9 +32,9 @@ class Explored:
     steps: int = 0
     """Actions tried."""
     depths: list[int] = field(default_factory=list)
-    """How many new worlds each depth has."""
+    """How many new scenes each depth has."""
     left: int = 0
-    """Worlds whose actions were not tried: they are at the last depth, or time ran out."""
+    """Scenes whose actions were not tried: they are at the last depth, or time ran out."""
     in_time: bool = True
     broken: dict[str, Broken] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -42,28 +42,28 @@ class Explored:
 
 
 class Explorer:
-    """Explores what follows from a world; `until_s` is in seconds of this process's own time."""
+    """Explores what follows from a scene; `until_s` is in seconds of this process's own time."""
 
-    def __init__(self, start: World, rules: Rules, until_s: float = float("inf")) -> None:
+    def __init__(self, start: Scene, rules: Rules, until_s: float = float("inf")) -> None:
         self.start, self.rules = start, rules
         self.result = Explored()
         self._until_s = until_s
         self._parents: list[tuple[int, Action]] = [(-1, Action(""))]
         self._seen: set[Form] = {canonical(start)}
-        self._patience = Patience(rules)
-        self._frontier: list[tuple[int, World]] = [(0, start)]
+        self._waiting = Waiting(rules)
+        self._frontier: list[tuple[int, Scene]] = [(0, start)]
 
     def run(self, depth: int) -> Explored:
         """Explore up to a depth."""
         found = self.result
         for _ in range(depth):
             frontier, self._frontier = self._frontier, []
-            for done, (place, world) in enumerate(frontier):
+            for done, (place, scene) in enumerate(frontier):
                 if time.process_time() > self._until_s:
                     found.in_time = False
                     found.left = len(frontier) - done
                     break
-                self._expand(place, world)
+                self._expand(place, scene)
             found.depths.append(len(self._frontier))
             if not self._frontier or not found.in_time:
                 break
@@ -71,15 +71,15 @@ class Explorer:
         found.left += len(self._frontier)
         return found
 
-    def _expand(self, place: int, world: World) -> None:
-        for action, turn in taken(world, self.rules):
+    def _expand(self, place: int, scene: Scene) -> None:
+        for action, turn in taken(scene, self.rules):
             self.result.steps += 1
             breaks = [what for happened in turn.log for what in happened.breaks]
-            form = canonical(turn.world)
+            form = canonical(turn.scene)
             if not breaks:
                 if form in self._seen:
                     continue
-                breaks = [what] if (what := self._patience.unanswered(turn.world)) else []
+                breaks = [what] if (what := self._waiting.unanswered(turn.scene)) else []
             for what in dict.fromkeys(breaks):
                 self.result.counts[what] += 1
                 if what not in self.result.broken:
@@ -87,7 +87,7 @@ class Explorer:
             if not breaks:
                 self._seen.add(form)
                 self._parents.append((place, action))
-                self._frontier.append((len(self._parents) - 1, turn.world))
+                self._frontier.append((len(self._parents) - 1, turn.scene))
 
     def _course(self, place: int) -> Iterator[Action]:
         course: list[Action] = []
@@ -97,15 +97,15 @@ class Explorer:
         return reversed(course)
 
 
-def taken(world: World, rules: Rules) -> Iterator[tuple[Action, Turn]]:
+def taken(scene: Scene, rules: Rules) -> Iterator[tuple[Action, Turn]]:
     """Yield every action that is possible, with every leader that may be picked."""
-    for action in actions(world, rules):
-        turn = Turn(world, rules)
+    for action in actions(scene, rules):
+        turn = Turn(scene, rules)
         turn.take(action)
         yield action, turn
         for leader in sorted(turn.leaders):
             other = action._replace(leader=leader)
-            again = Turn(world, rules)
+            again = Turn(scene, rules)
             again.take(other)
             if not again.is_refused:
                 yield other, again

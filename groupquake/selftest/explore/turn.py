@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from groupquake.selftest.explore.broker import Broker
-from groupquake.selftest.explore.world import (
+from groupquake.selftest.explore.scene import (
     JOINING,
     OUT,
     SYNCING,
@@ -53,30 +53,30 @@ class Turn(Broker):
 
     def join(self, action: Action) -> None:
         """Let a process send JoinGroup: a known member with its id, anyone else without."""
-        p = self.world.processes[action.who]
+        p = self.scene.processes[action.who]
         request = self.name("r")
         if p.instance is not None and not p.member_id:
-            for place, other in enumerate(self.world.processes):
+            for place, other in enumerate(self.scene.processes):
                 if other.instance == p.instance and place != action.who:
                     self.update(place, is_replaced=True)
         self.update(action.who, request=request, phase=JOINING, is_replaced=False, is_silent=False)
         timeouts = self.rules.timeouts
         self.send(JoinReceived(
-            at_ms=self.world.now_ms, request=request, api_version=self.rules.join_version,
+            at_ms=self.scene.now_ms, request=request, api_version=self.rules.join_version,
             client_id=p.name, client_host=HOST, member_id=p.member_id,
             group_instance_id=p.instance, session_timeout_ms=timeouts.session_ms,
             rebalance_timeout_ms=timeouts.rebalance_ms, protocol_type="consumer",
             protocols=(("range", METADATA),),
-            choices=Choices(f"{p.instance or p.name}-{self.world.count:04}", self.leader),
+            choices=Choices(f"{p.instance or p.name}-{self.scene.count:04}", self.leader),
         ))  # fmt: skip
 
     def sync(self, action: Action) -> None:
         """Let a process send SyncGroup; a leader assigns to all members that it was listed."""
-        p = self.world.processes[action.who]
+        p = self.scene.processes[action.who]
         request = self.name("r")
         self.update(action.who, request=request, phase=SYNCING, is_silent=False)
         self.send(SyncReceived(
-            at_ms=self.world.now_ms, request=request, generation=p.generation,
+            at_ms=self.scene.now_ms, request=request, generation=p.generation,
             member_id=p.member_id, group_instance_id=p.instance, protocol_type="consumer",
             protocol="range", assignments=tuple((member, SHARE) for member in p.leads),
             api_version=self.rules.sync_version, choices=Choices(leader=self.leader),
@@ -84,32 +84,32 @@ class Turn(Broker):
 
     def beat(self, action: Action) -> None:
         """Let a process send a heartbeat."""
-        p = self.world.processes[action.who]
+        p = self.scene.processes[action.who]
         request = self.name("r")
         self.update(action.who, request=request, is_silent=False)
         self.send(HeartbeatReceived(
-            self.world.now_ms, request, p.generation, p.member_id, p.instance
+            self.scene.now_ms, request, p.generation, p.member_id, p.instance
         ))  # fmt: skip
 
     def commit(self, action: Action) -> None:
         """Let a process commit an offset."""
-        p = self.world.processes[action.who]
+        p = self.scene.processes[action.who]
         request = self.name("r")
         self.update(action.who, request=request, is_silent=False)
         self.send(CommitReceived(
-            self.world.now_ms, request, COMMIT_VERSION, p.generation, p.member_id, p.instance
+            self.scene.now_ms, request, COMMIT_VERSION, p.generation, p.member_id, p.instance
         ))  # fmt: skip
 
     def leave(self, action: Action) -> None:
         """Let a dynamic process leave."""
-        p = self.world.processes[action.who]
+        p = self.scene.processes[action.who]
         request = self.name("r")
         self.update(action.who, request=request)
         self._leave(request, p.member_id, p.instance)
 
     def crash(self, action: Action) -> None:
         """Let a process die; another of its name may start."""
-        p = self.world.processes[action.who]
+        p = self.scene.processes[action.who]
         self.put(action.who, Process(p.name, p.instance))
         self.fault()
 
@@ -123,26 +123,26 @@ class Turn(Broker):
     def commit_alone(self, _: Action) -> None:
         """Let a client without a group commit an offset."""
         self.send(CommitReceived(
-            self.world.now_ms, self.name("r"), COMMIT_VERSION, -1, "", None
+            self.scene.now_ms, self.name("r"), COMMIT_VERSION, -1, "", None
         ))  # fmt: skip
 
     def describe(self, _: Action) -> None:
         """Let an operator describe the group."""
-        self.send(DescribeReceived(self.world.now_ms, self.name("r"), DESCRIBE_VERSION))
+        self.send(DescribeReceived(self.scene.now_ms, self.name("r"), DESCRIBE_VERSION))
 
     def delete(self, _: Action) -> None:
         """Let an operator delete the group."""
-        self.send(DeleteReceived(self.world.now_ms, self.name("r")))
+        self.send(DeleteReceived(self.scene.now_ms, self.name("r")))
         self.fault()
 
     def expire(self, _: Action) -> None:
         """Let the broker remove the Empty group."""
-        self.step(Expired(self.world.now_ms))
+        self.step(Expired(self.scene.now_ms))
         self.fault()
 
     def _leave(self, request: str, member_id: str, instance: str | None) -> None:
         self.send(LeaveReceived(
-            self.world.now_ms, request, LEAVE_VERSION, ((member_id, instance),),
+            self.scene.now_ms, request, LEAVE_VERSION, ((member_id, instance),),
             Choices(leader=self.leader),
         ))  # fmt: skip
 
@@ -162,11 +162,11 @@ class Turn(Broker):
                 (t for t in timers if text_of(t) == action.pick), timers[0]
             )
             self.change(
-                now_ms=until_ms, timers=tuple([t for t in self.world.timers if t.timer != timer])
+                now_ms=until_ms, timers=tuple([t for t in self.scene.timers if t.timer != timer])
             )
-            before = self.world.group
+            before = self.scene.group
             self.step(TimerFired(until_ms, timer, Choices(leader=self.leader)))
-            if self.log[-1].effects or self.world.group is not before:
+            if self.log[-1].effects or self.scene.group is not before:
                 return
 
     def silence(self, place: int) -> None:
@@ -178,36 +178,36 @@ class Turn(Broker):
 
         None where no timer runs, or a write has to end before.
         """
-        beating = {p.member_id for p in self.world.processes if self._beats(p)}
+        beating = {p.member_id for p in self.scene.processes if self._beats(p)}
         left = [
             armed
-            for armed in self.world.timers
+            for armed in self.scene.timers
             if armed.timer.kind is not TimerKind.SESSION or armed.timer.member_id not in beating
         ]
         if not left:
             return None
         until_ms = min(armed.deadline_ms for armed in left)
-        if self.world.appends:
+        if self.scene.appends:
             write_ms = self.rules.profile.settings.commit_timeout_ms
-            if until_ms > self.world.appends[0].at_ms + write_ms:
+            if until_ms > self.scene.appends[0].at_ms + write_ms:
                 return None
         return until_ms, [armed.timer for armed in left if armed.deadline_ms == until_ms]
 
     def _overdue(self, by_ms: float) -> Timer | None:
         """Return a session that ends although its process sends heartbeats."""
-        return next((t.timer for t in self.world.timers if t.deadline_ms < by_ms), None)
+        return next((t.timer for t in self.scene.timers if t.deadline_ms < by_ms), None)
 
     def _beats(self, p: Process) -> bool:
-        return p.beats and not p.is_silent and not self.world.is_closed
+        return p.beats and not p.is_silent and not self.scene.is_closed
 
     def _keep_alive(self, until_ms: float) -> None:
         """Send the heartbeats of all processes that send any, three a session."""
         every_ms = self.rules.timeouts.session_ms // 3
-        at_ms = self.world.now_ms
-        while any(map(self._beats, self.world.processes)) and at_ms < until_ms - 1:
+        at_ms = self.scene.now_ms
+        while any(map(self._beats, self.scene.processes)) and at_ms < until_ms - 1:
             at_ms = min(at_ms + every_ms, until_ms - 1)
             self.change(now_ms=at_ms)
-            for place, p in enumerate(self.world.processes):
+            for place, p in enumerate(self.scene.processes):
                 if self._beats(p):
                     self.beat(Action("beat", place))
 
@@ -215,22 +215,22 @@ class Turn(Broker):
 
     def written(self, _: Action) -> None:
         """Let the oldest write be stored."""
-        append = self.world.appends[0]
+        append = self.scene.appends[0]
         self._store(append)
         self.step(RecordWritten(
-            self.world.now_ms, append.request, choices=Choices(leader=self.leader)
+            self.scene.now_ms, append.request, choices=Choices(leader=self.leader)
         ))  # fmt: skip
 
     def fails(self, _: Action) -> None:
         """Let the oldest write fail."""
-        append = self.world.appends[0]
-        self.change(appends=self.world.appends[1:])
+        append = self.scene.appends[0]
+        self.change(appends=self.scene.appends[1:])
         self._write_failed(append)
         self.fault()
 
     def times_out(self, _: Action) -> None:
         """Let the oldest write time out, and be stored all the same."""
-        append = self.world.appends[0]
+        append = self.scene.appends[0]
         self._store(append)
         self._write_failed(append)
         self.fault()
@@ -238,52 +238,52 @@ class Turn(Broker):
     def _write_failed(self, append: Append) -> None:
         error = self.rules.profile.write_timeout
         self.step(RecordWritten(
-            self.world.now_ms, append.request, error, Choices(leader=self.leader)
+            self.scene.now_ms, append.request, error, Choices(leader=self.leader)
         ))  # fmt: skip
 
     def _store(self, append: Append) -> None:
-        self.change(appends=self.world.appends[1:], stored=append._replace(request=""))
+        self.change(appends=self.scene.appends[1:], stored=append._replace(request=""))
 
     def move(self, _: Action) -> None:
         """Let the broker resign, and another load the group."""
-        before = self.world.group
-        self.step(Unloaded(self.world.now_ms))
+        before = self.scene.group
+        self.step(Unloaded(self.scene.now_ms))
         self._load(before, closed=False)
 
     def kill(self, action: Action) -> None:
         """Kill the broker; another loads what was stored, `pick` says if the oldest write was."""
         if action.pick:
-            self._store(self.world.appends[0])
-        self._load(self.world.group, closed=False)
+            self._store(self.scene.appends[0])
+        self._load(self.scene.group, closed=False)
 
     def restart(self, _: Action) -> None:
         """Kill the broker and start it again: it loads the group before it takes requests."""
-        self._load(self.world.group, closed=True)
+        self._load(self.scene.group, closed=True)
 
     def opens(self, _: Action) -> None:
         """Let the broker take requests."""
         self.change(is_closed=False)
-        self.step(RequestsEnabled(self.world.now_ms))
+        self.step(RequestsEnabled(self.scene.now_ms))
 
     def _lose(self) -> None:
         """Lose what only the old broker knew; requests that waited there get no response."""
         self.change(in_hand=frozenset(), timers=(), appends=())
-        for place, p in enumerate(self.world.processes):
+        for place, p in enumerate(self.scene.processes):
             if p.phase in WAITING:
                 self.update(place, phase=OUT, request="")
 
     def _load(self, before: Group, *, closed: bool) -> None:
-        stored = self.world.stored
+        stored = self.scene.stored
         self._lose()
         self.change(
-            broker=self.world.broker if closed else 1 - self.world.broker,
+            broker=self.scene.broker if closed else 1 - self.scene.broker,
             is_closed=closed,
             serial=0 if stored is None else stored.serial,
         )
-        loading = LoadStarted(self.world.now_ms)
+        loading = LoadStarted(self.scene.now_ms)
         self.change(group=self.rules.step(before, loading, self.rules.profile)[0])
         record = None if stored is None else stored.record
-        self.step(Loaded(self.world.now_ms, record, closed), told=before)
+        self.step(Loaded(self.scene.now_ms, record, closed), known=before)
         self.fault()
 
 

@@ -1,7 +1,7 @@
 """What must hold after every step of the coordinator, as the protocol and KIP-345 promise it.
 
-In goes one step: the world before and after, the event and its effects; out come the invariants
-that it breaks. That every request is answered at last is checked by `patience`.
+In goes one step: the scene before and after, the event and its effects; out come the invariants
+that it breaks. That every request is answered at last is checked by `waiting`.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ CHECKS: tuple[tuple[str, Callable[[Stepped], Iterator[str]]], ...] = (
     ("leader_knows_all", groups.leader_knows_all),
     ("one_mapping", groups.one_mapping),
     ("generation_grows", groups.generation_grows),
-    ("generation_told_once", groups.generation_told_once),
+    ("generation_given_once", groups.generation_given_once),
     ("answered_once", answers.answered_once),
     (AT_LAST, answers.answered_at_unload),
     ("member_ends", groups.member_ends),
@@ -35,12 +35,12 @@ CHECKS: tuple[tuple[str, Callable[[Stepped], Iterator[str]]], ...] = (
     ("session_served", members.session_served),
     ("known_is_let_in", members.known_is_let_in),
     ("member_is_served", answers.member_is_served),
-    ("stranger_is_refused", answers.stranger_is_refused),
+    ("unknown_is_refused", answers.unknown_is_refused),
     ("own_generation", answers.own_generation),
     ("cause", rebalances.cause_of_rebalance),
     ("due", rebalances.due),
     ("leave_is_true", answers.leave_is_true),
-    ("told", answers.told_of_rebalances),
+    ("announced", answers.announces_rebalances),
     ("phase_is_fair", rebalances.phase_is_fair),
     ("two_steps", rebalances.two_steps),
     ("time_is_kept", rebalances.time_is_kept),

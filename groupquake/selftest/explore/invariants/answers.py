@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from groupquake.selftest.explore.invariants.stepped import Stepped, cause
-from groupquake.selftest.explore.world import WAITING, Process
+from groupquake.selftest.explore.scene import WAITING, Process
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     Answer,
@@ -43,7 +43,7 @@ def _served(step: Stepped) -> Iterator[tuple[Process, Answer]]:
     for effect in step.effects:
         if isinstance(effect, Answer):
             for p in step.before.processes:
-                if p.request == effect.request and p.is_told:
+                if p.request == effect.request and p.has_joined:
                     yield p, effect
 
 
@@ -69,7 +69,7 @@ def member_is_served(step: Stepped) -> Iterator[str]:
             yield "called unknown where it is replaced"
 
 
-def stranger_is_refused(step: Stepped) -> Iterator[str]:
+def unknown_is_refused(step: Stepped) -> Iterator[str]:
     """A request with ids that the group does not have is refused."""
     group = step.before.group
     for p, answer in _served(step):
@@ -103,8 +103,8 @@ def leave_is_true(step: Stepped) -> Iterator[str]:
                 yield f"{Error(error).name} for a member that {'left' if left else 'did not leave'}"
 
 
-def told_of_rebalances(step: Stepped) -> Iterator[str]:
-    """A member is told of a rebalance that is under way."""
+def announces_rebalances(step: Stepped) -> Iterator[str]:
+    """A member learns of a rebalance that is under way."""
     state = step.before.group.state
     for _, answer in _served(step):
         response = answer.response

@@ -18,7 +18,7 @@ from reference_coordinator.classic.events import (
 
 def _removed(step: Stepped) -> Iterator[tuple[str, str, str | None]]:
     """Yield each instance whose member id no longer stands, with the id, and the one that does."""
-    before = step.group_told or step.before.group
+    before = step.group_known or step.before.group
     for instance, owner in before.static_ids.items():
         now = step.after.group.static_ids.get(instance)
         if now != owner and not isinstance(step.event, Unloaded):
@@ -56,10 +56,10 @@ def id_stays(step: Stepped) -> Iterator[str]:
     """The id that an instance was given stands until another JoinGroup replaces it."""
     event = step.event
     for instance, owner, now in _removed(step):
-        told = any(p.member_id == owner and p.is_told and not p.is_replaced
+        known = any(p.member_id == owner and p.has_joined and not p.is_replaced
                    for p in step.after.processes)  # fmt: skip
         rejoins = isinstance(event, JoinReceived) and event.group_instance_id == instance
-        if now is not None and told and not rejoins:
+        if now is not None and known and not rejoins:
             yield f"a live process's id is replaced by {cause(event)}"
 
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from groupquake.selftest.explore.world import World
+from groupquake.selftest.explore.scene import Scene
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Effect, Transition
 from reference_coordinator.classic.events import Event, RecordWritten, TimerFired
@@ -11,14 +11,14 @@ from reference_coordinator.classic.state import COMPLETING_REBALANCE, Group
 
 
 class Stepped(NamedTuple):
-    """One step. `group_told` is the group that clients knew before a failover."""
+    """One step. `group_known` is the group that clients knew before a failover."""
 
-    before: World
+    before: Scene
     event: Event
     effects: tuple[Effect, ...]
-    after: World
+    after: Scene
     profile: Profile
-    group_told: Group | None = None
+    group_known: Group | None = None
 
 
 def began(step: Stepped) -> bool:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,9 @@ from groupquake.selftest.explore import known
 from groupquake.selftest.explore.canonical import canonical
 from groupquake.selftest.explore.invariants import INVARIANTS
 from groupquake.selftest.explore.known import explanation
+from groupquake.selftest.explore.scene import Action
 from groupquake.selftest.explore.scopes import Scope, scopes
 from groupquake.selftest.explore.turn import Turn
-from groupquake.selftest.explore.world import Action
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.releases import NEWEST, PROFILES
 from reference_coordinator.classic.step import Step, step
@@ -66,7 +67,7 @@ def test_the_mutants_that_are_not_found_exist() -> None:
 def test_the_rules_of_a_release_break_only_what_is_explained(profile: str) -> None:
     for scope in scopes(PROFILES[profile], 2, 1):
         for broken in scope.explore(2).broken.values():
-            assert explanation(broken, scope.start, scope.rules), broken
+            assert explanation(broken, scope), broken
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_the_rules_of_a_release_break_only_what_is_explained(profile: str) -> No
 )
 def test_the_known_defects_of_releases_are_found(profile: str, depth: int, rule: str) -> None:
     rules = {
-        explanation(broken, scope.start, scope.rules)
+        explanation(broken, scope)
         for scope in scopes(PROFILES[profile], 2, 1)
         for broken in scope.explore(depth).broken.values()
     }
@@ -102,19 +103,19 @@ def test_worlds_that_differ_in_names_and_times_are_one() -> None:
     other = after(
         scope, Action("beat", 2), Action("crash", 0), Action("join", 1), Action("written")
     )
-    assert one.world.count != other.world.count
-    assert canonical(one.world) == canonical(other.world)
+    assert one.scene.count != other.scene.count
+    assert canonical(one.scene) == canonical(other.scene)
     third = after(scope, Action("crash", 0), Action("join", 1))
-    assert canonical(one.world) != canonical(third.world)
+    assert canonical(one.scene) != canonical(third.scene)
 
 
 def after(scope: Scope, *actions: Action) -> Turn:
     """Let actions happen in a scope."""
-    world = scope.start
+    scene = scope.start
     for action in actions:
-        turn = Turn(world, scope.rules)
+        turn = Turn(scene, scope.rules)
         turn.take(action)
-        world = turn.world
+        scene = turn.scene
     return turn
 
 
@@ -131,11 +132,22 @@ def test_the_story_of_a_break_has_every_request_and_answer(groupquake: Command) 
     (result,) = json.loads(done.out)
     (found,) = [b for b in result["breaks"] if b["explained_by"] == "sync_timer_spares_statics"]
     assert found["invariant"] == INVARIANTS["static_stays"]
-    story = "\n".join(found["story"])
-    assert "a sends JoinGroup (no member id, instance a)" in story
-    assert "b's JoinGroup is answered NONE, generation 2" in story
-    assert "the sync timer expires: PreparingRebalance (pending_sync)" in story
-    assert found["story"][-1] == f"     ! {found['what']}"
+    trace = "\n".join(found["trace"])
+    assert "a sends JoinGroup (no member id, instance a)" in trace
+    assert "b's JoinGroup is answered NONE, generation 2" in trace
+    assert "the sync timer expires: PreparingRebalance (pending_sync)" in trace
+    assert found["trace"][-1] == f"     ! {found['what']}"
+
+
+def test_the_replay_explains_the_event_file_of_a_trace(groupquake: Command, tmp_path: Path) -> None:
+    done = groupquake("dev", "explore", "--depth", "4", "--traces", "traces", "--json")
+    assert done.code == 0, done.err
+    assert len(list((tmp_path / "traces").glob("*.txt"))) == len(json.loads(done.out)[0]["breaks"])
+    files = sorted((tmp_path / "traces").glob("*.jsonl"))
+    assert {file.stem.split("-")[-1] for file in files} >= {"static_stays", "answered_at_last"}
+    for file in files:
+        done = groupquake("oracle", "replay", str(file))
+        assert done.code == 0, done.out
 
 
 def test_what_nothing_explains_fails(groupquake: Command, monkeypatch: pytest.MonkeyPatch) -> None:

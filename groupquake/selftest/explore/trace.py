@@ -1,12 +1,12 @@
-"""What broke, as a story: a numbered list of requests and answers, timers, writes and failovers."""
+"""What broke, as a trace: a numbered list of requests and answers, timers, writes and failovers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from groupquake.selftest.explore.broker import Happened
 from groupquake.selftest.explore.rules import Rules
+from groupquake.selftest.explore.scene import Action, Scene
 from groupquake.selftest.explore.turn import Turn
-from groupquake.selftest.explore.world import Action, World
 from kafka_protocol.errors import Error, name_of
 from reference_coordinator.classic.effects import (
     Answer,
@@ -37,8 +37,8 @@ OPERATOR = "operator"
 
 
 @dataclass(frozen=True)
-class Story:
-    """A course of actions from a first world, as the coordinator saw it."""
+class Trace:
+    """A course of actions from a first scene, as the coordinator saw it."""
 
     happened: tuple[Happened, ...]
 
@@ -48,13 +48,13 @@ class Story:
         return tuple(what for each in self.happened for what in each.breaks)
 
     @classmethod
-    def of(cls, start: World, actions: Sequence[Action], rules: Rules) -> "Story":
+    def of(cls, start: Scene, actions: Sequence[Action], rules: Rules) -> "Trace":
         """Let the actions happen again."""
-        world, happened = start, []
+        scene, happened = start, []
         for action in actions:
-            turn = Turn(world, rules)
+            turn = Turn(scene, rules)
             turn.take(action)
-            world = turn.world
+            scene = turn.scene
             happened += turn.log
         return cls(tuple(happened))
 

@@ -2,19 +2,19 @@
 
 from groupquake.selftest.explore.canonical import Form, canonical
 from groupquake.selftest.explore.rules import Rules
+from groupquake.selftest.explore.scene import JOINING, WAITING, Action, Process, Scene
 from groupquake.selftest.explore.turn import Turn
-from groupquake.selftest.explore.world import JOINING, WAITING, Action, Process, World
 
-PATIENCE = 25
+LONGEST = 25
 """Timers that may expire and writes that may end until a request is answered."""
 
 
-def next_by_itself(world: World, rules: Rules) -> Turn | None:
+def next_by_itself(scene: Scene, rules: Rules) -> Turn | None:
     """Let happen what no process starts: the broker opens, a write ends, a timer expires."""
-    turn = Turn(world, rules)
-    if world.is_closed:
+    turn = Turn(scene, rules)
+    if scene.is_closed:
         turn.take(Action("opens"))
-    elif world.appends:
+    elif scene.appends:
         turn.take(Action("written"))
     elif turn.due() is not None:
         turn.take(Action("passes"))
@@ -23,34 +23,34 @@ def next_by_itself(world: World, rules: Rules) -> Turn | None:
     return turn
 
 
-class Patience:
-    """Remembers from which worlds every request is answered."""
+class Waiting:
+    """Remembers from which scenes every request is answered."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._answers: set[Form] = set()
 
-    def unanswered(self, world: World) -> str:
+    def unanswered(self, scene: Scene) -> str:
         """Return in words which request waits for ever; "" if none does."""
-        first, forms = world, []
-        for _ in range(PATIENCE):
-            if all(p.phase not in WAITING for p in world.processes):
+        first, forms = scene, []
+        for _ in range(LONGEST):
+            if all(p.phase not in WAITING for p in scene.processes):
                 break
-            form = canonical(world)
+            form = canonical(scene)
             if form in self._answers:
                 break
             forms.append(form)
-            turn = next_by_itself(world, self._rules)
+            turn = next_by_itself(scene, self._rules)
             if turn is None:
-                return _words(first, world)
-            world = turn.world
+                return _words(first, scene)
+            scene = turn.scene
         else:
-            return _words(first, world)
+            return _words(first, scene)
         self._answers.update(forms)
         return ""
 
 
-def _words(first: World, last: World) -> str:
+def _words(first: Scene, last: Scene) -> str:
     """Name the first request that waits, by what its process was to the group."""
     waits = next(place for place, p in enumerate(last.processes) if p.phase in WAITING)
     p: Process = first.processes[waits]

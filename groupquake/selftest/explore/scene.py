@@ -1,4 +1,4 @@
-"""The small world: a group on its coordinator, its member processes, timers, writes, the log.
+"""The small scene: a group on its coordinator, its member processes, timers, writes, the log.
 
 Time stands still while requests come in, and passes up to the next timer that expires.
 """
@@ -35,7 +35,7 @@ WAITING = (JOINING, SYNCING)
 
 @frozen_dataclass(frozen=True)
 class Process:
-    """One member process. `generation` is -1 and `member_id` empty until it is told them.
+    """One member process. `generation` is -1 and `member_id` empty until it is given them.
 
     `serial` tells generations with the same number apart. `leads` are the members that it was
     listed as their leader. `is_silent`: its last heartbeat was due before the last timer expired.
@@ -54,14 +54,14 @@ class Process:
     is_silent: bool = False
 
     @property
-    def is_told(self) -> bool:
+    def has_joined(self) -> bool:
         """Whether it takes itself for a member."""
         return self.generation >= 0 and self.phase is not ENDED
 
     @property
     def beats(self) -> bool:
         """Whether it sends heartbeats."""
-        return self.is_told and self.phase not in WAITING
+        return self.has_joined and self.phase not in WAITING
 
 
 class Append(NamedTuple):
@@ -81,7 +81,7 @@ class Armed(NamedTuple):
 
 
 @frozen_dataclass(frozen=True)
-class World:
+class Scene:
     """All of it. `stored` is the last record in the log, `appends` are under way after it."""
 
     group: Group
@@ -102,8 +102,8 @@ class World:
     faults_left: int = 0
 
 
-class WorldFields(TypedDict, total=False):
-    """Fields of a `World` that change together."""
+class SceneFields(TypedDict, total=False):
+    """Fields of a `Scene` that change together."""
 
     group: Group
     processes: tuple[Process, ...]
