@@ -40,13 +40,17 @@ from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
-from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.pending_requests import PendingRequests
-from reference_coordinator.replay.pending_writes import (
-    PendingWrites,
+from reference_coordinator.replay.failed_writes import (
+    STORED,
+    Outcome,
     awaited_outcome,
+    may_wait,
     outcome_of,
 )
+from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
+from reference_coordinator.replay.pending_requests import PendingRequests
+from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
@@ -113,7 +117,7 @@ class Hypothesis:
 
         A wrong answer to the request named by `excuse` is accepted.
         """
-        if candidate.cause is None:
+        if candidate.cause is None or self._came_to_nothing(candidate.cause):
             return None
         self.clock.advance(candidate, until_ms)
         at_ms = self.clock.now_ms
@@ -145,9 +149,10 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
-            for line, subject in expected_lines(before, self.group, event):
+        if self.group is not before or isinstance(event, TimerFired):
+            for line, subject, says in expected_lines(before, self.group, event, effects):
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
-                self.output.expected_lines.append(ExpectedLine(line, subject, *window))
+                self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):
@@ -219,14 +224,29 @@ class Hypothesis:
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
+        if unequal and ours == of_the_group(seen, conditions.profile.settings.max_metadata_size):
+            unequal = ()
+            self.output.bind("partition_error")
         mismatch, tolerance = None, conditions.tolerance
-        if unequal and not self._write_failed(seen, cause.cause):
+        at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
+        if unequal and not (
+            may_wait(ours, seen, at_once=at_once) and self._write_failed(seen, cause.cause)
+        ):
             mismatch = Mismatch(
                 seen.id,
                 seen.answered_ms,
                 "answer",
                 "; ".join(f"{field}={ours}" for field, ours, _ in unequal),
                 "; ".join(f"{field}={theirs}" for field, _, theirs in unequal),
+            )
+        elif seen.id in conditions.given_ids.repeats:
+            given = seen.response_fields["memberId"]
+            mismatch = Mismatch(
+                seen.id,
+                seen.answered_ms,
+                "answer",
+                "member_id=one that was never given",
+                f"member_id={given}, which was given before",
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
@@ -239,6 +259,16 @@ class Hypothesis:
             self.group = rename(self.group, answer.response, observed)
             return None
         return mismatch
+
+    def _came_to_nothing(self, cause: object) -> bool:
+        """Let a request pass that the broker answered without its coordinator."""
+        if not isinstance(cause, ObservedRequest) or not cause.response:
+            return False
+        if not is_of_broker(cause, self.conditions.observed(cause)):
+            return False
+        self.output.answered.append(cause.id)
+        self.output.bind("broker_error")
+        return True
 
     def _name(self, ours: Response, theirs: Response) -> Response:
         """Take the ids of unnamed members over from a response that names them."""
@@ -278,10 +308,11 @@ class Hypothesis:
         """Bind the outcome of a write."""
         return self._bound(outcome_of(seen, self.conditions))
 
-    def _bound(self, outcome: Error) -> Error:
-        if outcome is not Error.NONE:
+    def _bound(self, outcome: Outcome) -> Error:
+        if outcome is not STORED:
             self.output.bind("failed_write")
-        return outcome
+            self.output.bind(outcome.why)
+        return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:
         """Let a request that would wait be answered with the failure of an earlier write."""
@@ -302,7 +333,8 @@ class Hypothesis:
             return self._written(seen) is not Error.NONE
         if not self.conditions.profile.answers_wait_for_writes:
             return False
-        outcome = awaited_outcome(seen, self.writes, self.conditions)
+        under_way = [write for write, _ in self.writes.values()]
+        outcome = awaited_outcome(seen, under_way, self.conditions)
         return self._bound(outcome) is not Error.NONE
 
 

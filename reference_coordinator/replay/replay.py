@@ -17,6 +17,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
+from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.backtracking import (
     FURTHEST_BACK,
     LOOK_BACK,
@@ -37,6 +38,7 @@ from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.overdue import overdue_line
 from reference_coordinator.replay.result import Checked, Outcome
 from reference_coordinator.replay.search import Search, explain
 from reference_coordinator.replay.stretches import Stretches
@@ -67,6 +69,7 @@ class Replayer:
     stored_record: GroupRecord | None
     first_alone: bool = False
     protocol: ClassicProtocol = CLASSIC
+    given_ids: GivenIds = field(default_factory=GivenIds)
     hints: Hints = field(default_factory=Hints)
     checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
@@ -80,6 +83,9 @@ class Replayer:
         """Replay the epoch, or what is left of it, to its end."""
         hypothesis = self._explain(self.epoch.end_ms + 3 * self.tolerance.early)
         hypothesis = self._expire_last_timers(hypothesis)
+        if self.hints.by_key and not self.records.uncertain:
+            overdue = overdue_line(hypothesis, self.epoch)
+            self.outcome.expected_lines += [] if overdue is None else [overdue]
         hypothesis.output.close("open", hypothesis.clock.now_ms)
         self._commit(hypothesis)
 
@@ -227,6 +233,8 @@ class Replayer:
             self.everything.outages,
             self.epoch.loads_closed,
             self.protocol,
+            self.everything.epoch_events,
+            self.given_ids,
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:

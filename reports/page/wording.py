@@ -56,7 +56,7 @@ COSTS: Mapping[str, str] = {
     "fences": "responses FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
     "two owners": (
         "as clients saw it: a member that was fenced or evicted goes on with its partitions until "
-        "a response says so. Shown, not judged."
+        "a response says so. Two owners that no such member explains are a finding."
     ),
 }
 """How the costs are counted."""
@@ -84,6 +84,38 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "record writes",
         "a write to the offsets topic succeeds unless the evidence shows an error",
     ),
+    "failed_write": (
+        "failed writes",
+        "a request was answered with the error of a write; below, what bears each of them out",
+    ),
+    "failed_write_timed_out": (
+        "writes that timed out",
+        "the request took the time-out of a write, and no later write was confirmed meanwhile",
+    ),
+    "failed_write_logged": (
+        "failed writes in the log",
+        "the broker printed the error while the request was under way",
+    ),
+    "failed_write_unloaded": (
+        "writes of a former coordinator",
+        "the broker gave the partition up, or another took it over",
+    ),
+    "failed_write_in_outage": (
+        "failed writes without a line",
+        "a broker was down, and there are no coordinator lines",
+    ),
+    "unlogged_return": (
+        "rejoins that no log has",
+        "a coordinator stored a new id, and was killed before it logged the JoinGroup",
+    ),
+    "broker_error": (
+        "errors of brokers",
+        "authorization, quotas, unknown topics: the coordinator did not see the request",
+    ),
+    "partition_error": (
+        "errors of partitions",
+        "some partitions of a commit have errors of their own; the others are compared",
+    ),
     "order": (
         "orders",
         "requests that overlap in time: every order that their intervals allow was tried",
@@ -93,6 +125,10 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "after a difference, the group's state was taken from the response that lists its members",
     ),
 }
+
+CLIENTS = "What clients saw is compared with what brokers answered them."
+NO_CLIENTS = "There is no client history: what clients saw, and who owned what when, is not judged."
+"""What is said of clients, with a history and without one."""
 
 LIMITS: tuple[str, ...] = (
     "A request in flight when its broker dies is never logged: nothing is known of it.",
