@@ -2,7 +2,7 @@
 
 A member sends a heartbeat every `heartbeat.interval.ms` while it is in a group and waits for
 nothing. So the log of a broker that was killed holds a request of each of its members within that
-time before the kill, if the member went on elsewhere afterwards. A log that ends earlier was cut.
+time before the kill, if the member went on afterwards. A log that ends earlier was cut.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,9 +18,7 @@ SLACK_MS = 1_500.0
 is due."""
 GOES_ON = ("HEARTBEAT", "OFFSET_COMMIT")
 """What a member sends that is in its group."""
-_AT, _BROKER, _API, _CLIENT = (
-    REQUEST.index(name) for name in ("at_ms", "broker", "api", "client_id")
-)
+_AT, _API, _CLIENT = (REQUEST.index(name) for name in ("at_ms", "api", "client_id"))
 _OF_LAST = itemgetter(
     *map(REQUEST.index, ("broker", "api", "client_id", "answered_ms", "error_code", "line"))
 )
@@ -43,16 +41,18 @@ class Silences:
         """Take requests with the columns `REQUEST`, readable or not."""
         if not self.kills:
             return
-        last = self._last
+        last, quiet_ms = self._last, min(self.heartbeat_ms.values(), default=0.0) + SLACK_MS
         for row in requests:
             client = row[_CLIENT]
             before = last.get(client)
-            if before is not None and before[_BROKER] != row[_BROKER]:
-                self._compare(before, row)
+            if before is not None:
+                apart_ms = (row[_AT] or 0.0) - (before[_AT] or 0.0)
+                if apart_ms > quiet_ms:
+                    self._compare(before, row)
             last[client] = row
 
     def _compare(self, before: tuple[Any, ...], row: tuple[Any, ...]) -> None:
-        """Compare a client's last request of one broker with its first of another."""
+        """Compare a client's last request before a silence with its first one after it."""
         broker, api, client, answered_ms, error, line = _OF_LAST(before)
         at_ms, goes_on = row[_AT], row[_API] in GOES_ON
         every_ms = self.heartbeat_ms.get(client)

@@ -23,14 +23,15 @@ def found(*requests: tuple, client: str = "a") -> list[str]:
     return [row["what"] for row in silences.rows()]
 
 
+@pytest.mark.parametrize("broker", ["1", "2"], ids=["restarted", "elsewhere"])
 @pytest.mark.parametrize(
     ("silent_ms", "cut"),
     [(0.0, False), (EVERY_MS + SLACK_MS, False), (EVERY_MS + SLACK_MS + 1.0, True), (9e3, True)],
 )
 def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
-    silent_ms: float, *, cut: bool
+    silent_ms: float, broker: str, *, cut: bool
 ) -> None:
-    rows = request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, "2")
+    rows = request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, broker)
     what = f"nothing of a for {silent_ms:.0f} ms before the broker was killed"
     assert found(*rows) == ([what] if cut else [])
 
