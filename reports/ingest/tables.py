@@ -182,7 +182,7 @@ def build(
         run.outages,
         rules=rules.own,
         clients=KnownClients.of(run.experiment),
-        kills=run.kills,
+        kills=run.killed_between,
         digester=Digester.of(run),
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])

@@ -203,7 +203,7 @@ class Recording:
         stalls = (*run.stalls, *as_stalls(self.standstills))
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
-            clients=KnownClients.of(run.experiment), kills=run.kills,
+            clients=KnownClients.of(run.experiment), kills=run.killed_between,
         )  # fmt: skip
 
     @cached_property

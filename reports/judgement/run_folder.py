@@ -118,6 +118,15 @@ class RunFolder:
             if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
         )
 
+    @property
+    def killed_between(self) -> tuple[tuple[str, float, float], ...]:
+        """The brokers (ids) that a fault killed, and between when, in ms."""
+        return tuple(
+            (fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"])
+            for fault in self.faults
+            if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
+        )
+
     @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
