@@ -18,6 +18,10 @@ from reports.judgement.logged import REQUEST
 SLACK_MS = 1_500.0
 """How much later than its interval a heartbeat may come: librdkafka looks once a second whether one
 is due."""
+LATE_MS = 500.0
+"""How much longer than the interval heartbeats are apart on the average: measured, 300."""
+IN_GROUP = ("HEARTBEAT", "OFFSET_COMMIT", "SYNC_GROUP")
+"""What a member sent last that was in its group and waits for nothing."""
 GOES_ON = ("HEARTBEAT", "OFFSET_COMMIT")
 """What a member sends that is in its group."""
 _AT, _API, _CLIENT, _BROKER, _ANSWERED, _ERROR, _LINE, _NUMBER = map(
@@ -79,8 +83,8 @@ class Silences:
     def _compare(self, before: tuple[Any, ...], row: tuple[Any, ...]) -> None:
         """Take a client's last request before a silence, and its first one after it."""
         client = row[_CLIENT]
-        lived = (before[_API], before[_ERROR]) == ("HEARTBEAT", NO_ERROR)
-        if not lived or row[_API] not in GOES_ON or client not in self.heartbeat_ms:
+        refused = before[_ERROR] not in (NO_ERROR, None) or before[_API] not in IN_GROUP
+        if refused or row[_API] not in GOES_ON or client not in self.heartbeat_ms:
             return
         for kill in self._before:
             if kill[0] == before[_BROKER] and (before[_AT] or 0.0) < kill[1] < (row[_AT] or 0.0):
@@ -95,7 +99,7 @@ class Silences:
             if last is None or last[_ANSWERED] is None:
                 continue
             silent_ms, every_ms = killed_ms - last[_ANSWERED], self.heartbeat_ms.get(client, inf)
-            sent = skipped >= silent_ms / every_ms - 1
+            sent = skipped >= silent_ms / (every_ms + LATE_MS) - 1
             if silent_ms > every_ms + SLACK_MS and sent:
                 what = (
                     f"no request for {silent_ms:.0f} ms before the broker was killed, though"
