@@ -62,6 +62,7 @@ class HintKind(StrEnum):
 
     SESSION_EXPIRED = "session_expired"
     JOIN_PHASE_ENDED = "join_phase_ended"
+    NOBODY_REJOINED = "nobody_rejoined"
     SYNC_EXPIRED = "sync_expired"
     JOINED = "joined"
     PENDING_JOINED = "pending_joined"

@@ -85,6 +85,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
         member_lines=member_lines,
         violations=rows["violations"],
+        breaches=rows["breaches"],
         broken_promises=_broken_promises(small["broken"]),
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         bound=bound,
@@ -142,6 +143,7 @@ def _rows_that_show(
         "joins": of_drawn,
         "heard": of_drawn,
         "violations": of_wrong,
+        "breaches": of_wrong,
         "member_lines": of_wrong,
         "departures": of_wrong,
     }
@@ -197,6 +199,7 @@ def late_alone(
         possible_in(requests, lines, run.brokers, run.busy),
         run.busy,
         tables.standstills,
+        [kill for kill in run.kills if kill not in run.log_lines],
     )
     doubts = {
         group: second.doubt(group, tables.rows_of_group(group), min(times))

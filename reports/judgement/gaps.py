@@ -109,28 +109,34 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
 def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
     """Drop the gaps that the run's own kills explain; `serving` are brokers that served groups."""
     session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
-    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms))
+    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)
     return without_cuts(left, run.cut_short)
 
 
 def without_kills(
-    gaps: Sequence[Gap], kills: Sequence[tuple[str, float]], max_idle_ms: Mapping[str, float]
+    gaps: Sequence[Gap],
+    kills: Sequence[tuple[str, float]],
+    max_idle_ms: Mapping[str, float],
+    log_lines: Mapping[tuple[str, float], int] = {},
 ) -> list[Gap]:
     """Drop the gaps that kills explain: a log that ends there, and a truncated last line.
 
     `kills` are (broker, ms); each ends one process of one log. Everything that a broker wrote is on
-    disk when it is killed. `max_idle_ms` says how long a broker that served groups may have had
+    disk when it is killed. `log_lines` says by kill how many lines that were; a log with fewer was
+    cut. Of other kills, `max_idle_ms` says how long a broker that served groups may have had
     nothing to write; a log that ends earlier was cut.
     """
     left = list(gaps)
     for broker, killed_ms in sorted(kills, key=lambda kill: kill[1]):
+        lines = log_lines.get((broker, killed_ms))
         first_ms = killed_ms - max_idle_ms.get(broker, float("inf"))
         ends = [
             gap
             for gap in left
             if (gap.broker, gap.what) == (broker, END_MISSING)
             and gap.at_ms is not None
-            and first_ms <= gap.at_ms <= killed_ms + KILL_MS
+            and gap.at_ms <= killed_ms + KILL_MS
+            and (first_ms <= gap.at_ms if lines is None else lines <= gap.line)
         ]
         left = _without_last(left, ends)
     return left

@@ -3,19 +3,29 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import assignments, compare, elections, member_lines, members
+from reports.judgement import (
+    assignments,
+    breaches,
+    clients,
+    compare,
+    elections,
+    member_lines,
+    members,
+)
+from reports.judgement.absences import Absence, Absent
 from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.history import ClientEvent
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
 from reports.judgement.promises import NotedRules, broken_promises, differing
@@ -63,6 +73,8 @@ TABLES = {
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
+    "breaches": breaches.BREACHES,
+    "clients": clients.CLIENTS,
     "unlogged": UNLOGGED,
     "digests": DIGESTS,
 }
@@ -94,6 +106,12 @@ class Judge:
     kills: tuple[Kill, ...] = ()
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    """How many partitions each topic of the experiment has all the time."""
+    absences: tuple[Absence, ...] = ()
+    """When faults on members had clients down."""
+    has_history: bool = True
+    """Whether there is a client history."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -125,9 +143,14 @@ class Judge:
             yield from (("member_lines", row) for row in behind)
         yield from (("violations", row) for row in found.violations)
 
-    def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
-        """Judge a group; yield the rows of `TABLES`, each with the name of its table."""
-        return self.judged(group, [Chunk.of(rows)])
+    def tables(
+        self, group: str, rows: Iterable[LoggedRow], events: Sequence[ClientEvent] = ()
+    ) -> Iterator[tuple[str, Json]]:
+        """Judge a group; yield the rows of `TABLES`, each with the name of its table.
+
+        `events` are those of its clients.
+        """
+        return self.judged(group, [replace(Chunk.of(rows), events=events)])
 
     def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
         """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
@@ -175,8 +198,11 @@ class Judge:
         asks_again = self.promised != self.profile or self.rules is not None
         held_up = HeldUp(self.stalls, self.busy)
         return Case(
-            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again
-        )
+            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
+            assignments.Assignments(self.partitions, self.outages),
+            clients.Clients(self.outages, self.has_history),
+            Absent([one for one in self.absences if one.group == group]),
+        )  # fmt: skip
 
 
 def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:

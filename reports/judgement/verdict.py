@@ -70,6 +70,8 @@ class Results:
     """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
+    breaches: Sequence[Json] = ()
+    """The rows of the table `breaches` of groups whose differences are read."""
     left_out: int = 0
     """How many differences, all of groups without any that is read, were not read."""
     places: LogPlaces = field(default_factory=LogPlaces)
@@ -82,9 +84,10 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     """Build `verdict.json`."""
     data = _with_unexplained_gaps(run, data)
     missing = _missing(run, data)
-    found = missing.findings(data.violations, data.comparison, data.member_lines)
-    unsure = {*kip_848, *data.late_alone}
-    found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
+    found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
+    late = lambda one: one.group in data.late_alone and not one.is_breach
+    unsure = lambda one: one.group in kip_848 or late(one)
+    found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
     counts = Counter(
         {
             (group, phase, reason): count
@@ -183,10 +186,10 @@ def _missing(run: RunFolder, data: Results) -> MissingEvidence:
 
 
 def proven_wrong(verdict: Json) -> dict[str, list[float]]:
-    """Return when something is proven wrong with groups, ms, by group."""
+    """Return when the replay proves something wrong with groups, ms, by group."""
     wrong: dict[str, list[float]] = defaultdict(list)
     for finding in verdict["findings"]:
-        if finding["root"] and finding["proven"]:
+        if finding["root"] and finding["proven"] and finding["kind"] not in findings.BREACHES:
             wrong[finding["group"]].append(finding["at_ms"])
     return wrong
 
@@ -236,6 +239,12 @@ def _doubts(
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     doubts += [
+        f"group {group}: {kinds['unlogged_return']} members have ids that no response gave; their"
+        " coordinator stored them, and was killed before it logged the JoinGroup"
+        for group, kinds in data.bound.items()
+        if kinds.get("unlogged_return")
+    ]
+    doubts += [
         f"group {group}: {kinds['broker_error']} requests were answered with errors that are not"
         " the group's (authorization, quotas, unknown topics)"
         for group, kinds in data.bound.items()
@@ -253,6 +262,9 @@ def _doubts(
         if fault["open"]
     ]
     doubts += [f"fault {step} never began" for step in run.never_began]
+    doubts += [
+        f"fault {step} was skipped, which the plan does not allow" for step in run.wrongly_skipped
+    ]
     doubts += run.failures
     if not run.steady:
         doubts.append("the steady state was not met before the first fault")
@@ -298,6 +310,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[str, int])
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
+        "clients": dict(digest.clients) if run.has_history else None,
     }
 
 
@@ -351,6 +364,7 @@ def _finding(number: int, finding: Finding, places: LogPlaces) -> Json:
         "expected": finding.expected,
         "observed": finding.observed,
         "log": _place(finding.broker, finding.line, places),
+        **({"history": finding.history} if finding.history else {}),
     }
 
 

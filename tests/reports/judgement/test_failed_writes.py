@@ -1,4 +1,4 @@
-"""What is bound and makes a verdict a doubt: too many failed writes, errors of brokers."""
+"""What is bound and makes a verdict a doubt: too many failed writes, and more."""
 
 from pathlib import Path
 
@@ -19,11 +19,18 @@ def test_unusually_many_are_a_doubt(tmp_path: Path, failed: int, doubts: int) ->
     assert len(found) == doubts
 
 
-def test_errors_of_brokers_are_a_doubt(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("broker_error", "2 requests were answered with errors that are not the group's"),
+        ("unlogged_return", "2 members have ids that no response gave"),
+    ],
+)
+def test_what_is_bound_and_a_doubt(tmp_path: Path, kind: str, why: str) -> None:
     made = made_up(tmp_path / "run")
     run, _, data, *_ = made.finish()
-    data.bound["static"]["broker_error"] = 2
+    data.bound["static"][kind] = 2
     judged = verdict.judge(run, data, [], "4.3")
-    (why,) = judged["unknown_because"]
+    (because,) = judged["unknown_because"]
     assert judged["verdict"] == "unknown"
-    assert "group static: 2 requests were answered with errors that are not the group's" in why
+    assert f"group static: {why}" in because
