@@ -24,6 +24,11 @@ _TIMERS = {
     TimerKind.SYNC: HintKind.SYNC_EXPIRED,
 }
 
+Key = tuple[HintKind, str | int]
+"""What a line speaks of: a member, an instance, or a generation."""
+OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED)
+"""Hints that tell the generation, and no member."""
+
 _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
 _PLACE = attrgetter("at_ms", "connection", "serial")
@@ -40,7 +45,7 @@ as an answer may take to be sent. 314 ms were seen on two cores with 27 processe
 class Hints:
     """A group's hints, found by what they speak of."""
 
-    by_key: dict[tuple[HintKind, str | int], list[float]] = field(
+    by_key: dict[Key, list[float]] = field(
         default_factory=lambda: defaultdict(list)
     )
 
@@ -49,7 +54,7 @@ class Hints:
         """Sort hints by what they speak of."""
         sorted_hints = cls()
         for hint in hints:
-            about = hint.generation if hint.kind is HintKind.JOIN_PHASE_ENDED else hint.subject
+            about = hint.generation if hint.kind in OF_GENERATION else hint.subject
             sorted_hints.by_key[hint.kind, about].append(hint.at_ms)
         return sorted_hints
 
@@ -87,7 +92,7 @@ class Hints:
         return None
 
     def _nearest(
-        self, key: tuple[HintKind, str | int], to_ms: float, earliest_ms: float, latest_ms: float
+        self, key: Key, to_ms: float, earliest_ms: float, latest_ms: float
     ) -> float | None:
         """Return the instant inside a window that lies nearest to another; None if none is in it.
 

@@ -226,6 +226,7 @@ class Replayer:
             self.epoch.requests,
             self.everything.outages,
             self.epoch.loads_closed,
+            self.hints,
             self.protocol,
         )
 

@@ -1,0 +1,132 @@
+"""Lies about when: requests and lines of the recordings, moved to just inside a bound and beyond.
+
+The order that coordinator lines bind, and how long a broker may take for an answer.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from kafka_protocol.request_log import COMPLETED
+from reports.judgement.parsing import ARRIVAL_ERROR_MS, parse_request
+from reports.judgement.recording import Line, Recording, Row
+from tests.recorded.logs import RECORDINGS
+
+TIMES = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms", "logged_ms")
+REBALANCE, NONE = '"errorCode":27', '"errorCode":0'
+Answer = tuple[str, str, int]
+
+
+@pytest.fixture(params=RECORDINGS)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return RECORDINGS[request.param]
+
+
+def wrong(recording: Recording, group: str, instead: dict[int, Row]) -> list[str]:
+    """The differences in a group some rows of which have others in their place, by line number."""
+    rows = [instead.get(row["line"], row) for row in recording.rows_by_group[group]]
+    return [
+        str(row.get("rule") or row.get("outcome"))
+        for name, row in recording.judge.differences(group, rows)
+        if name != "comparison" or row["outcome"] != "match"
+    ]
+
+
+def preparing(recording: Recording) -> Iterator[tuple[Row, list[Row], float]]:
+    """Yield "Preparing" lines, the heartbeats of their groups, and when the join phase ended."""
+    for rows in recording.rows_by_group.values():
+        ends = [row["at_ms"] for row in rows if row["template"] in ("stabilized", "empty")]
+        beats = [row for row in rows if row["template"] is None and row["api"] == "HEARTBEAT"]
+        for row in rows:
+            if row["template"] == "preparing":
+                end_ms = min((at_ms for at_ms in ends if at_ms > row["at_ms"]), default=0.0)
+                yield row, [b for b in beats if b["broker"] == row["broker"]], end_ms
+
+
+def moved(row: Row, by_ms: float, answer: Answer) -> Row:
+    """A heartbeat at another time, with another answer."""
+    old, new, code = answer
+    assert old in row["response"]
+    times = {name: row[name] + by_ms for name in TIMES}
+    return {**row, **times, "response": row["response"].replace(old, new), "error_code": code}
+
+
+def refused_after(recording: Recording) -> tuple[Row, Row]:
+    """A "Preparing" line, and the first heartbeat that was refused because of it."""
+    for line, beats, end_ms in preparing(recording):
+        refused = [
+            beat
+            for beat in beats
+            if beat["error_code"] == 27 and line["at_ms"] + 100.0 < beat["at_ms"] < end_ms
+        ]
+        if refused and end_ms > line["at_ms"] + 700.0:
+            return line, min(refused, key=lambda beat: beat["at_ms"])
+    raise LookupError("no such rebalance")
+
+
+def taken_ms(row: Row) -> float:
+    return float(row["earliest_ms"] + ARRIVAL_ERROR_MS)
+
+
+@pytest.mark.parametrize("after_ms", [-3.0, 20.0, 35.0])
+def test_a_heartbeat_at_a_rebalance_may_have_come_before_it(
+    recording: Recording, after_ms: float
+) -> None:
+    line, beat = refused_after(recording)
+    at_once = moved(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
+    assert wrong(recording, line["group"], {beat["line"]: at_once}) == []
+
+
+@pytest.mark.parametrize("after_ms", [60.0, 150.0, 500.0])
+def test_a_heartbeat_after_a_rebalance_began_is_refused(
+    recording: Recording, after_ms: float
+) -> None:
+    line, beat = refused_after(recording)
+    late = moved(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
+    assert wrong(recording, line["group"], {beat["line"]: late}) == ["answer"]
+
+
+def served_before(recording: Recording) -> tuple[Row, Row]:
+    """A "Preparing" line, and the last heartbeat before it, which was answered at once."""
+    for line, beats, _ in preparing(recording):
+        served = [
+            beat
+            for beat in beats
+            if beat["error_code"] == 0 and line["at_ms"] - 600.0 < beat["answered_ms"]
+            if beat["answered_ms"] < line["at_ms"] - 20.0
+        ]
+        if served and line["generation"] > 0:
+            return line, max(served, key=lambda beat: float(beat["at_ms"]))
+    raise LookupError("no such rebalance")
+
+
+@pytest.mark.parametrize("before_ms", [10.0, 100.0])
+def test_no_heartbeat_is_refused_before_the_rebalance_begins(
+    recording: Recording, before_ms: float
+) -> None:
+    line, beat = served_before(recording)
+    by_ms = max(line["at_ms"] - before_ms - beat["answered_ms"], 0.0)
+    early = moved(beat, by_ms, (NONE, REBALANCE, 27))
+    assert wrong(recording, line["group"], {beat["line"]: early}) == ["answer"]
+
+
+def last_of_its_connection(recording: Recording, api: str) -> Line:
+    """The request of an API, answered without an error, that its connection sent last."""
+    lines = [line for line in recording.lines if "request" in line.row and line.row["readable"]]
+    last = {line.row["connection"]: line for line in lines}
+    return next(
+        line for line in last.values() if line.row["api"] == api and line.row["error_code"] in (0, None)
+    )
+
+
+def held(line: Line, part: str, by_ms: float) -> Row:
+    """A request that took longer, by what its line says of one part of its time."""
+    logged = line.request
+    assert logged is not None
+    logged = {**logged, part: logged[part] + by_ms, "totalTimeMs": logged["totalTimeMs"] + by_ms}
+    read = parse_request(COMPLETED + json.dumps(logged, separators=(",", ":")))
+    logged_ms = line.row["logged_ms"] + by_ms
+    times = dict(zip(TIMES, read.times(logged_ms), strict=False))
+    return {**line.row, **times, "logged_ms": logged_ms}
