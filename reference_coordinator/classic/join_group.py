@@ -103,9 +103,17 @@ def check_group(context: Context, event: JoinReceived) -> JoinResponse | None:
 
 def accepts_size(group: Group, event: JoinReceived, profile: Profile) -> bool:
     """Tell whether `group.max.size` lets this JoinGroup in (KIP-389)."""
-    max_size, member_id = profile.settings.max_size, event.member_id
-    if not member_id and profile.instance_keeps_its_place:
-        member_id = group.static_ids.get(event.group_instance_id or "", "")
+    if accepts_member(group, event.member_id, profile):
+        return True
+    known_id = group.static_ids.get(event.group_instance_id or "")
+    if event.member_id or known_id is None:
+        return False
+    return profile.instance_keeps_its_place and accepts_member(group, known_id, profile)
+
+
+def accepts_member(group: Group, member_id: str, profile: Profile) -> bool:
+    """Tell whether `group.max.size` lets a JoinGroup with this member id in; it may be empty."""
+    max_size = profile.settings.max_size
     member = group.members.get(member_id)
     is_waiting = member is not None and member.join is not None
     if not profile.last_to_rejoin_are_refused:

@@ -39,17 +39,20 @@ def forget_instance(context: Context, instance_id: str | None) -> None:
 
 def update_member(context: Context, event: JoinReceived, member: Member) -> None:
     """Update a member from its new JoinGroup, which waits for its response."""
-    context.put(replace_fields(member, **fields_of_join(context, event)))
+    context.put(replace_fields(member, **fields_of_join(context, event, member)))
 
 
-def fields_of_join(context: Context, event: JoinReceived) -> MemberFields:
+def fields_of_join(context: Context, event: JoinReceived, member: Member) -> MemberFields:
     """Return the fields of a member that its new JoinGroup sets, the pending request included."""
     fields: MemberFields = {"protocols": event.protocols, "join": event.request}
-    if context.profile.joins_update_timeouts:
-        fields["rebalance_timeout_ms"] = event.rebalance_timeout_ms
-        fields["session_timeout_ms"] = event.session_timeout_ms
-    if context.profile.describes_latest_client:
-        fields["client_id"], fields["client_host"] = event.client_id, event.client_host
+    rebalance_ms, session_ms = timeouts = event.rebalance_timeout_ms, event.session_timeout_ms
+    if timeouts != (member.rebalance_timeout_ms, member.session_timeout_ms) and (
+        context.profile.joins_update_timeouts
+    ):
+        fields["rebalance_timeout_ms"], fields["session_timeout_ms"] = rebalance_ms, session_ms
+    client = event.client_id, event.client_host
+    if client != (member.client_id, member.client_host) and context.profile.describes_latest_client:
+        fields["client_id"], fields["client_host"] = client
     return fields
 
 
@@ -97,6 +100,6 @@ def replace_member_id(
         leader=new_id if group.leader == old.member_id else group.leader,
         open_leaders=leaders,
     )
-    if not context.profile.replaced_id_stays_pending_sync and old.member_id in group.pending_syncs:
+    if old.member_id in group.pending_syncs and not context.profile.replaced_id_stays_pending_sync:
         received_sync(context, old.member_id)
     return member

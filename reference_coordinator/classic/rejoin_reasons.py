@@ -41,9 +41,8 @@ def static_rejoin_reason(
     if profile.return_may_change_protocol and not protocol_stays(context, event):
         return Reason.PROTOCOL_CHANGE
     member = group.members[new_id]
-    if profile.changed_subscription_rebalances and not same_subscription(
-        member.metadata(group.protocol), old.metadata(group.protocol)
-    ):
+    same = same_subscription(member.metadata(group.protocol), old.metadata(group.protocol))
+    if not same and profile.changed_subscription_rebalances:
         return Reason.MEMBER_METADATA
     if join_reason_rebalances(context, event, leads=group.leader == new_id):
         return Reason.JOIN_REASON

@@ -41,11 +41,11 @@ from reference_coordinator.classic.state import (
 def replace_static(context: Context, event: JoinReceived, old: Member, new_id: str) -> None:
     """Give a static member that rejoins a new member id, and go on as the group's state says."""
     leader_before, state = context.group.leader, context.group.state
-    member = replace_member_id(context, old, new_id, fields_of_join(context, event))
+    member = replace_member_id(context, old, new_id, fields_of_join(context, event, old))
     # As in Kafka, the first session still runs with the old timeout.
     context.keep_alive(member, old.session_timeout_ms)
     rules = context.profile
-    if rules.every_return_is_stored and state is not STABLE:
+    if state is not STABLE and rules.every_return_is_stored:
         store_new_id(context, old.member_id, new_id)
     if state is PREPARING_REBALANCE:
         complete_if_all_joined(context)

@@ -46,8 +46,9 @@ def pending_syncs_expired(context: Context) -> None:
     """
     group, profile = context.group, context.profile
     overdue = group.pending_syncs
-    if profile.sync_timer_spares_statics:
-        overdue -= set(group.static_ids.values())
+    statics = overdue & set(group.static_ids.values())
+    if statics and profile.sync_timer_spares_statics:
+        overdue -= statics
     for pending in in_scala_set_order(overdue):
         if profile.stale_sync_id_stops_timer and pending not in group.members:
             return

@@ -39,6 +39,7 @@ SMALL = {
 BIG = {
     "spark.sql.files.maxPartitionBytes": "32m",  # some splits for each core, however few logs
     "spark.sql.inMemoryColumnarStorage.compressed": "false",  # what is kept is read soon
+    "spark.sql.inMemoryColumnarStorage.batchSize": "3000",  # the buffers of a batch grow by copies
 }
 QUICK_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 SMALL_HEAP, BIG_HEAP = "-Xmx1g", "-XX:MaxRAMPercentage=25"
@@ -101,6 +102,7 @@ class LocalSession:
 
     def rehearse(self, job: "Callable[[SparkSession], None]") -> None:
         """Open the session in the background and run a small job in it; its errors do not count."""
+        import pyspark.sql  # noqa: F401, PLC0415 (two threads that import it at once both fail)
 
         def run() -> None:
             with suppress(Exception):

@@ -40,8 +40,8 @@ COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
 
-
-FEW_ROWS = 100_000
+ROWS_OF_FILES = 100_000
+"""How many rows one file of each of these tables has together, about."""
 
 
 class Rules(NamedTuple):
@@ -95,7 +95,7 @@ class Tables:
 
         Few rows are one file a table: a task costs more than to write them.
         """
-        made = self.judged.coalesce(1) if rows <= FEW_ROWS else self.judged
+        made = self.judged.coalesce(1 + rows // ROWS_OF_FILES)
         bundle.write(made, [name for name in group.TABLES if name in STORED], output)
 
     @cached_property

@@ -6,7 +6,7 @@ Groups do not depend on each other, so each is judged alone, by plain functions.
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
@@ -17,7 +17,7 @@ from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import DIGESTS, Digester
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
-from reports.judgement.promises import broken_promises
+from reports.judgement.promises import NotedRules, broken_promises, differing
 from reports.judgement.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -129,7 +129,8 @@ class Judge:
             yield from self.digester.digested(group, found) if self.digester else found
 
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
-        judgement = Judgement(case, self.profile, self.first_alone)
+        noted = NotedRules(self.profile)
+        judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         for chunk in chunks:
             part = case.add(chunk)
             yield from case.about(part)
@@ -142,12 +143,17 @@ class Judge:
         yield from case.in_the_end(found.responses)
         if not case.members.has_statics:
             return
-        if self.promised != self.profile:
-            found = _compared(case, self.promised)
-        yield from (("departures", row) for row in found.violations)
-        if self.rules is not None and not found.explained:
+        kept = found
+        if noted.read & differing(self.profile, self.promised):
+            kept = _compared(case, self.promised)
+        yield from (("departures", row) for row in kept.violations)
+        if self.rules is not None and not kept.explained:
+            known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}
+            if not differing(self.rules, self.profile):
+                own = noted.read if found.explained else None
+                known[differing(self.rules, self.promised)] = own
             explained = lambda rules: _compared(case, rules, first_alone=True).explained
-            names = broken_promises(explained, self.rules, self.promised)
+            names = broken_promises(explained, self.rules, self.promised, known)
             yield from (("broken", {"promise": name}) for name in names)
 
     def _case(self, group: str) -> Case:

@@ -44,11 +44,15 @@ class CoordinatorLines:
     lines: list[Line]
     leave_reason: str
     broker: str = ""
+    processor: int = 0
+
+    def take_turn(self) -> None:
+        """Let any thread of the coordinator print what comes now."""
+        self.processor = int(self.dice.random() * PROCESSORS)
 
     def _print(self, at_ms: float, name: str, **values: object) -> float:
         values |= {"group": self.group, "partition": self.partition}
-        processor = int(self.dice.random() * PROCESSORS)
-        text = self.wording.line(self.broker, name, values, processor)
+        text = self.wording.line(self.broker, name, values, self.processor)
         self.lines.append(Line(self.broker, at_ms, text))
         return at_ms + LINE_US * (0.4 + self.dice.random()) / 1_000
 
@@ -67,10 +71,10 @@ class CoordinatorLines:
             words = self.wording.about(subject, member.group_instance_id if member else None)
         return self._print(now, what, state=before.state, client_reason=self.leave_reason, **words)
 
-    def fenced(self, now: float, group: Group, sent: Sent) -> None:
+    def fenced(self, now: float, group: Group, sent: Sent) -> float:
         """Print that a request was fenced."""
         instance = sent.client.instance or ""
-        self._print(
+        return self._print(
             now, "fenced", member=sent.client.member_id, instance=instance,
             holder=group.static_ids.get(instance),
             operation=sent.api.lower().replace("_", "-"),
@@ -94,7 +98,9 @@ class CoordinatorLines:
         return self._print(now, PRINTED[moved.after], generation=moved.generation,
                            members=moved.members, reason=reason)  # fmt: skip
 
-    def outlook(self, now: float, before: Group, group: Group, effects: tuple[Effect, ...]) -> None:
+    def outlook(
+        self, now: float, before: Group, group: Group, effects: tuple[Effect, ...]
+    ) -> float:
         """Print after a JoinGroup why a join phase goes on, or that none begins."""
         if group.state is State.PREPARING_REBALANCE and group is not before and group.awaiting:
             why = "this is an initial rebalance"
@@ -104,6 +110,7 @@ class CoordinatorLines:
                     f" AwaitingJoinResponses={group.awaiting},"
                     f" PendingJoinMembers={len(group.pending_joins)}"
                 )
-            self._print(now, "join_incomplete", rest=why)
-        elif group.state is State.STABLE and any(isinstance(one, Persist) for one in effects):
-            self._print(now, "static_no_rebalance")
+            return self._print(now, "join_incomplete", rest=why)
+        if group.state is State.STABLE and any(isinstance(one, Persist) for one in effects):
+            return self._print(now, "static_no_rebalance")
+        return now

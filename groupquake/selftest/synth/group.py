@@ -9,7 +9,7 @@ import heapq
 import random
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording
@@ -106,6 +106,8 @@ class Simulation:
     began_ms: float = READY_MS
     ended_ms: float = float("inf")
     """When its members start, and when they end."""
+    free_ms: float = 0.0
+    """When the coordinator has printed all about its last event."""
     partition: int = 0
     printer: CoordinatorLines = field(init=False)
 
@@ -334,6 +336,14 @@ class Simulation:
         self.push(deadline + self.dice.uniform(0.2, 2.2), self._expired, timer)
 
     def _step(self, event: Event, sent: Sent | None = None) -> None:
+        """Let the coordinator take an event.
+
+        It takes those of a partition one after the other, each with one of its threads: no line
+        about one event stands between lines about another.
+        """
+        if event.at_ms < self.free_ms:
+            event = replace(event, at_ms=self.free_ms)
+        self.printer.take_turn()
         before = self.group
         self.group, effects = self.coordinator(before, event, self.setting.profile)
         now = event.at_ms
@@ -343,13 +353,17 @@ class Simulation:
         for effect in effects:
             now = self._apply(now, effect, sent)
         if isinstance(event, JoinReceived):
-            self.printer.outlook(now, before, self.group, effects)
+            now = self.printer.outlook(now, before, self.group, effects)
+        self.free_ms = now
 
     def _apply(self, now: float, effect: Effect, sent: Sent | None) -> float:
         """Apply an effect; return the time after it."""
         match effect:
             case Answer(request=request, response=response):
-                self._answer(now, self.open.pop(request), response)
+                asked = self.open.pop(request)
+                if int(getattr(response, "error", 0)) == Error.FENCED_INSTANCE_ID:
+                    now = self.printer.fenced(now, self.group, asked)
+                self._answer(now, asked, response)
             case Arm(timer=timer, deadline_ms=deadline):
                 self.timers[timer] = deadline
                 if self.watched.get(timer, float("inf")) > deadline:
@@ -369,8 +383,6 @@ class Simulation:
         """Print a request's line, unless the broker dies before, and let its client go on."""
         if sent.api == "OFFSET_COMMIT" and not response.error:
             now += sent.took.write / 1_000
-        if int(getattr(response, "error", 0)) == Error.FENCED_INSTANCE_ID:
-            self.printer.fenced(now, self.group, sent)
         logged_ms, text = answered(sent, response, now, int(self.dice.random() * 3))
         assert self.tenure is not None
         if logged_ms < self.tenure.ended_ms:

@@ -4,16 +4,18 @@ Some alter what the coordinator printed, as an editor would. Others are done by 
 itself, so that what follows agrees with them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from groupquake.selftest.synth.coordinator_lines import Line
 from groupquake.selftest.synth.group import Coordinator, Simulation
-from kafka_protocol.coordinator_lines import JAVA
+from kafka_protocol.coordinator_lines import JAVA, LineParser
 from kafka_protocol.coordinator_lines.template import parts_of
 from kafka_protocol.errors import NO_ERROR, Error
-from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.log_line import EVENT
+from kafka_protocol.request_log import COMPLETED, PARTS_MS, parsed
 from reference_coordinator.classic.effects import Effect
 from reference_coordinator.classic.events import Event, JoinReceived
 from reference_coordinator.classic.mutants import MUTANTS
@@ -49,6 +51,9 @@ EXPIRED = _end("session_expired")
 NEAR_MS = 6_000.0
 OWN_MS = 0.5
 """How long the coordinator writes lines about one request."""
+APART_MS = 20.0
+"""How far the lines of another request are from a line that is left out."""
+PARSER = LineParser(JAVA)
 
 Alter = Callable[[list[Line]], Planted | None]
 """Returns None where the group has no line to alter."""
@@ -149,15 +154,53 @@ def _second_rebalance(lines: list[Line]) -> Planted | None:
 def _line_left_out(lines: list[Line]) -> Planted | None:
     """Leave out that a member joined; the place is the coordinator's line before it.
 
-    No other of its lines is near, so that there is one place for the line.
+    Without the line, only the times of the request tell when the member joined, and the finding is
+    at the last line about the group before that. They tell it to some 100 µs: neither how long the
+    coordinator took to begin is logged, nor whether it was done before the handler was. So there is
+    one place for the line only where the lines around it are outside of that time, and none of
+    another request is near. The line before must name the group, as not all lines do.
     """
     printed = [p for p, line in enumerate(lines) if COMPLETED not in line.text]
     for before, place, *after in zip(printed, printed[1:], printed[2:], printed[3:], strict=False):
-        joined = any(words in lines[place].text for words in JOINED)
-        now = lines[place].at_ms
-        others = [lines[before], *(lines[p] for p in after)]
-        if joined and not any(OWN_MS < abs(line.at_ms - now) < 20.0 for line in others):
+        if not any(words in lines[place].text for words in JOINED):
+            continue
+        now, before_ms, next_ms = (lines[p].at_ms for p in (place, before, after[0]))
+        near = any(OWN_MS < lines[p].at_ms - now < APART_MS for p in after)
+        if near or now - before_ms < APART_MS or "group" not in _fields(lines[before]):
+            continue
+        handled = _handled(_fields(lines[place])["member"], lines[place:])
+        if handled and before_ms < handled[0] and handled[1] < next_ms:
             return Planted(lines[:place] + lines[place + 1 :], before)
+    return None
+
+
+def _fields(line: Line) -> Mapping[str, str]:
+    """Return the fields of a coordinator's line."""
+    _, body, logger = _event(line)
+    return PARSER.parsed(line.broker, logger, body).fields
+
+
+def _event(line: Line) -> tuple[str, str, str]:
+    """Return level, body and logger of a line."""
+    match = re.fullmatch(EVENT, line.text)
+    assert match is not None
+    return match[1], match[2], match[3]
+
+
+def _handled(member: str, lines: Iterable[Line]) -> tuple[float, float] | None:
+    """Return when the handler of the JoinGroup that made a member began and ended, by its line.
+
+    Returns None if it has none, or was refused: then another process replaced the member while it
+    waited, and the line about that may be taken for its own.
+    """
+    for line in lines:
+        if '"JOIN_GROUP"' in line.text and member in line.text:
+            content = parsed(_event(line)[1])
+            response = content["response"]
+            if (response["memberId"], response["errorCode"]) == (member, NO_ERROR):
+                local_ms, *rest_ms = (content[name] for name in PARTS_MS[1:])
+                ended_ms = line.at_ms - sum(rest_ms)
+                return ended_ms - local_ms, ended_ms
     return None
 
 

@@ -8,7 +8,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES, PROMISES, profile_for, promised_by
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.replay import replay
-from reports.judgement.promises import NotedRules, broken_promises
+from reports.judgement.promises import NotedRules, broken_promises, differing
 
 DEFECTS = Path(__file__).parents[2] / "recorded" / "defects"
 RULES = PROFILES["2.8.1"]
@@ -24,7 +24,7 @@ def named(*needed: str, in_vain: bool = False) -> tuple[str, ...]:
         return not in_vain and off >= set(needed)
 
     kept_or_not = {n: (getattr(RULES, n), getattr(PROMISED, n)) for n in PROMISES}
-    return broken_promises(explained, RULES, PROMISED)
+    return broken_promises(explained, RULES, PROMISED, {})
 
 
 def test_exactly_the_broken_promises_are_named() -> None:
@@ -50,7 +50,7 @@ def test_promises_that_real_brokers_broke_are_named(name: str) -> None:
     rules = profile.with_settings(sequence.settings)
     explained = lambda profile: not replay(sequence.evidence, profile).violations
     assert explained(rules)
-    assert broken_promises(explained, rules, promised_by(rules)) == (name.partition("-")[0],)
+    assert broken_promises(explained, rules, promised_by(rules), {}) == (name.partition("-")[0],)
 
 
 def test_a_rule_that_was_not_read_is_not_tried() -> None:
@@ -61,8 +61,19 @@ def test_a_rule_that_was_not_read_is_not_tried() -> None:
         tries += 1
         return not profile.joins_update_timeouts
 
-    assert broken_promises(explained, RULES, PROMISED) == ("joins_update_timeouts",)
+    assert broken_promises(explained, RULES, PROMISED, {}) == ("joins_update_timeouts",)
     assert tries == 2  # with every rule of the release, and without this one
+
+
+def test_what_is_known_is_not_tried() -> None:
+    def explained(profile: Profile) -> bool:
+        raise AssertionError(profile)
+
+    read = {"joins_update_timeouts", "write_timeout"}
+    known = {frozenset(): None, differing(RULES, PROMISED): frozenset(read)}
+    assert broken_promises(explained, RULES, PROMISED, known) == ("joins_update_timeouts",)
+    known = {frozenset(): None, differing(RULES, PROMISED): None}
+    assert broken_promises(explained, RULES, PROMISED, known) == ()
 
 
 def test_a_rule_that_a_method_reads_is_noted() -> None:

@@ -5,7 +5,6 @@ import lzma
 import tarfile
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 import pytest
 
@@ -99,9 +98,7 @@ def test_the_two_clocks_go_as_in_real_logs(made: Path) -> None:
     for lines in logs_of(made).values():
         found = [read(line) for line in lines]
         apart = [line.ms - line.nanos / 1e6 for line in found]
-        middle = median(apart)
-        assert all(abs(one - middle) < 0.51 for one in apart)
-        assert max(apart) - min(apart) > 0.9  # milliseconds are cut off, not rounded
+        assert 0.9 < max(apart) - min(apart) < 1.02  # milliseconds are cut off, not rounded
 
 
 def test_serial_numbers_count_all_lines_of_a_process_and_some_stand_behind_later_ones(
