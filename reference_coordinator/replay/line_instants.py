@@ -13,7 +13,7 @@ from reference_coordinator.classic.effects import AssignmentReceived, Effect, Tr
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.conditions import Conditions
+from reference_coordinator.replay.conditions import LOGGED_LATE_MS, Conditions
 from reference_coordinator.replay.evidence import HintKind
 from reference_coordinator.replay.hints import Key
 
@@ -62,17 +62,17 @@ def keep_to_lines(
     The step happens by `until_ms`. It lasts from its first line to its last.
     """
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
-    by_ms = min(until_ms, clock.latest_ms)
+    from_ms, by_ms = clock.earliest_ms - LOGGED_LATE_MS, min(until_ms, clock.latest_ms)
     first_ms, last_ms = float("inf"), float("-inf")
     for key in keys:
         spans = [
             (lateness.earliest(at_ms, slack_ms), lateness.latest(at_ms, slack_ms))
             for at_ms in conditions.hints.by_key.get(key, ())
         ]
-        open_ms = [span for span in spans if span[0] <= by_ms and span[1] >= clock.earliest_ms]
+        open_ms = [span for span in spans if span[0] <= by_ms and span[1] >= from_ms]
         if open_ms:
-            first_ms = min(first_ms, *(from_ms for from_ms, _ in open_ms))
-            last_ms = max(last_ms, *(to_ms for _, to_ms in open_ms))
+            first_ms = min(first_ms, *(begin_ms for begin_ms, _ in open_ms))
+            last_ms = max(last_ms, *(end_ms for _, end_ms in open_ms))
         elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
             return False
     clock.within(first_ms, last_ms)

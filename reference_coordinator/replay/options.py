@@ -204,6 +204,8 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
         instant = hints.of_extension(generation, delay, left, earliest, latest)
     else:
         instant = hints.of_timer(timer, generation, earliest, latest)
+        if instant is not None:
+            latest = min(latest, conditions.latest_by_line(instant))
     likely = due.at_ms
     if instant is None and timer.kind is TimerKind.JOIN:  # the first to be answered tells when
         first = hypothesis.pending_requests.joined_first()

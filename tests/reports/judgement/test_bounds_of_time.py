@@ -61,7 +61,7 @@ def refused_after(recording: Recording) -> tuple[Row, Row]:
             for beat in beats
             if beat["error_code"] == 27 and line["at_ms"] + 100.0 < beat["at_ms"] < end_ms
         ]
-        if refused and end_ms > line["at_ms"] + 700.0:
+        if refused and end_ms > line["at_ms"] + 900.0:
             return line, min(refused, key=lambda beat: beat["at_ms"])
     raise LookupError("no such rebalance")
 
@@ -70,7 +70,7 @@ def taken_ms(row: Row) -> float:
     return float(row["earliest_ms"] + ARRIVAL_ERROR_MS)
 
 
-@pytest.mark.parametrize("after_ms", [-3.0, 20.0, 35.0])
+@pytest.mark.parametrize("after_ms", [-3.0, 35.0, 190.0])
 def test_a_heartbeat_at_a_rebalance_may_have_come_before_it(
     recording: Recording, after_ms: float
 ) -> None:
@@ -79,7 +79,7 @@ def test_a_heartbeat_at_a_rebalance_may_have_come_before_it(
     assert wrong(recording, line["group"], {beat["line"]: at_once}) == []
 
 
-@pytest.mark.parametrize("after_ms", [60.0, 150.0, 500.0])
+@pytest.mark.parametrize("after_ms", [220.0, 350.0, 500.0])
 def test_a_heartbeat_after_a_rebalance_began_is_refused(
     recording: Recording, after_ms: float
 ) -> None:
