@@ -130,14 +130,15 @@ class Tolerance:
     early: reading error of a request's reconstructed times (log line against response).
     timer: how late a timer may run out while its broker works. Measured when idle: 0 to 15 ms.
     line: how far from its step a coordinator line may be printed. Both are in one thread, under one
-        lock. Measured: XXX.
+        lock. Measured on 71 runs: of 6,299 answers that a step with a line let go, one was sent
+        11 ms before the line, the others at most 0.7 ms.
     reply: how long the broker may take from deciding an answer to having sent it.
     search: how many steps a search for another order may cost, for one stretch of overlaps.
     """
 
     early: float = 10.0
     timer: float = 500.0
-    line: float = 5.0
+    line: float = 15.0
     reply: float = 1_000.0
     search: int = 5_000
 

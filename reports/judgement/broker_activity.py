@@ -41,7 +41,7 @@ BUSY_SHARE = 0.5
 
 RESUMES_MS = 100.0
 """How long before the entry that a pause is healed its broker may go on: the entry follows the
-signal. Measured: XXX."""
+signal, by less than a turn of the controller's loop."""
 SAME_PAUSE_MS = 5.0
 """How far the ends of one pause may lie apart in two sources: a collection, and its safepoint."""
 MATTERS_MS = 250.0
