@@ -3,6 +3,7 @@
 | fact | module |
 |---|---|
 | error codes | `errors` |
+| why a record cannot be appended, as lines name it | `append_errors` |
 | APIs: names, keys, which are about groups | `apis` |
 | the version of an API at which a field or rule begins, with its KIP | `versions` |
 | the fields of requests and responses, by version | `bodies` |

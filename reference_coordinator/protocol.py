@@ -20,7 +20,7 @@ The rest of the replay is still classic. A second protocol needs its own form of
   remembered reactions to Heartbeat and OffsetCommit (`EXCHANGES`), go by their APIs' names.
 - Responses: each has an `error`; `comparing`, `unnamed_members` and `adoption` know other fields.
 - Profile: the replay reads how long writes and timers take, and `answers_wait_for_writes`,
-  `overtaken_expiry_counts` and `failed_writes`.
+  `overtaken_expiry_counts`, `failed_writes` and `answers_to`.
 - Records: a coordinator epoch begins with the classic `GroupRecord` that the one before stored.
 - Going on after a violation: `adoption` builds a classic group from a leader's JoinGroup response.
 - Output: `output` builds rows of `ExpectedRebalance` from the classic transitions, and

@@ -7,6 +7,7 @@ No rule compares versions: it reads a field of `Profile`. Each field says where 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
@@ -293,6 +294,23 @@ class Profile:
         if api == "OFFSET_COMMIT" and self.write_timeout is not Error.COORDINATOR_NOT_AVAILABLE:
             return Error.REQUEST_TIMED_OUT
         return self.write_timeout
+
+    def answers_to(self, error: AppendError, api: str) -> tuple[Error, ...]:
+        """Return the errors of a request of an API whose record cannot be appended, by the error.
+
+        A time-out is not among them. Scala has an error of its own for commits that are too large.
+        """
+        too_large = Error.UNKNOWN_SERVER_ERROR if api != "OFFSET_COMMIT" else self.oversized_commit
+        match error:
+            case AppendError.NOT_LEADER:
+                return (Error.NOT_COORDINATOR,)
+            case AppendError.NOT_REPLICATED:
+                return (Error.COORDINATOR_NOT_AVAILABLE,)
+            case AppendError.TOO_LARGE:
+                return (too_large,)
+            case AppendError.UNNAMED:
+                return (Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE, too_large)
+        return ()
 
     @property
     def failed_writes(self) -> frozenset[Error]:

@@ -45,7 +45,8 @@ def read_logged(logged: Any) -> Logged:
             for hint in _entries(logged, "hints")
         ),
         epoch_events=tuple(
-            EpochEvent(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"))
+            EpochEvent(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"),
+                       _number(serving, "epoch") if "epoch" in serving else None)
             for serving in _entries(logged, "servings")
         ),
         stalls=tuple(
@@ -76,9 +77,15 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
     """Write down what stands in a header."""
     return {
         "hints": [_finite(asdict(hint)) for hint in evidence.hints],
-        "servings": [_finite(asdict(serving)) for serving in evidence.epoch_events],
+        "servings": [_logged_serving(serving) for serving in evidence.epoch_events],
         "stalls": [_logged_stall(stall) for stall in evidence.stalls],
     }
+
+
+def _logged_serving(serving: EpochEvent) -> dict[str, Any]:
+    """Write down an epoch event; `epoch` stands only where it is known."""
+    logged = _finite(asdict(serving))
+    return {key: value for key, value in logged.items() if key != "epoch" or value is not None}
 
 
 def _logged_stall(stall: Stall) -> dict[str, Any]:

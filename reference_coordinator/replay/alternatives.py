@@ -11,8 +11,8 @@ answer is not explained without them:
 - Where the leader is not known, the member whose SyncGroup carries assignments may be it.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Choices
@@ -22,6 +22,29 @@ from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.unnamed_members import UnnamedMembers
+
+
+@dataclass(slots=True)
+class GivenIds:
+    """The member ids that a group's JoinGroups without one were given, by any broker.
+
+    An id ends in a random UUID (`GroupMetadata.generateMemberId` from 2.4 on,
+    `ClassicGroup.generateMemberId`), so none is given twice: not to the same instance, and not by
+    another coordinator. `repeats` are the requests that were given an earlier one's.
+    """
+
+    repeats: set[str] = field(default_factory=set)
+    _known: set[str] = field(default_factory=set)
+
+    def add(self, requests: Iterable[ObservedRequest]) -> None:
+        """Take more JoinGroups, in order of time."""
+        for seen in requests:
+            given = seen.response_fields.get("memberId")
+            if not given or seen.request.get("memberId"):
+                continue
+            if given in self._known:
+                self.repeats.add(seen.id)
+            self._known.add(given)
 
 
 def choices_of(

@@ -12,9 +12,10 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 from reference_coordinator.protocol import Body
+from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.confirmations import Confirmations
-from reference_coordinator.replay.evidence import ObservedRequest, Outage, Tolerance
+from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest, Outage, Tolerance
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 
@@ -59,6 +60,9 @@ class Conditions:
     loads_closed: bool = False
     hints: Hints = field(default_factory=Hints)
     protocol: ClassicProtocol = CLASSIC
+    of_partition: Sequence[EpochEvent] = ()
+    """What all brokers logged of the group's partition."""
+    given_ids: GivenIds = field(default_factory=GivenIds)
     step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]] = field(init=False)
     bodies: Mapping[str, Body[Event, Response]] = field(init=False)
     as_sent: Callable[[Response, int], Response] = field(init=False)
@@ -86,9 +90,19 @@ class Conditions:
         return self.profile.failed_writes
 
     @cached_property
+    def has_lines(self) -> bool:
+        """Whether coordinator lines tell of the group's partition."""
+        return any(event.kind in ("loading", "loaded") for event in self.of_partition)
+
+    @cached_property
     def confirmations(self) -> Confirmations:
         """The responses of the epoch which show that earlier writes are confirmed."""
         return Confirmations.of(self.requests, self.profile, self.protocol)
+
+    @cached_property
+    def commits(self) -> Confirmations:
+        """The commits of the epoch which show that records written before are confirmed."""
+        return Confirmations.of_commits(self.requests, self.protocol)
 
     @cached_property
     def slow_commits(self) -> tuple[ObservedRequest, ...]:

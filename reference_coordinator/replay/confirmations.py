@@ -1,9 +1,12 @@
-"""Answers which show that all earlier writes of the partition are confirmed (Java coordinator).
+"""Answers which show that all earlier writes of the partition are confirmed.
 
 A Java coordinator holds every result back until the writes before it are confirmed, and completes
 results in order (`CoordinatorRuntime`, `deferredEventQueue`). So a fine Heartbeat or OffsetCommit
 shows that nothing that was handled before it waits any more. Answers of JoinGroup and SyncGroup
 show nothing: the group completes them itself.
+
+Records of a partition are confirmed in order. So an OffsetCommit that is fine shows that records
+which were written before its own are confirmed, on either coordinator.
 """
 
 from bisect import bisect_left
@@ -37,9 +40,22 @@ class Confirmations:
         profile: Profile,
         protocol: ClassicProtocol = CLASSIC,
     ) -> Self:
-        """Pick them among the requests of one coordinator epoch."""
+        """Pick them among the requests of one coordinator epoch; none on a Scala coordinator."""
         if not profile.answers_wait_for_writes:
             return cls()
+        return cls._of(requests, protocol)
+
+    @classmethod
+    def of_commits(
+        cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol = CLASSIC
+    ) -> Self:
+        """Pick the commits of something among the requests of one coordinator epoch."""
+        commits = (seen for seen in requests if seen.api == "OFFSET_COMMIT")
+        written = (s for s in commits if any(t["partitions"] for t in s.request["topics"]))
+        return cls._of(written, protocol)
+
+    @classmethod
+    def _of(cls, requests: Iterable[ObservedRequest], protocol: ClassicProtocol) -> Self:
         fine = sorted(
             (seen.earliest_ms, seen.answered_ms)
             for seen in requests

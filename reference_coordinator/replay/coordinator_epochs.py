@@ -9,11 +9,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
+from operator import attrgetter
 
+from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, ObservedRequest, Stall
+from reference_coordinator.replay.lateness import Lateness
+
+LEARNS_MS = 500.0
+"""How long a coordinator may take to learn that another one took its place, before the slack of all
+that is due: a broker polls the metadata log, up to `KafkaRaftClient.MAX_FETCH_WAIT_MS`. Measured in
+95 loads: at most 354 ms after its successor had finished loading."""
+
+NOT_REPLAYED = frozenset(("opened", *AppendError))
+"""Kinds of epoch events that are no events of the coordinator where they stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,7 @@ class Span:
     def __post_init__(self) -> None:
         """Look at the events of the span."""
         within = (s for s in self.of_broker if self.has(s.at_ms))
-        self.inside = [s for s in within if s.kind != "opened"]
+        self.inside = [s for s in within if s.kind not in NOT_REPLAYED]
         never = float("inf")
         self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
         starts = (s.at_ms for s in self.of_broker if s.kind == "started" and s.at_ms < self.end_ms)
@@ -86,6 +97,23 @@ class Span:
         """When the broker began to load; what its predecessor writes after that does not count."""
         begins = (event.at_ms for event in self.inside if event.kind == "loading")
         return min(begins, default=self.loaded_ms)
+
+    def resign(self, loads: Iterable[EpochEvent], stalls: Iterable[Stall]) -> None:
+        """Let the broker give the group up after another one loaded it in a higher epoch.
+
+        `loads` are those of all brokers, `stalls` what may hold this one up. Nothing is added where
+        the broker gives the group up in time by its own lines, or ends.
+        """
+        mine = next((s.epoch for s in self.inside if s.kind == "loaded"), None)
+        if mine is None:
+            return
+        higher = (s for s in loads if s.broker != self.broker and (s.epoch or 0) > mine)
+        over_ms = max(min((s.at_ms for s in higher), default=float("inf")), self.loaded_ms)
+        at_ms = Lateness.of(stalls).latest(over_ms, LEARNS_MS)
+        gone = [s.at_ms for s in self.inside if s.kind in ("unloaded", "ended")]
+        if at_ms < self.end_ms and all(gone_ms > at_ms for gone_ms in gone):
+            self.inside.append(EpochEvent(at_ms, self.broker, "unloaded"))
+            self.inside.sort(key=attrgetter("at_ms"))
 
     def has(self, at_ms: float) -> bool:
         """Tell whether a time is in the span."""
@@ -147,6 +175,10 @@ class Spans:
             self._of[""] = [Span("", stalls=evidence.stalls)]
         for broker in {s.broker for s in evidence.epoch_events}:
             self._add_broker(broker)
+        loads = [s for s in evidence.epoch_events if s.kind == "loaded"]
+        for span in self.in_order():
+            own = (s for s in evidence.stalls if s.proven or s.broker == span.broker)
+            span.resign(loads, own)
         loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
         for number, span in enumerate(loaded, 1):
             span.incarnation = number

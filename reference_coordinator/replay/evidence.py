@@ -92,13 +92,16 @@ class EpochEvent:
     """A broker started, began to load, loaded, or gave up the partition that holds the group.
 
     `opened`: the process that started the broker saw it accept requests. `ended`: the last time
-    that any line of the broker process shows.
+    that any line of the broker process shows. An `AppendError`: the broker could not write to the
+    partition (Java), or a record of the group (Scala).
     """
 
     at_ms: float
     broker: str
     kind: str
-    """`started`, `opened`, `loading`, `loaded`, `unloaded` or `ended`."""
+    """`started`, `opened`, `loading`, `loaded`, `unloaded`, `ended`, or an `AppendError`."""
+    epoch: int | None = None
+    """The leader epoch of a `loaded` partition, from 2.8 on."""
 
 
 @frozen_dataclass(frozen=True, slots=True)

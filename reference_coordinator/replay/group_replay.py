@@ -14,6 +14,7 @@ from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Service
 from reference_coordinator.replay.adoption import newest_joins
+from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.coordinator_epochs import Span, Spans, StoredRecords
 from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest, Tolerance
 from reference_coordinator.replay.hints import NEW_ID_LOGGED_LATE_MS, Hints, hinted
@@ -86,6 +87,7 @@ class GroupReplay:
         self._first_alone = first_alone
         self._spans = Spans(evidence, self.tolerance.early, protocol)
         self._joins: list[ObservedRequest] = []
+        self._given_ids = GivenIds()
         self._everything = replace(evidence, requests=(), hints=())
         self._epochs: dict[tuple[str, float], EpochReplay] = {}
         self._records = StoredRecords()
@@ -101,7 +103,9 @@ class GroupReplay:
         Whatever is still to come happens after `known_ms`.
         """
         self._spans.add(requests, hints)
-        self._joins += [seen for seen in requests if seen.api == "JOIN_GROUP"]
+        joins = [seen for seen in requests if seen.api == "JOIN_GROUP"]
+        self._joins += joins
+        self._given_ids.add(joins)
         if known_ms > float("-inf"):
             self._joins.sort(key=attrgetter("at_ms", "id"))
             for epoch in self._in_turn(known_ms):
@@ -180,6 +184,7 @@ class GroupReplay:
                 epoch.records.loaded_by(loaded, takeovers),
                 self._first_alone,
                 self._protocol,
+                self._given_ids,
             )
         left = tuple(s for s in loaded.epoch_events if s.at_ms >= epoch.done_ms)
         epoch.replayer.everything = everything

@@ -49,9 +49,7 @@ waited for its turn. Measured: 451 ms on brokers that had just started."""
 class Hints:
     """A group's hints, found by what they speak of."""
 
-    by_key: dict[Key, list[float]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    by_key: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def of(cls, hints: Iterable[Hint]) -> "Hints":

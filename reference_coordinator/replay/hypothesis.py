@@ -40,14 +40,17 @@ from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
+from reference_coordinator.replay.failed_writes import (
+    STORED,
+    Outcome,
+    awaited_outcome,
+    may_wait,
+    outcome_of,
+)
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.pending_requests import PendingRequests
-from reference_coordinator.replay.pending_writes import (
-    PendingWrites,
-    awaited_outcome,
-    outcome_of,
-)
+from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
@@ -233,13 +236,25 @@ class Hypothesis:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
         mismatch, tolerance = None, conditions.tolerance
-        if unequal and not self._write_failed(seen, cause.cause):
+        at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
+        if unequal and not (
+            may_wait(ours, seen, at_once=at_once) and self._write_failed(seen, cause.cause)
+        ):
             mismatch = Mismatch(
                 seen.id,
                 seen.answered_ms,
                 "answer",
                 "; ".join(f"{field}={ours}" for field, ours, _ in unequal),
                 "; ".join(f"{field}={theirs}" for field, _, theirs in unequal),
+            )
+        elif seen.id in conditions.given_ids.repeats:
+            given = seen.response_fields["memberId"]
+            mismatch = Mismatch(
+                seen.id,
+                seen.answered_ms,
+                "answer",
+                "member_id=one that was never given",
+                f"member_id={given}, which was given before",
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
@@ -301,10 +316,11 @@ class Hypothesis:
         """Bind the outcome of a write."""
         return self._bound(outcome_of(seen, self.conditions))
 
-    def _bound(self, outcome: Error) -> Error:
-        if outcome is not Error.NONE:
+    def _bound(self, outcome: Outcome) -> Error:
+        if outcome is not STORED:
             self.output.bind("failed_write")
-        return outcome
+            self.output.bind(outcome.why)
+        return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:
         """Let a request that would wait be answered with the failure of an earlier write."""
@@ -325,7 +341,8 @@ class Hypothesis:
             return self._written(seen) is not Error.NONE
         if not self.conditions.profile.answers_wait_for_writes:
             return False
-        outcome = awaited_outcome(seen, self.writes, self.conditions)
+        under_way = [write for write, _ in self.writes.values()]
+        outcome = awaited_outcome(seen, under_way, self.conditions)
         return self._bound(outcome) is not Error.NONE
 
 

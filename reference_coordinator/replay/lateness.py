@@ -14,8 +14,8 @@ class Lateness:
     """The stalls that may hold something up, proven or possible, and the time that they take.
 
     `spans` are the times in which any of them lasts, in order and apart from each other,
-    `begins_ms` and `ends_ms` their begins and ends. A stall excuses lateness of its own length and no more: it does not begin
-    the slack anew, and time in two stalls counts once.
+    `begins_ms` and `ends_ms` their begins and ends. A stall excuses lateness of its own length and
+    no more: it does not begin the slack anew, and time in two stalls counts once.
     """
 
     proven: tuple[Stall, ...] = ()

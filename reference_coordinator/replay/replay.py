@@ -17,6 +17,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.adoption import from_census, latest_joins, next_census
+from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.backtracking import (
     FURTHEST_BACK,
     LOOK_BACK,
@@ -67,6 +68,7 @@ class Replayer:
     stored_record: GroupRecord | None
     first_alone: bool = False
     protocol: ClassicProtocol = CLASSIC
+    given_ids: GivenIds = field(default_factory=GivenIds)
     hints: Hints = field(default_factory=Hints)
     checkpoints: deque[Checkpoint] = field(default_factory=lambda: deque(maxlen=FURTHEST_BACK))
     certain: bool = True
@@ -228,6 +230,8 @@ class Replayer:
             self.epoch.loads_closed,
             self.hints,
             self.protocol,
+            self.everything.epoch_events,
+            self.given_ids,
         )
 
     def _expire_last_timers(self, hypothesis: Hypothesis) -> Hypothesis:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from reports.ingest.client_costs import expulsions
 from reports.ingest.tables import Tables, Where, among, every_row, rows_of
-from reports.judgement import findings, verdict
+from reports.judgement import elections, findings, verdict
 from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
@@ -100,6 +100,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         standstills=tables.standstills,
         tells_bytes=tables.judge.grammar.tells_bytes,
         places=tables.places,
+        elections=list(elections.doubts(tables.judge.epochs, tables.judge.stalls)),
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
     return Found(

@@ -131,7 +131,7 @@ class Case:
         known = self.partition
         if known is None and self._has_requests:
             known = self.epochs.partition_of(self.group)
-        events = self.epochs.events_of(known)
+        events = self.epochs.events_of(known, self.group)
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
         return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages)
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.replay import EpochEvent
 
@@ -24,9 +25,23 @@ EPOCH_EVENTS = {
     "unload_started": "unloaded",
 }
 """Templates of lines about a broker that loads or unloads a partition, and the kind of event."""
-LINES = (*EPOCH_EVENTS, "load_scheduled", "load_ignored", "starting", "shutting_down")
+FAILED_WRITES = ("write_failed", "commit_failed", "metadata_failed")
+"""Templates of lines about a record that could not be written: of a partition, or of a group."""
+LINES = (
+    *EPOCH_EVENTS, "load_scheduled", "load_ignored", "starting", "shutting_down", *FAILED_WRITES
+)  # fmt: skip
 """Templates of all lines that coordinator epochs are derived from."""
-COLUMNS = ("broker", "line", "process", "at_ms", "template", "partition", "epoch")
+COLUMNS = (
+    "broker",
+    "line",
+    "process",
+    "at_ms",
+    "template",
+    "partition",
+    "epoch",
+    "group",
+    "message",
+)
 """The columns of the table `transitions` that are read of them."""
 
 
@@ -37,6 +52,9 @@ class Load:
     broker: str
     at_ms: float
     incarnation: int
+    epoch: int | None
+    """The leader epoch, from 2.8 on."""
+    line: int
 
 
 @dataclass(slots=True)
@@ -50,6 +68,8 @@ class CoordinatorEpochs:
     of_brokers: list[EpochEvent] = field(default_factory=list)
     """When each broker started, took its first request, and ended: events of all its partitions."""
     of_partitions: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
+    of_groups: dict[str, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
+    """When each broker could not write a record of a group (Scala)."""
     loads: dict[int, list[Load]] = field(default_factory=lambda: defaultdict(list))
     repeated_loads: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
     """Second loads in one leader epoch, as unexpected lines (see `member_lines`), without group."""
@@ -61,11 +81,15 @@ class CoordinatorEpochs:
         """
         return partition_of(group, self.partitions) if group and self.partitions else None
 
-    def events_of(self, partition: int | None) -> list[EpochEvent]:
-        """List when brokers loaded or unloaded a partition, started, took requests or ended."""
+    def events_of(self, partition: int | None, group: str = "") -> list[EpochEvent]:
+        """List when brokers loaded or unloaded a partition, started, took requests or ended.
+
+        And when they could not write to the partition, or a record of the group.
+        """
         if partition is None:
             return []
-        return [*self.of_partitions.get(partition, ()), *self.of_brokers]
+        of_group = self.of_groups.get(group, ())
+        return [*self.of_partitions.get(partition, ()), *of_group, *self.of_brokers]
 
     def incarnation(self, partition: int | None, broker: str, at_ms: float) -> int:
         """Return the number of the load that a broker last finished before a time, or 0.
@@ -103,6 +127,7 @@ def coordinator_epochs(
         if at_ms is not None:
             found.of_brokers.append(EpochEvent(at_ms, broker, "ended"))
     _add_partition_events(found, rows)
+    _add_failed_writes(found, rows)
     _number_loads(found, [row for row in rows if row["template"] == "loaded"])
     return found
 
@@ -119,7 +144,20 @@ def _add_partition_events(found: CoordinatorEpochs, lines: Iterable[Row]) -> Non
             ignored = following is not None and following["template"] == "load_ignored"
             kind = EPOCH_EVENTS.get(row["template"])
             if kind is not None and not (row["template"] == "loading" and ignored):
-                found.of_partitions[partition].append(EpochEvent(row["at_ms"], broker, kind))
+                epoch = row["epoch"] if kind == "loaded" else None
+                event = EpochEvent(row["at_ms"], broker, kind, epoch)
+                found.of_partitions[partition].append(event)
+
+
+def _add_failed_writes(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
+    """Add which broker could not write, and why: Java names the partition, Scala the group."""
+    for row in lines:
+        if row["template"] in FAILED_WRITES:
+            event = EpochEvent(row["at_ms"], row["broker"], append_error(row["message"]))
+            if row["partition"] is not None:
+                found.of_partitions[row["partition"]].append(event)
+            else:
+                found.of_groups[row["group"]].append(event)
 
 
 def _number_loads(found: CoordinatorEpochs, loaded: list[Row]) -> None:
@@ -132,7 +170,7 @@ def _number_loads(found: CoordinatorEpochs, loaded: list[Row]) -> None:
     for row in sorted(loaded, key=itemgetter("at_ms", "broker")):
         partition, epoch = row["partition"], row["epoch"]
         loads = found.loads[partition]
-        loads.append(Load(row["broker"], row["at_ms"], len(loads) + 1))
+        loads.append(Load(row["broker"], row["at_ms"], len(loads) + 1, epoch, row["line"]))
         if epoch is None:
             continue
         before, count = first.get((partition, epoch), (row, 0))

@@ -11,7 +11,7 @@ from typing import Any, cast
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import assignments, compare, member_lines, members
+from reports.judgement import assignments, compare, elections, member_lines, members
 from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.digest import DIGESTS, Digester
@@ -113,6 +113,8 @@ class Judge:
         if case.partition is not None:
             loads = self.epochs.repeated_loads.get(case.partition, ())
             yield from (("member_lines", row) for row in loads)
+            behind = elections.loads_behind(self.epochs, case.partition, self.stalls)
+            yield from (("member_lines", row) for row in behind)
         yield from (("violations", row) for row in found.violations)
 
     def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:

@@ -52,8 +52,9 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
             kinds.append("sync_expired")
         generation = -1 if line["generation"] is None else line["generation"]
         about = subject(line) or ""
-        for kind in kinds:
-            found.append(Hint(line["at_ms"], HintKind(kind), about, generation, line["broker"]))
+        found += [
+            Hint(line["at_ms"], HintKind(kind), about, generation, line["broker"]) for kind in kinds
+        ]
     return found
 
 

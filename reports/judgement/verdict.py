@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import broker_activity, findings
+from reports.judgement import broker_activity, failed_writes, findings
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.expectations import expected_verdict, unmet
 from reports.judgement.findings import Finding, MissingEvidence
@@ -71,6 +71,8 @@ class Results:
     """How many differences, all of groups without any that is read, were not read."""
     places: LogPlaces = field(default_factory=LogPlaces)
     """Where lines stand that are shown."""
+    elections: Sequence[str] = ()
+    """Loads of offsets partitions that no log bears out, in words."""
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -222,7 +224,9 @@ def _doubts(
         for group, count in data.partitions.items()
         if count > 1
     ]
+    doubts += data.elections[:SHOWN]
     doubts += data.late_alone.values()
+    doubts += failed_writes.doubts(run, data.bound)
     doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "
         f"{fault['witness'] or 'it was never carried out'}"

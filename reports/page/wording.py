@@ -84,6 +84,26 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "record writes",
         "a write to the offsets topic succeeds unless the evidence shows an error",
     ),
+    "failed_write": (
+        "failed writes",
+        "a request was answered with the error of a write; below, what bears each of them out",
+    ),
+    "failed_write_timed_out": (
+        "writes that timed out",
+        "the request took the time-out of a write, and no later write was confirmed meanwhile",
+    ),
+    "failed_write_logged": (
+        "failed writes in the log",
+        "the broker printed the error while the request was under way",
+    ),
+    "failed_write_unloaded": (
+        "writes of a former coordinator",
+        "the broker gave the partition up, or another took it over",
+    ),
+    "failed_write_in_outage": (
+        "failed writes without a line",
+        "a broker was down, and there are no coordinator lines",
+    ),
     "order": (
         "orders",
         "requests that overlap in time: every order that their intervals allow was tried",

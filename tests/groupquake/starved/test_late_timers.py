@@ -5,6 +5,7 @@ a busy machine: a join phase from generation 0 that ended 800 ms late).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 
 from groupquake.selftest.mutants import judging
 from groupquake.selftest.mutants.judging import synthesized_run_of
+from kafka_protocol.append_errors import AppendError
 from reference_coordinator.classic.effects import Arm, Effect
 from reference_coordinator.classic.events import Event, TimerKind
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
-from reference_coordinator.replay import Stall
+from reference_coordinator.replay import EpochEvent, Stall
 from reports.judgement.broker_activity import possible_in, signs_of
 from reports.judgement.findings import MissingEvidence
 from reports.judgement.machine_log import Busy, Standstill
@@ -155,7 +157,11 @@ def test_a_commit_that_failed_at_once_after_another_broker_stood_still() -> None
     rows[place] = {**commit, "response": failed}
     at_ms = commit["at_ms"]
     other = next(broker for broker in recording.run.brokers if broker != commit["broker"])
-    second = SecondJudgement(recording.judge, MissingEvidence({}, (), {}), ())
+    lines = deepcopy(recording.judge.epochs)
+    line = EpochEvent(commit["answered_ms"], commit["broker"], AppendError.NOT_REPLICATED)
+    lines.of_groups[group].append(line)
+    judge = replace(recording.judge, epochs=lines)
+    second = SecondJudgement(judge, MissingEvidence({}, (), {}), ())
     assert second.doubt(group, rows, at_ms) is None
     stopped = Standstill(other, at_ms - 42_000, at_ms - 1_000, "its process was stopped")
     doubt = replace(second, standstills=[stopped]).doubt(group, rows, at_ms)
@@ -163,5 +169,7 @@ def test_a_commit_that_failed_at_once_after_another_broker_stood_still() -> None
     assert f"writes failed because broker {other} stood still for 41,000 ms" in doubt
     brief = replace(stopped, from_ms=stopped.until_ms - 2_900)
     assert replace(second, standstills=[brief]).doubt(group, rows, at_ms) is None
+    unlogged = replace(second, judge=recording.judge, standstills=[stopped])
+    assert unlogged.doubt(group, rows, at_ms) is None, "no line says that a write failed"
     earlier = replace(stopped, until_ms=at_ms - 12_000)
     assert replace(second, standstills=[earlier]).doubt(group, rows, at_ms) is None

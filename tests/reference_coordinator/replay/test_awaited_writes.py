@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import EpochEvent, Evidence, Replay, Stall, replay
@@ -16,7 +17,9 @@ REPLICA = (Stall("2", START - 10, START + 5_100),)
 """Another broker stood still, so that a write of another group may have waited for it."""
 
 
-def judged(scenario: Scenario, release: str, stalls: Iterable[Stall] = ()) -> Replay:
+def judged(
+    scenario: Scenario, release: str, stalls: Iterable[Stall] = (), lines: Iterable[EpochEvent] = ()
+) -> Replay:
     requests = (
         replace(seen, request={**seen.request, "sessionTimeoutMs": 30_000})
         if seen.api == "JOIN_GROUP"
@@ -25,7 +28,7 @@ def judged(scenario: Scenario, release: str, stalls: Iterable[Stall] = ()) -> Re
     )
     in_order = tuple(sorted(requests, key=lambda seen: seen.at_ms))
     loads = (EpochEvent(START - 200, "1", "loading"), EpochEvent(START - 100, "1", "loaded"))
-    evidence = Evidence("g", in_order, epoch_events=loads, stalls=tuple(stalls))
+    evidence = Evidence("g", in_order, epoch_events=(*loads, *lines), stalls=tuple(stalls))
     return replay(evidence, PROFILES[release].with_settings(PROFILE.settings))
 
 
@@ -114,4 +117,6 @@ def test_a_time_out_that_comes_too_late_is_wrong(release: str, error: int) -> No
     scenario = commit(8_900, error)
     assert wrong(judged(scenario, release)) == ["OFFSET_COMMIT:b:2000"]
     held_up = [Stall("1", START + 6_900, START + 8_000)]
-    assert "OFFSET_COMMIT:b:2000" not in wrong(judged(scenario, release, held_up))
+    line = [EpochEvent(START + 8_890, "1", AppendError.TIMED_OUT)]
+    assert "OFFSET_COMMIT:b:2000" not in wrong(judged(scenario, release, held_up, line))
+    assert wrong(judged(scenario, release, lines=line)) == ["OFFSET_COMMIT:b:2000"]

@@ -1,0 +1,175 @@
+"""Record writes that failed: which answers may show one, and what bears it out.
+
+A coordinator answers with the error of a write in these cases alone:
+
+- The write timed out: its replicas did not confirm it within `offsets.commit.timeout.ms`. Scala
+  prints that. No commit that came later was confirmed before.
+- The append failed. The broker prints the partition (Java) or the group (Scala), and the error,
+  before it answers. While no broker is down, only a record that is too large fails.
+- The broker gave the partition up, or another took it over: NOT_COORDINATOR.
+
+Where the evidence has no coordinator lines, an outage alone bears out that an append failed.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kafka_protocol.append_errors import AppendError
+from kafka_protocol.errors import NO_ERROR, Error
+from reference_coordinator.classic.effects import Response
+from reference_coordinator.replay.conditions import HELD_UP, Conditions
+from reference_coordinator.replay.confirmations import FINE
+from reference_coordinator.replay.evidence import ObservedRequest
+
+ROUNDED_MS = 10.0
+"""How far the times of a request in the log may be off, each being rounded."""
+
+TIMED_OUT = "failed_write_timed_out"
+LOGGED = "failed_write_logged"
+UNLOADED = "failed_write_unloaded"
+IN_OUTAGE = "failed_write_in_outage"
+
+
+class Outcome(NamedTuple):
+    """How a write ended; `why` is the kind of what bears a failure out."""
+
+    error: Error
+    why: str = ""
+
+
+STORED = Outcome(NO_ERROR)
+
+
+def outcome_of(seen: ObservedRequest, conditions: Conditions) -> Outcome:
+    """Return the outcome of a request's own write, as far as its answer tells it."""
+    error = _failure(seen, conditions)
+    if error is NO_ERROR:
+        return STORED
+    if _timed_out(seen, error, conditions):
+        return Outcome(error, TIMED_OUT)
+    return _append_failed(seen, error, conditions)
+
+
+def awaited_outcome(
+    seen: ObservedRequest, under_way: Iterable[ObservedRequest], conditions: Conditions
+) -> Outcome:
+    """Return the outcome of another request's write that a request waited for (Java).
+
+    `under_way` are the requests of the group whose writes were.
+    """
+    error = _failure(seen, conditions)
+    if error is NO_ERROR:
+        return STORED
+    if _timed_out(seen, error, conditions) and _was_held_up(seen, under_way, conditions):
+        return Outcome(error, TIMED_OUT)
+    return _append_failed(seen, error, conditions)
+
+
+def may_wait(ours: Response, seen: ObservedRequest, *, at_once: bool) -> bool:
+    """Tell whether the oracle's answer to a request may have had to wait for a write.
+
+    A refusal is sent at once. So is what a group answers to a JoinGroup or SyncGroup `at_once`,
+    when it receives it: the group completes these by itself (Java), and Scala writes nothing then.
+    """
+    if seen.api in FINE:
+        return ours.error in FINE[seen.api]
+    return not (at_once and seen.api in ("JOIN_GROUP", "SYNC_GROUP"))
+
+
+def _failure(seen: ObservedRequest, conditions: Conditions) -> Error:
+    """Return the error of an answer if it may be that of a write."""
+    if not seen.response:
+        return NO_ERROR
+    code = conditions.observed(seen).error
+    return Error(code) if code in conditions.failed_writes else NO_ERROR
+
+
+def _due_ms(seen: ObservedRequest, conditions: Conditions) -> float:
+    """Return the earliest that a request can be answered whose write times out."""
+    return seen.started_ms + conditions.profile.settings.commit_timeout_ms - ROUNDED_MS
+
+
+def _timed_out(seen: ObservedRequest, error: Error, conditions: Conditions) -> bool:
+    """Tell whether a request has the error, and took the time, of a write that times out.
+
+    It must have taken no longer than the broker may be late.
+    """
+    profile, due_ms = conditions.profile, _due_ms(seen, conditions)
+    if (
+        error != profile.timed_out_write(seen.api)
+        or not due_ms <= seen.answered_ms <= conditions.latest_time_out(seen.handled_ms)
+        or conditions.commits.within(seen.handled_ms, due_ms)
+    ):
+        return False
+    if profile.answers_wait_for_writes or not conditions.has_lines:
+        return True
+    named = (AppendError.TIMED_OUT, AppendError.UNNAMED)
+    return any(kind in named for kind, _ in _printed(seen, conditions))
+
+
+def _was_held_up(
+    seen: ObservedRequest, under_way: Iterable[ObservedRequest], conditions: Conditions
+) -> bool:
+    """Tell whether a request may have waited for a write until that timed out.
+
+    Waiting for members takes as long. So it needs more than its time: no later answer shows that
+    the writes were confirmed, and a write of the group was under way, or a broker stood still for
+    much of the time, so that a write of another group of the partition may have been.
+    """
+    due_ms = _due_ms(seen, conditions)
+    if conditions.confirmations.within(seen.handled_ms, due_ms):
+        return False
+    commits = (
+        commit
+        for commit in conditions.slow_commits
+        if commit.started_ms <= seen.handled_ms and commit.answered_ms >= seen.started_ms
+    )
+    if any(
+        write.response is None
+        or write.answered_ms >= due_ms
+        or outcome_of(write, conditions) is not STORED
+        for write in (*under_way, *commits)
+    ):
+        return True
+    timeout_ms = conditions.profile.settings.commit_timeout_ms
+    stalled_ms = conditions.anywhere.stalled_ms(seen.started_ms - timeout_ms, seen.answered_ms)
+    return stalled_ms >= HELD_UP * timeout_ms
+
+
+def _append_failed(seen: ObservedRequest, error: Error, conditions: Conditions) -> Outcome:
+    """Return what bears out that a write failed with an error before its time was over."""
+    kinds = [k for k in AppendError if error in conditions.profile.answers_to(k, seen.api)]
+    broken = any(
+        outage.from_ms <= seen.answered_ms and outage.until_ms >= seen.earliest_ms
+        for outage in conditions.outages
+    )
+    if not conditions.has_lines:
+        return Outcome(error, IN_OUTAGE) if broken and kinds else STORED
+    for kind, at_ms in _printed(seen, conditions):
+        named = kind in kinds and (broken or kind == AppendError.TOO_LARGE)
+        given_up = kind == "unloaded" and broken and error is Error.NOT_COORDINATOR
+        before_ms = at_ms - conditions.tolerance.early
+        confirmed = conditions.commits.within(seen.handled_ms, before_ms)
+        if (named or given_up) and not confirmed:
+            return Outcome(error, LOGGED if named else UNLOADED)
+    lost = broken and error is Error.NOT_COORDINATOR and _is_led_elsewhere(seen, conditions)
+    return Outcome(error, UNLOADED) if lost else STORED
+
+
+def _printed(seen: ObservedRequest, conditions: Conditions) -> Iterator[tuple[str, float]]:
+    """Yield what the broker printed of its partition while it had a request, and when."""
+    early = conditions.tolerance.early
+    for event in conditions.of_partition:
+        within = seen.started_ms - early <= event.at_ms <= seen.answered_ms + early
+        if event.broker == seen.broker and within:
+            yield event.kind, event.at_ms
+
+
+def _is_led_elsewhere(seen: ObservedRequest, conditions: Conditions) -> bool:
+    """Tell whether another broker has taken the partition over from the one that answers."""
+    loads = [
+        (event.at_ms, event.broker)
+        for event in conditions.of_partition
+        if event.kind in ("loading", "loaded") and event.at_ms <= seen.answered_ms
+    ]
+    return bool(loads) and max(loads)[1] != seen.broker

@@ -1,0 +1,30 @@
+"""What lines about failed writes name."""
+
+import pytest
+
+from kafka_protocol.append_errors import AppendError, append_error
+
+LINES = {
+    "Writing records to __consumer_offsets-4 failed due to: For requests intended only for the "
+    "leader, this error indicates that the broker is not the current leader. For requests intended "
+    "for any replica, this error indicates that the broker is not a replica of the topic "
+    "partition..": AppendError.NOT_LEADER,
+    "Writing records to __consumer_offsets-6 failed due to: The request included a message larger "
+    "than the max message size the server will accept..": AppendError.TOO_LARGE,
+    "Writing records to __consumer_offsets-6 failed due to: Messages are rejected since there are "
+    "fewer in-sync replicas than required..": AppendError.NOT_REPLICATED,
+    "Writing records to __consumer_offsets-6 failed due to: No space left.": AppendError.UNNAMED,
+    "Offset commit Map(timed out-3 -> x) from group static, consumer failed-1 with generation 1 "
+    "failed when appending to log due to org.apache.kafka.common.errors."
+    "NotLeaderOrFollowerException": AppendError.NOT_LEADER,
+    "Metadata from group g with generation 3 failed when appending to log due to "
+    "org.apache.kafka.common.errors.TimeoutException": AppendError.TIMED_OUT,
+    "Appending metadata message for group g generation 3 failed due to "
+    "org.apache.kafka.common.errors.RecordTooLargeException, returning UNKNOWN error code to the "
+    "client": AppendError.TOO_LARGE,
+}
+
+
+@pytest.mark.parametrize(("line", "error"), LINES.items())
+def test_a_line_names_the_error(line: str, error: AppendError) -> None:
+    assert append_error(line) is error

@@ -1,0 +1,159 @@
+"""One coordinator at a time: loads added to recorded evidence, and loads that no log bears out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from reference_coordinator.replay import Stall
+from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
+from reports.judgement.elections import doubts, loads_behind
+from reports.judgement.recording import Recording
+from tests.recorded.logs import RECORDINGS
+
+Row = dict[str, Any]
+LAST_KNOWN_MS = 1_000.0
+"""Until when a coordinator may not know of its successor: `LEARNS_MS` and the slack of timers."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The group `static`, which one broker coordinates all the time."""
+
+    recording: Recording
+
+    @property
+    def rows(self) -> Sequence[Any]:
+        """Everything that the logs tell of the group."""
+        return self.recording.rows_by_group["static"]
+
+    @property
+    def partition(self) -> int:
+        """Its partition."""
+        return self.recording.partitions["static"]
+
+    @property
+    def load(self) -> Row:
+        """The line about the load by its coordinator."""
+        broker = self.rows[0]["broker"]
+        return max(
+            (
+                dict(line.row)
+                for line in self.recording.lines
+                if (line.template, line.broker) == ("loaded", broker)
+                and line.row["partition"] == self.partition
+            ),
+            key=lambda row: row["at_ms"],
+        )
+
+    @property
+    def last_ms(self) -> float:
+        """When its coordinator last took a request of it."""
+        return max(row["at_ms"] for row in self.rows if row["template"] is None)
+
+    def epochs(self, *added: Row) -> CoordinatorEpochs:
+        """Return the coordinator epochs with some loads added."""
+        lines = [line.row for line in self.recording.lines if line.template in LINES]
+        processes = [
+            {"broker": broker, "process": process.number, "last_ms": process.last_ms}
+            for broker, process in self.recording.processes
+        ]
+        partitions = self.recording.judge.epochs.partitions
+        return coordinator_epochs([*lines, *added], processes, partitions)
+
+    def other_load(self, at_ms: float, epochs: int) -> Row:
+        """Return the line of another broker about a load in a later (or earlier) epoch."""
+        load = self.load
+        other = "1" if load["broker"] != "1" else "2"
+        return {**load, "broker": other, "at_ms": at_ms, "epoch": load["epoch"] + epochs}
+
+    def findings(self, epochs: CoordinatorEpochs, *stalls: Stall) -> list[tuple[str, Row]]:
+        """Judge the group."""
+        judge = replace(self.recording.judge, epochs=epochs, stalls=stalls)
+        found = judge.differences("static", self.rows)
+        return [(name, row) for name, row in found if row.get("outcome") != "match"]
+
+
+@pytest.fixture(params=RECORDINGS)
+def group(request: pytest.FixtureRequest) -> Group:
+    return Group(RECORDINGS[request.param])
+
+
+def test_recorded_loads_follow_from_elections(group: Group) -> None:
+    epochs = group.epochs()
+    assert list(doubts(epochs, ())) == []
+    assert group.findings(epochs) == []
+
+
+@pytest.mark.parametrize("before_ms", [1.0, 400.0, 980.0])
+def test_a_coordinator_may_not_know_its_successor_yet(group: Group, before_ms: float) -> None:
+    epochs = group.epochs(group.other_load(group.last_ms - before_ms, 1))
+    assert group.findings(epochs) == []
+
+
+@pytest.mark.parametrize("before_ms", [1_600.0, 3_000.0, 10_000.0])
+def test_a_coordinator_that_was_replaced_answers_no_more(group: Group, before_ms: float) -> None:
+    at_ms = group.last_ms - before_ms
+    epochs = group.epochs(group.other_load(at_ms, 1))
+    first = min(
+        (row for name, row in group.findings(epochs) if name == "violations"),
+        key=lambda row: row["at_ms"],
+    )
+    assert "NOT_COORDINATOR" in first["expected"]
+    assert first["searched"]
+    assert first["at_ms"] > at_ms + LAST_KNOWN_MS - 10.0
+
+
+def test_a_stall_excuses_a_replaced_coordinator(group: Group) -> None:
+    at_ms = group.last_ms - 3_000.0
+    epochs = group.epochs(group.other_load(at_ms, 1))
+    held_up = Stall(group.load["broker"], at_ms, at_ms + 2_500.0)
+    assert group.findings(epochs, held_up) == []
+    elsewhere = replace(held_up, broker=group.other_load(0.0, 1)["broker"], proven=False)
+    assert group.findings(epochs, elsewhere) != []
+
+
+def test_a_coordinator_that_ends_may_have_been_replaced_just_before(group: Group) -> None:
+    epochs = group.epochs(group.other_load(group.last_ms - 400.0, 1))
+    assert list(doubts(epochs, ())) == []
+
+
+@pytest.mark.parametrize("before_ms", [3_000.0, 10_000.0])
+def test_a_load_needs_an_election(group: Group, before_ms: float) -> None:
+    load = group.other_load(group.last_ms - before_ms, 1)
+    (doubt,) = doubts(group.epochs(load), ())
+    assert doubt.startswith(f"broker {load['broker']} loaded __consumer_offsets-{group.partition}")
+    assert f"nothing shows that broker {group.load['broker']} gave it up" in doubt
+
+
+def test_a_broker_that_loads_again_gave_the_partition_up(group: Group) -> None:
+    load = group.load
+    again = {**load, "at_ms": load["at_ms"] + 5_000.0, "epoch": load["epoch"] + 1}
+    (doubt,) = doubts(group.epochs(again), ())
+    assert doubt.endswith("nothing shows that it gave it up")
+
+
+@pytest.mark.parametrize(("after_ms", "behind"), [(500.0, 0), (990.0, 0), (1_010.0, 1), (9e3, 1)])
+def test_epochs_do_not_go_backwards(group: Group, after_ms: float, behind: int) -> None:
+    load = group.other_load(group.load["at_ms"] + after_ms, -1)
+    found = list(loads_behind(group.epochs(load), group.partition, ()))
+    assert len(found) == behind
+    for row in found:
+        assert f"in epoch {load['epoch']} after epoch {group.load['epoch']}" in row["subject"]
+
+
+def test_epochs_of_one_broker_process_never_go_backwards(group: Group) -> None:
+    load = group.load
+    lower = {**load, "at_ms": load["at_ms"] + 1.0, "epoch": load["epoch"] - 1}
+    assert len(list(loads_behind(group.epochs(lower), group.partition, ()))) == 1
+
+
+def test_a_broker_that_starts_may_know_old_metadata(group: Group) -> None:
+    load = group.load
+    later = load["at_ms"] + 5_000.0
+    started = {**load, "at_ms": later, "template": "starting", "partition": None, "epoch": None}
+    lower = {**load, "at_ms": later + 50.0, "epoch": load["epoch"] - 1}
+    epochs = group.epochs(started, lower)
+    assert list(loads_behind(epochs, group.partition, ())) == []
+    assert any("had begun" in doubt for doubt in doubts(epochs, ()))
