@@ -212,7 +212,7 @@ def _stood_still(
 
     Only what the brokers' logs do not contradict.
     """
-    said = [*run.stalls, *run.standstills]
+    said: list[Stall | Standstill] = [*run.stalls, *run.standstills]
     if not said:
         return (), []
     from_ms, until_ms = min(s.from_ms for s in said), max(s.until_ms for s in said)
