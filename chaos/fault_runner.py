@@ -89,8 +89,10 @@ class FaultRunner:
         return Finding(broken.holds and healed.holds, f"{broken.evidence}, then {healed.evidence}")
 
     def _inject(self, what: str, fault_id: str, fault: Fault) -> None:
+        known = dict(fault.details)
         fault.inject()
-        self._journal.write("injected", fault_id=fault_id)
+        shown = {name: value for name, value in fault.details.items() if name not in known}
+        self._journal.write("injected", fault_id=fault_id, **shown)
         self._progress(f"{what}: injected")
 
     def _heal(self, what: str, fault_id: str, fault: Recoverable) -> None:

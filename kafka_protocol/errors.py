@@ -33,6 +33,17 @@ class Error(IntEnum):
     """Another member joined under the same `group.instance.id` (KIP-345)."""
 
 
+class BrokerError(IntEnum):
+    """Errors of requests about groups that are not the group's."""
+
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    OFFSET_METADATA_TOO_LARGE = 12
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    THROTTLING_QUOTA_EXCEEDED = 89
+    UNKNOWN_TOPIC_ID = 100
+
+
 NO_ERROR = Error.NONE
 """The enum member as a global: Python 3.11 takes 0.2 µs to look it up in its enum."""
 
@@ -43,5 +54,6 @@ NOT_SERVED_YET = NOT_SERVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
 
 
 def name_of(code: int) -> str:
-    """Return the name of an error code; `error 99` for a code that coordinators never send."""
-    return Error(code).name if code in set(Error) else f"error {code}"
+    """Return the name of an error code; `error 99` for a code that is never sent here."""
+    known = next((kind(code).name for kind in (Error, BrokerError) if code in set(kind)), "")
+    return known or f"error {code}"

@@ -55,6 +55,7 @@ class BrokerDown:
         except ClusterError as error:
             raise ChaosError(str(error)) from error
         self._is_down = True
+        self.details = {**self.details, "log_lines": self._probe.log_lines()}
 
     def verify(self) -> Finding:
         """Return whether its port is closed, and whether it ended as intended."""

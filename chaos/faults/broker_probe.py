@@ -92,6 +92,14 @@ class BrokerProbe:
         with suppress(FileNotFoundError):
             self._read_to = self._broker.group_log.stat().st_size
 
+    def log_lines(self) -> int:
+        """Return how many whole lines its group.log has."""
+        try:
+            with self._broker.group_log.open("rb") as log:
+                return sum(line.endswith(b"\n") for line in log)
+        except FileNotFoundError:
+            return 0
+
     def logged_shutdown(self) -> bool:
         """Return whether its coordinator has logged a clean shutdown since `note_log`."""
         try:

@@ -29,7 +29,7 @@ class _Common(Protocol):
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """What only shows when the fault fires, for the journal."""
+        """What only shows when the fault fires, or once it is injected, for the journal."""
 
     def inject(self) -> None:
         """Break the target. Raises ChaosError; it may or may not be broken then."""

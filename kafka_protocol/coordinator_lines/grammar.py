@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_protocol.coordinator_lines.template import Reason, Template
+from kafka_protocol.coordinator_lines.template import CLIENT_REASON, Fields, Reason, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,10 @@ class Grammar:
     last line, which ends with `last_line_end`: a log that has both is whole.
 
     `lines_instead` names the templates that stand for others here, and `reasons_instead` the
-    classes: the release does not tell them apart. None stands for a line that it does not write, or
-    that does not name its group. `tells_bytes` is false where the request log gives only the length
-    of metadata and assignments (see `request_log.text`).
+    classes: the release does not tell them apart. None stands for a line that it does not write,
+    that does not name its group, or that it writes for older records, too. `tells_bytes` is false
+    where the request log gives only the length of metadata and assignments (see
+    `request_log.text`).
     """
 
     coordinator: str
@@ -62,6 +63,19 @@ class Grammar:
             if match := re.match(known.regex, reason, re.ASCII):
                 return known.name, match[1]
         return None
+
+    def said(self, name: str, message: str) -> Fields:
+        """Return all fields of a template's message, and of the reason in it.
+
+        `reason` is the class of the reason then, and its fields are beside it.
+        """
+        found = self.template(name).values(message)
+        if found.get("ending", "").startswith(CLIENT_REASON):
+            found["client_reason"] = found["ending"].removeprefix(CLIENT_REASON)
+        known = self.classed(found["reason"]) if "reason" in found else None
+        if known is None:
+            return found
+        return found | self.reason(known[0]).values(found["reason"]) | {"reason": known[0]}
 
     def printed(self, name: str, broker: object, values: Mapping[str, object]) -> str:
         """Print a group's line, prefix and all. Raises as `Template.printed` does."""

@@ -145,7 +145,7 @@ TEMPLATES: tuple[Template, ...] = (
     # the join and sync phases
     coordinator_line(
         "absent_dynamic_removed",
-        "Group {group} removed dynamic members who haven't joined: {*rest:any}",
+        "Group {group} removed dynamic members who haven't joined: {*removed:any}",
     ),
     Template(
         "leader_absent",
@@ -159,7 +159,7 @@ TEMPLATES: tuple[Template, ...] = (
     coordinator_line("dead", "Group {group} is dead, skipping rebalance stage"),
     coordinator_line(
         "unsynced_removed",
-        "Group {group} removed members who haven't sent their sync request: {*rest:any}",
+        "Group {group} removed members who haven't sent their sync request: {*removed:any}",
     ),
     coordinator_line(
         "late_sync_timer",
@@ -297,5 +297,6 @@ SCALA = Grammar(
     first_line_end="]: Starting up.",
     last_line_end=f"]: Shutdown complete. ({COORDINATOR})",
     last_template="shut_down",
+    lines_instead={"member_loaded": None},
 )
 """The Scala coordinator of Kafka 3.x."""

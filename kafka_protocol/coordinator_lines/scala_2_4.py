@@ -28,7 +28,7 @@ _UNTIL_2_7: tuple[Template, ...] = (
     ),
     coordinator_line(
         "absent_dynamic_removed",
-        "Group {group} remove dynamic members who haven't joined: {*rest:any}",
+        "Group {group} remove dynamic members who haven't joined: {*removed:any}",
     ),
     # the whole member stands where its instance id was meant
     Template(
@@ -62,6 +62,9 @@ _UNTIL_2_7: tuple[Template, ...] = (
 
 _REPLACED = ("load_scheduled", "unload_scheduled")
 """The lines of these templates are those of `loading` and `unload_started` here."""
+
+_NOT_ALWAYS = ("member_loaded", "absent_dynamic_removed", "nobody_rejoined")
+"""Lines that not all of these releases write where later ones do, or that they write elsewhere."""
 
 _UNTIL_2_6_0: tuple[Template, ...] = (
     coordinator_line(
@@ -104,6 +107,7 @@ _BY_2_7 = reworded(SCALA_2, _UNTIL_2_7, {})
 SCALA_2_7 = replace(
     _BY_2_7,
     templates=tuple(t for t in _BY_2_7.templates if t.name not in _REPLACED),
+    lines_instead=dict.fromkeys(_NOT_ALWAYS),
     tells_bytes=False,
 )
 """The Scala coordinator of Kafka 2.6.1 to 2.7."""
@@ -125,6 +129,7 @@ SCALA_2_4 = replace(
         "dynamic_added": "member_added",
         "static_replaced": None,
         "pending_joins": None,
+        **dict.fromkeys(_NOT_ALWAYS),
     },
 )
 """The Scala coordinator of Kafka 2.4. It logs every new member as a dynamic one."""

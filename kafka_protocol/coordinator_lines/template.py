@@ -28,6 +28,8 @@ KINDS: Mapping[str, str] = {
 }
 """The kinds of fields, as patterns: without one a field is a text of one character or more."""
 
+CLIENT_REASON = "; client reason: "
+"""What stands before the reason that a client gives (KIP-800, from 3.2 on)."""
 _FIELD = re.compile(r"\{(\*?)(\w+)(?::([^}]*))?\}")
 _SPECIAL = re.compile(r"([.^$*+?{}\[\]()|\\])")
 
@@ -74,6 +76,13 @@ def pattern_of(text: str) -> str:
     ) + _escaped(end)
 
 
+@cache
+def _with_all_fields(text: str) -> re.Pattern[str]:
+    parts, end = parts_of(text)
+    named = (f"{_escaped(part.before)}(?P<{part.name}>{part.pattern})" for part in parts)
+    return re.compile("".join(named) + _escaped(end), re.ASCII)
+
+
 def fields_of(text: str) -> tuple[str, ...]:
     """List the fields of a template's text."""
     return tuple(part.name for part in parts_of(text)[0] if part.reported)
@@ -111,6 +120,11 @@ class Template:
         object.__setattr__(self, "regex", f"^{pattern_of(self.text)}$")
         object.__setattr__(self, "fields", fields_of(self.text))
 
+    def values(self, message: str) -> Fields:
+        """Return all fields of a message of this template, those too that are not reported."""
+        match = _with_all_fields(self.text).fullmatch(message)
+        return match.groupdict() if match else {}
+
     def printed(self, values: Mapping[str, object]) -> str:
         """Return the line with these values. Raises as `printed` does."""
         return printed(self.text, values)
@@ -129,6 +143,13 @@ class Reason:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "regex", f"^{pattern_of(self.text)}")
+
+    def values(self, reason: str) -> Fields:
+        """Return all fields of a reason, with the client's own as `client_reason` if it has one."""
+        text, _, given = reason.partition(CLIENT_REASON)
+        match = _with_all_fields(self.text).match(text)
+        found = match.groupdict() if match else {}
+        return found | {"client_reason": given} if given else found
 
     def printed(self, values: Mapping[str, object]) -> str:
         """Return the reason with these values. Raises as `printed` does."""

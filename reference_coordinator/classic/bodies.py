@@ -101,10 +101,12 @@ def _heartbeat_exchange(request: Json, response: Json, _: int) -> Exchange:
 
 def _leave(seen: Observed, at_ms: float, choices: Choices) -> Request:
     members: tuple[tuple[str, str | None], ...] = ((seen.request.get("memberId") or "", None),)
+    reasons: tuple[str | None, ...] = ()
     if seen.api_version >= FIRST_BATCH_LEAVE:
         named = seen.request["members"]
         members = tuple((m.get("memberId") or "", m.get("groupInstanceId")) for m in named)
-    return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices)
+        reasons = tuple(m.get("reason") for m in named)
+    return LeaveReceived(at_ms, seen.id, seen.api_version, members, choices, reasons)
 
 
 def _commit(seen: Observed, at_ms: float, _: Choices) -> Request:

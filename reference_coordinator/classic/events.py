@@ -74,13 +74,17 @@ class HeartbeatReceived:
 
 @frozen_dataclass(frozen=True, slots=True)
 class LeaveReceived:
-    """LeaveGroup. `members` are (member id, group.instance.id); versions 0 to 2 name one member."""
+    """LeaveGroup. `members` are (member id, group.instance.id); versions 0 to 2 name one member.
+
+    `reasons` are their clients' own (KIP-800), in the order of `members`; empty if none has one.
+    """
 
     at_ms: float
     request: str
     api_version: int
     members: tuple[tuple[str, str | None], ...]
     choices: Choices = NO_CHOICES
+    reasons: tuple[str | None, ...] = ()
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ class Settings:
     max_size: int = 2_147_483_647
     commit_timeout_ms: int = 5_000
     """How long a write waits for its replicas, one of group records no less than a commit."""
+    max_metadata_size: int = 4_096
+    """How many characters the metadata of a committed offset may have."""
 
     _NAMES: ClassVar[dict[str, str]] = {
         "group.initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
@@ -31,6 +33,7 @@ class Settings:
         "group.max.session.timeout.ms": "max_session_timeout_ms",
         "group.max.size": "max_size",
         "offsets.commit.timeout.ms": "commit_timeout_ms",
+        "offset.metadata.max.bytes": "max_metadata_size",
     }
 
     @classmethod

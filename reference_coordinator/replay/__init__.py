@@ -15,6 +15,7 @@ from reference_coordinator.replay.evidence import (
     Stall,
     Tolerance,
 )
+from reference_coordinator.replay.expected_lines import Says
 from reference_coordinator.replay.group_replay import GroupReplay, replay
 from reference_coordinator.replay.result import Checked, ExpectedLine, Replay, Violation
 
@@ -29,6 +30,7 @@ __all__ = [
     "ObservedRequest",
     "Outage",
     "Replay",
+    "Says",
     "Stall",
     "Tolerance",
     "Violation",

@@ -36,6 +36,10 @@ class GivenIds:
     repeats: set[str] = field(default_factory=set)
     _known: set[str] = field(default_factory=set)
 
+    def __contains__(self, member_id: str) -> bool:
+        """Tell whether a JoinGroup was given an id."""
+        return member_id in self._known
+
     def add(self, requests: Iterable[ObservedRequest]) -> None:
         """Take more JoinGroups, in order of time."""
         for seen in requests:

@@ -15,7 +15,14 @@ from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.records import GroupRecord
-from reference_coordinator.replay.evidence import EpochEvent, Evidence, Hint, ObservedRequest, Stall
+from reference_coordinator.replay.evidence import (
+    EpochEvent,
+    Evidence,
+    Hint,
+    HintKind,
+    ObservedRequest,
+    Stall,
+)
 from reference_coordinator.replay.lateness import Lateness
 
 LEARNS_MS = 500.0
@@ -55,9 +62,10 @@ class CoordinatorEpoch:
 
     @property
     def end_ms(self) -> float:
-        """When the last that is known of the group in this epoch happened."""
+        """When the last that changed the group in this epoch happened."""
         answers = [r.answered_ms if r.response else r.at_ms for r in self.requests]
-        lines = [hint.at_ms for hint in self.hints] + [load.at_ms for load in self.epoch_events]
+        hints = (hint for hint in self.hints if hint.kind is not HintKind.NOBODY_REJOINED)
+        lines = [hint.at_ms for hint in hints] + [load.at_ms for load in self.epoch_events]
         return max(answers + lines, default=0.0)
 
 

@@ -63,6 +63,7 @@ class HintKind(StrEnum):
     PREPARING = "preparing"
     SESSION_EXPIRED = "session_expired"
     JOIN_PHASE_ENDED = "join_phase_ended"
+    NOBODY_REJOINED = "nobody_rejoined"
     SYNC_EXPIRED = "sync_expired"
     JOINED = "joined"
     PENDING_JOINED = "pending_joined"

@@ -5,13 +5,14 @@ replayed is forgotten wherever nothing was under way, and the oracle's state car
 are those that the whole evidence gives.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from operator import attrgetter
 
 from reference_coordinator.classic import CLASSIC, ClassicProtocol
 from reference_coordinator.classic.profiles import Profile
+from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service
 from reference_coordinator.replay.adoption import newest_joins
 from reference_coordinator.replay.alternatives import GivenIds
@@ -21,6 +22,11 @@ from reference_coordinator.replay.hints import NEW_ID_LOGGED_LATE_MS, Hints, hin
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.replay import Replayer
 from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
+from reference_coordinator.replay.unlogged_returns import (
+    may_have_stored_more,
+    unlogged_returns,
+    with_new_ids,
+)
 
 CHUNK = 20_000
 """How many requests of an epoch are replayed at once, where more are to come: some ten megabytes,
@@ -181,7 +187,7 @@ class GroupReplay:
                 self.tolerance,
                 epoch.outcome,
                 epoch.records,
-                epoch.records.loaded_by(loaded, takeovers),
+                self._loaded_by(epoch, takeovers),
                 self._first_alone,
                 self._protocol,
                 self._given_ids,
@@ -190,6 +196,20 @@ class GroupReplay:
         epoch.replayer.everything = everything
         epoch.replayer.epoch = replace(loaded, epoch_events=left)
         return epoch.replayer
+
+    def _loaded_by(self, epoch: EpochReplay, takeovers: Mapping[int, float]) -> GroupRecord | None:
+        """Return the record that an epoch begins with, as its first responses show it."""
+        span = epoch.span
+        record = epoch.records.loaded_by(span.epoch(), takeovers)
+        befores = (s for s in self._spans.in_order() if s.incarnation == span.incarnation - 1 > 0)
+        before = next(befores, None)
+        if record is None or not may_have_stored_more(before, span.loaded_ms, self._profile):
+            return record
+        new_ids = unlogged_returns(record, span.requests, self._given_ids)
+        if not new_ids:
+            return record
+        epoch.outcome.bound["unlogged_return"] += len(new_ids)
+        return with_new_ids(record, new_ids)
 
     def _finish(self, epoch: EpochReplay) -> None:
         """Replay what is left of an epoch."""

@@ -49,6 +49,7 @@ from reference_coordinator.replay.failed_writes import (
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
@@ -121,7 +122,7 @@ class Hypothesis:
 
         A wrong answer to the request named by `excuse` is accepted.
         """
-        if candidate.cause is None:
+        if candidate.cause is None or self._came_to_nothing(candidate.cause):
             return None
         self.clock.advance(candidate, until_ms)
         at_ms = self.clock.now_ms
@@ -155,10 +156,11 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
-            lines = list(expected_lines(before, self.group, event))
-            for line, subject in lines:
+        if self.group is not before or isinstance(event, TimerFired):
+            lines = list(expected_lines(before, self.group, event, effects))
+            for line, subject, says in lines:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
-                self.output.expected_lines.append(ExpectedLine(line, subject, *window))
+                self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
             keys = printed(lines, effects)
             if not keep_to_lines(
                 self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
@@ -235,6 +237,9 @@ class Hypothesis:
         if self.unnamed.prefixes:
             ours = self._name(ours, observed)
         unequal = () if ours == observed else differences(ours, observed)
+        if unequal and ours == of_the_group(seen, conditions.profile.settings.max_metadata_size):
+            unequal = ()
+            self.output.bind("partition_error")
         mismatch, tolerance = None, conditions.tolerance
         at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
         if unequal and not (
@@ -277,6 +282,16 @@ class Hypothesis:
         return not waits or seen.answered_ms > conditions.latest_answer(
             conditions.latest_write(due_ms)
         )
+
+    def _came_to_nothing(self, cause: object) -> bool:
+        """Let a request pass that the broker answered without its coordinator."""
+        if not isinstance(cause, ObservedRequest) or not cause.response:
+            return False
+        if not is_of_broker(cause, self.conditions.observed(cause)):
+            return False
+        self.output.answered.append(cause.id)
+        self.output.bind("broker_error")
+        return True
 
     def _name(self, ours: Response, theirs: Response) -> Response:
         """Take the ids of unnamed members over from a response that names them."""

@@ -15,6 +15,7 @@ from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import LOGGED_LATE_MS, Conditions
 from reference_coordinator.replay.evidence import HintKind
+from reference_coordinator.replay.expected_lines import DueLine
 from reference_coordinator.replay.hints import Key
 
 OF_MEMBERS = {
@@ -37,10 +38,11 @@ OF_GROUP = {
 """The instants that lines about the group mark, by the state that it enters."""
 
 
-def printed(lines: Iterable[tuple[str, str]], effects: Iterable[Effect]) -> Iterator[Key]:
-    """Yield what the lines of a step speak of; `lines` are those about members."""
-    for line, subject in lines:
-        yield OF_MEMBERS[line], subject
+def printed(lines: Iterable[DueLine], effects: Iterable[Effect]) -> Iterator[Key]:
+    """Yield what the lines of a step speak of, as far as hints do."""
+    for line, subject, _ in lines:
+        if line in OF_MEMBERS:
+            yield OF_MEMBERS[line], subject
     for effect in effects:
         if isinstance(effect, Transition) and effect.after in OF_GROUP:
             yield OF_GROUP[effect.after], effect.generation

@@ -38,6 +38,7 @@ from reference_coordinator.replay.hints import Hints, hinted
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.output import Output
+from reference_coordinator.replay.overdue import overdue_line
 from reference_coordinator.replay.result import Checked, Outcome
 from reference_coordinator.replay.search import Search, explain
 from reference_coordinator.replay.stretches import Stretches
@@ -82,6 +83,9 @@ class Replayer:
         """Replay the epoch, or what is left of it, to its end."""
         hypothesis = self._explain(self.epoch.end_ms + 3 * self.tolerance.early)
         hypothesis = self._expire_last_timers(hypothesis)
+        if self.hints.by_key and not self.records.uncertain:
+            overdue = overdue_line(hypothesis, self.epoch)
+            self.outcome.expected_lines += [] if overdue is None else [overdue]
         hypothesis.output.close("open", hypothesis.clock.now_ms)
         self._commit(hypothesis)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from reference_coordinator.classic.effects import Transition
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.frozen import frozen_dataclass
+from reference_coordinator.replay.expected_lines import Says
 
 
 @frozen_dataclass(frozen=True, slots=True)
@@ -38,13 +39,14 @@ class Checked(NamedTuple):
 
 @frozen_dataclass(frozen=True, slots=True)
 class ExpectedLine:
-    """A line that the coordinator must have printed of a member, and when; see `expected_lines`."""
+    """A line that the coordinator must have printed, when, and its fields; see `expected_lines`."""
 
     line: str
     subject: str
     at_ms: float
     earliest_ms: float
     latest_ms: float
+    says: Says = ()
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -1,20 +1,25 @@
 """The group pass: all rows of a group in; its timelines, comparison and checks out.
 
+The rows are requests, coordinator lines and, where there is a client history, events of clients.
+
 Spark adds no logic: it brings rows together by group, and `reports.judgement` does the rest.
 `mapInArrow` over sorted partitions keeps one chunk of one group in memory at a time.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import chain, groupby, islice
-from operator import itemgetter
+from operator import and_, itemgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
+from reports.judgement import history
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
 from reports.judgement.logged import LINE, REQUEST, Chunk, in_order
@@ -33,6 +38,11 @@ _OF_LINES = [name for name in LINE if name not in REQUEST]
 EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 """The columns of the evidence. Those of lines alone follow those of requests, `template` first."""
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
+_EVENT = "client event"
+"""Stands as `template` in the rows of clients' events."""
+_OF_EVENT: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(EVIDENCE.index, ("at_ms", "client_id", "group", "api", "request"))
+)
 _LINE: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*map(EVIDENCE.index, LINE))
 
 
@@ -56,6 +66,27 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
         }
     )
     return mine.select(*EVIDENCE).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
+
+
+def event_rows(spark: SparkSession, uri: str) -> DataFrame:
+    """Read the client history at a URI as rows of the evidence.
+
+    A line that is no JSON, such as a last one cut off, is passed over.
+    """
+    lines = spark.read.schema(history.LINE).json(uri)
+    rows = {
+        **{name: F.lit(None) for name in EVIDENCE},
+        "group": F.col("group"),
+        "since_ms": F.col("at_ms"),
+        "at_ms": F.col("at_ms"),
+        "client_id": F.col("member"),
+        "api": F.col("event"),
+        "request": F.to_json(F.struct("partitions", "member_id", "offsets")),
+        "template": F.lit(_EVENT),
+    }
+    known = [F.col(name).isNotNull() for name in ("group", "member", "at_ms")]
+    about = lines.where(reduce(and_, known, F.col("event").isin(*history.EVENTS)))
+    return about.select(*(column.alias(name) for name, column in rows.items()))
 
 
 def judged(evidence: DataFrame, judge: Judge, rows: int) -> DataFrame:
@@ -106,14 +137,25 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
         rows = iter(of_group)
         first = next(rows, None)
         while first is not None:
-            requests, lines = [], []
+            requests, lines, events = [], [], []
             for row in chain((first,), islice(rows, CHUNK - 1)):
                 if row[_TEMPLATE] is None:
                     requests.append(row[_FIRST:_TEMPLATE])
+                elif row[_TEMPLATE] == _EVENT:
+                    events.append(_event(row))
                 else:
                     lines.append(dict(zip(LINE, _LINE(row), strict=True)))
             first = next(rows, None)
             known_ms = first[1] if first is not None else float("-inf")
             requests.sort()
             lines.sort(key=in_order)
-            yield group, Chunk(requests, lines, known_ms)
+            events.sort(key=history.in_order)
+            yield group, Chunk(requests, lines, known_ms, events)
+
+
+def _event(row: tuple[Any, ...]) -> history.ClientEvent:
+    at_ms, client, group, event, fields = _OF_EVENT(row)
+    named = {"at_ms": at_ms, "member": client, "group": group, "event": event}
+    found = history.event_of(named | json.loads(fields))
+    assert found is not None, "others are left out"
+    return found

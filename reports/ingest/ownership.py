@@ -1,8 +1,8 @@
 """What clients saw: which member owned each partition when, and when a member was stopped.
 
-Source is the client history, `history.jsonl`; a run without one has an empty table. What clients
-report is shown beside the brokers' logs and never judged: a member that was fenced or evicted
-believes that it owns its partitions until a response says otherwise.
+Source is the client history, `history.jsonl`; a run without one has an empty table. It is shown
+beside the brokers' logs: a member that was fenced or evicted believes that it owns its partitions
+until a response says otherwise. `reports.judgement.owners` judges it.
 """
 
 from pyspark.sql import DataFrame, SparkSession

@@ -15,6 +15,7 @@ from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
 from reports.judgement.gaps import missing, possible_deletion, unreadable
+from reports.judgement.processes import ends_of_brokers
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.second_judgement import SecondJudgement
 from reports.judgement.verdict import Results
@@ -54,7 +55,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
     """
     small = tables.several(
-        {"digests": every_row, "groups": every_row, "bound": every_row, "broken": every_row}
+        dict.fromkeys(("digests", "groups", "bound", "broken", "unlogged"), every_row)
     )
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
     bound: dict[str, dict[str, int]] = defaultdict(dict)
@@ -84,6 +85,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
         member_lines=member_lines,
         violations=rows["violations"],
+        breaches=rows["breaches"],
         broken_promises=_broken_promises(small["broken"]),
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
         bound=bound,
@@ -95,9 +97,11 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         gaps=[
             *map(unreadable, tables.rejected),
             *map(missing, tables.lost),
+            *map(missing, sorted(small["unlogged"], key=itemgetter("broker", "line"))),
             *map(possible_deletion, tables.ends_of_groups),
         ],
         standstills=tables.standstills,
+        ended_ms=ends_of_brokers(tables.processes, tables.lost),
         tells_bytes=tables.judge.grammar.tells_bytes,
         places=tables.places,
         elections=list(elections.doubts(tables.judge.epochs, tables.judge.stalls)),
@@ -139,6 +143,7 @@ def _rows_that_show(
         "joins": of_drawn,
         "heard": of_drawn,
         "violations": of_wrong,
+        "breaches": of_wrong,
         "member_lines": of_wrong,
         "departures": of_wrong,
     }
@@ -194,6 +199,7 @@ def late_alone(
         possible_in(requests, lines, run.brokers, run.busy),
         run.busy,
         tables.standstills,
+        [kill for kill in run.kills if kill not in run.log_lines],
     )
     doubts = {
         group: second.doubt(group, tables.rows_of_group(group), min(times))

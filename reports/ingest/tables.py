@@ -12,8 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Stall
 from reports.ingest import bundle, group_pass, line_pass, ownership
+from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
+from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
@@ -21,7 +23,7 @@ from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import STATUSES
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run_folder import HISTORY, RunFolder
 from reports.judgement.verdict import GAPS
 
 Progress = Callable[[str], None]
@@ -180,9 +182,17 @@ def build(
         (*pauses, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
+        clients=KnownClients.of(run.experiment),
+        kills=run.kills,
         digester=Digester.of(run),
+        partitions=run.first_partitions,
+        absences=run.absences,
+        has_history=run.has_history,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
+    if run.has_history:
+        history = literal(f"{source}/{HISTORY}")
+        evidence = evidence.unionAll(group_pass.event_rows(spark, history))
     used = sum(process["used"] for process in processes)
     judged = group_pass.judged(evidence, judge, used).persist()
     return Tables(lines, judged, processes, judge, standstills, places)

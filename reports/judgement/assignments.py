@@ -1,23 +1,40 @@
 """Assignments that the coordinator accepted: what leaders sent with SyncGroup.
 
 The coordinator never reads an assignment; the group's leader writes it in the consumer protocol.
-Bytes of another protocol count as an empty assignment.
+Bytes of another protocol count as an empty assignment, and are not judged.
+
+An assignment gives no partition to two members, and gives every partition of the topics that its
+members subscribe to. A cooperative one withholds what another member has to give up first (KIP-429,
+`AbstractStickyAssignor`): only what a member of that generation says that it owns.
 """
 
 import base64
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, TypeVar
 
-from reference_coordinator.assignors import Assignment, ConsumerProtocolError, Subscription
-from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.assignors import (
+    ASSIGNORS,
+    Assignment,
+    ConsumerProtocolError,
+    Subscription,
+    TopicPartition,
+)
+from reference_coordinator.replay import ObservedRequest, Outage
+from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
 Blob = TypeVar("Blob", Subscription, Assignment)
+
+COOPERATIVE = ("cooperative-sticky",)
+"""The assignors of the cooperative protocol (KIP-429), under librdkafka as under Java."""
+SHOWN = 5
+"""How many partitions a breach names."""
 
 ASSIGNED = """
     group STRING, generation INT, at_ms DOUBLE, topics STRING, partitions STRING
@@ -27,31 +44,95 @@ ASSIGNED = """
 
 
 @dataclass(slots=True)
-class Assignments:
-    """The assignments that a group's coordinator accepted, as its requests come in."""
+class Subscribed:
+    """What the members of one generation said when they joined."""
 
-    _subscribed: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    topics: set[str] = field(default_factory=set)
+    owned: set[TopicPartition] = field(default_factory=set)
+    assignor: str = ""
+    is_assigned: bool = False
+    """Whether its leader's assignment was accepted: the coordinator ignores any later one."""
+
+
+@dataclass(slots=True)
+class Assignments:
+    """The assignments that a group's coordinator accepted, as its requests come in.
+
+    `partitions` is the number of partitions that each topic has had all the time. In an outage a
+    leader may not know its topics: nothing is missing then.
+    """
+
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    outages: tuple[Outage, ...] = ()
+    _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
     _accepted: list[Json] = field(default_factory=list)
 
-    def add(self, requests: Requests) -> None:
-        """Take requests."""
+    def add(self, requests: Requests) -> Iterator[Json]:
+        """Take requests; yield their rows of `BREACHES`, without the group."""
         for seen, error in zip(requests.observed, requests.error_codes, strict=True):
             if error != 0:
                 continue
             if seen.api == "JOIN_GROUP":
-                self._subscribed[seen.response_fields["generationId"]] |= _topics(seen)
+                self._join(seen)
             elif seen.api == "SYNC_GROUP" and seen.request["assignments"]:
+                shares = [_read(Assignment, one["assignment"]) for one in _shares(seen)]
+                given = Counter(chain.from_iterable(one.partitions for one in shares if one))
                 accepted = {
                     "generation": seen.request["generationId"],
                     "at_ms": seen.answered_ms,
-                    "partitions": ",".join(sorted(_partitions(seen))),
+                    "partitions": ",".join(sorted(map(_named, given))),
                 }
                 self._accepted.append(accepted)
+                of = self._subscribed[seen.request["generationId"]]
+                if None not in shares and not of.is_assigned:
+                    yield from self._judged(seen, given, of)
+                of.is_assigned = True
+
+    def _join(self, seen: ObservedRequest) -> None:
+        joined = seen.response_fields
+        of = self._subscribed[joined["generationId"]]
+        of.assignor = joined.get("protocolName") or ""
+        for one in seen.request["protocols"]:
+            if one["name"] == of.assignor:
+                said = _subscription(one["metadata"])
+                of.topics.update(said.topics)
+                of.owned.update(said.owned)
+
+    def _judged(
+        self, seen: ObservedRequest, given: Mapping[TopicPartition, int], of: Subscribed
+    ) -> Iterator[Json]:
+        row = partial(breach, at_ms=seen.answered_ms, shown_by=seen)
+        twice = [one for one, times in given.items() if times > 1]
+        if twice:
+            yield row(
+                Breach.ASSIGNED_TWICE,
+                expected="each partition is assigned to one member",
+                observed=f"{_listed(twice)} assigned to more than one",
+            )
+        if of.assignor not in ASSIGNORS or self._in_outage(seen):
+            return
+        due = (
+            TopicPartition(topic, number)
+            for topic in of.topics
+            for number in range(self.partitions.get(topic, 0))
+        )
+        withheld = of.owned if of.assignor in COOPERATIVE else frozenset()
+        missing = [one for one in due if one not in given and one not in withheld]
+        if missing:
+            yield row(
+                Breach.NOT_ASSIGNED,
+                expected=f"every partition of {', '.join(sorted(of.topics))} is assigned",
+                observed=f"{_listed(missing)} assigned to no member",
+            )
+
+    def _in_outage(self, seen: ObservedRequest) -> bool:
+        return any(one.from_ms <= seen.answered_ms <= one.until_ms for one in self.outages)
 
     def rows(self) -> Iterator[Json]:
         """Yield the rows of `ASSIGNED`, without their group."""
         for row in self._accepted:
-            yield {**row, "topics": ",".join(sorted(self._subscribed[row["generation"]]))}
+            topics = self._subscribed[row["generation"]].topics
+            yield {**row, "topics": ",".join(sorted(topics))}
 
 
 def unowned(
@@ -82,26 +163,32 @@ def _accepted_ms(row: Row) -> float:
     return float(row["at_ms"])
 
 
-def _topics(join: ObservedRequest) -> set[str]:
-    """Return the topics a member subscribes to, by the protocol that the response names."""
-    chosen = join.response_fields.get("protocolName")
-    blobs = [one["metadata"] for one in join.request["protocols"] if one["name"] == chosen]
-    return {topic for blob in blobs for topic in _topics_of(blob)}
-
-
 @lru_cache(maxsize=1_000)
-def _topics_of(subscription: str) -> tuple[str, ...]:
+def _subscription(blob: str) -> Subscription:
     """Decode a subscription; the members of a group have the same again and again."""
-    return tuple(_read(Subscription, subscription).topics)
+    return _read(Subscription, blob) or Subscription(())
 
 
-def _partitions(sync: ObservedRequest) -> set[str]:
-    blobs = [one["assignment"] for one in sync.request["assignments"]]
-    return {f"{topic}-{n}" for blob in blobs for topic, n in _read(Assignment, blob).partitions}
+def _shares(sync: ObservedRequest) -> Sequence[Json]:
+    shares: Sequence[Json] = sync.request["assignments"]
+    return shares
 
 
-def _read(kind: type[Blob], blob: str) -> Blob:
+def _read(kind: type[Blob], blob: str) -> Blob | None:
+    """Decode bytes of the consumer protocol; None if they are of another."""
     try:
         return kind.decode(base64.b64decode(blob))
     except (ConsumerProtocolError, ValueError):
-        return kind(())
+        return None
+
+
+def _named(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def _listed(partitions: Sequence[TopicPartition]) -> str:
+    """List partitions, the first few by name."""
+    shown = ", ".join(map(_named, sorted(partitions)[:SHOWN]))
+    more = len(partitions) - SHOWN
+    listed = f"{shown} and {more} more" if more > 0 else shown
+    return f"{listed} {'is' if len(partitions) == 1 else 'are'}"

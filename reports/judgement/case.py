@@ -22,7 +22,9 @@ from reference_coordinator.replay import (
     Violation,
 )
 from reports.judgement import compare, member_lines, members, timeline
+from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
+from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
@@ -62,6 +64,9 @@ class Case:
     outages: tuple[Outage, ...]
     held_up: HeldUp
     keeps: bool
+    assignments: Assignments
+    clients: Clients
+    absent: Absent
     members: Members = field(default_factory=Members)
     lines: list[LoggedRow] = field(default_factory=list)
     """All coordinator lines about the group."""
@@ -72,7 +77,6 @@ class Case:
     _brokers: set[str] = field(default_factory=set)
     _first_ms: float | None = None
     _last_ms: float | None = None
-    _assignments: Assignments = field(default_factory=Assignments)
     _only: Part | None = None
     _file: IO[bytes] | None = None
     _sizes: list[int] = field(default_factory=list)
@@ -95,7 +99,14 @@ class Case:
 
     def about(self, part: Part) -> Iterator[Named]:
         """Yield the rows of tables about a part of the requests alone."""
-        self._assignments.add(part.requests)
+        arrived_ms = part.requests.arrived_ms
+        requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
+        yield from (("breaches", row) for row in self.assignments.add(part.requests))
+        if self.absent.absences:
+            arrived = zip(part.seen, arrived_ms, strict=True)
+            yield from (("breaches", row) for row in self.absent.add(arrived))
+        found = self.clients.add(requests, part.chunk.events, part.known_ms)
+        yield from (("breaches", row) for row in found)
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
         yield from (("expulsions", row) for row in members.fences(part.chunk))
@@ -116,8 +127,12 @@ class Case:
                 "kip_848": self._kip_848,
             },
         )
-        yield from (("assigned", row) for row in self._assignments.rows())
+        yield from (("assigned", row) for row in self.assignments.rows())
         yield from (("heard", row) for row in self.members.heard())
+        if self.requests:
+            yield from (("breaches", row) for row in self.clients.end())
+            counted = sorted(self.clients.counts.items())
+            yield from (("clients", {"name": name, "count": count}) for name, count in counted)
 
     @property
     def partition(self) -> int | None:
@@ -235,7 +250,9 @@ class Judgement:
             observed,
             expected,
             compare.compare(observed, expected),
-            member_lines.compare(case.lines, result.expected_lines, case.grammar),
+            member_lines.compare(
+                case.lines, result.expected_lines, case.grammar, case.outages, case.stalls
+            ),
             [
                 {**self._places[found.request], **finite(_values(found))}
                 for found in result.violations

@@ -40,6 +40,8 @@ class Digest:
     """Responses FENCED_INSTANCE_ID, by phase."""
     rows: Counter[str] = field(default_factory=Counter)
     """The group's rows, by table."""
+    clients: Counter[str] = field(default_factory=Counter)
+    """What was compared of the client history, and what is counted beside it, by name."""
     different: int = 0
     """How many rows of the comparison are no match."""
     unowned: list[str] | None = None
@@ -48,7 +50,8 @@ class Digest:
     @property
     def wrong(self) -> int:
         """How many of its rows show a difference."""
-        return self.different + self.rows["violations"] + self.rows["member_lines"]
+        of_rows = ("violations", "member_lines", "breaches")
+        return self.different + sum(self.rows[table] for table in of_rows)
 
     @property
     def observed(self) -> Counter[str]:
@@ -135,6 +138,8 @@ class Digester:
             digest.different += row["outcome"] != "match"
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[phase_of(self.phases, row["started_ms"])] += 1
+        elif name == "clients":
+            digest.clients[row["name"]] += row["count"]
         elif name == "expulsions":
             counts = digest.fences if row["api"] else digest.evictions
             counts[phase_of(self.phases, row["at_ms"])] += 1

@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
+from reports.judgement.breaches import Breach
 from reports.judgement.compare import LATE_MS
+from reports.judgement.member_lines import DOUBTFUL
 
 Row = Mapping[str, Any]
+BREACHES = frozenset(Breach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Finding:
 
     `root` is None for a root, else the index of the finding that it follows from. `proven` is false
     where evidence that might explain it is missing. It is at `at_ms`, and may have begun at
-    `from_ms` (a request that waited); the group's state was unknown until `until_ms`.
+    `from_ms` (a request that waited); the group's state was unknown until `until_ms`. `history`
+    names a line of the client history, if one shows it.
     """
 
     kind: str
@@ -34,25 +38,34 @@ class Finding:
     line: int
     root: int | None = None
     proven: bool = True
+    history: str = ""
+
+    @property
+    def is_breach(self) -> bool:
+        """Whether it does not come from the replay."""
+        return self.kind in BREACHES
 
 
 def collect(
     violations: Sequence[Row],
     comparison: Sequence[Row],
     member_lines: Sequence[Row],
+    breaches: Sequence[Row] = (),
     *,
     tells_bytes: bool = True,
 ) -> list[Finding]:
     """List the unexplained responses, rebalances and lines in log order, linked to their roots.
 
-    Where logs have only the length of metadata (`tells_bytes` is false), a finding that changed
-    metadata may explain is not proven.
+    Breaches come last, each a root. Where logs have only the length of metadata (`tells_bytes` is
+    false), a finding that changed metadata may explain is not proven.
     """
     found = [_from_violation(row) for row in violations]
     found += [_from_comparison(row) for row in comparison if row["outcome"] != "match"]
     found += [_from_line(row) for row in member_lines]
-    rooted = _rooted(sorted(found, key=_in_log_order))
-    return rooted if tells_bytes else unproven_since(rooted, possible_metadata_changes(comparison))
+    found = _rooted(sorted(found, key=_in_log_order))
+    if not tells_bytes:
+        found = unproven_since(found, possible_metadata_changes(comparison))
+    return found + sorted(map(_from_breach, breaches), key=_in_log_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +86,12 @@ class MissingEvidence:
         violations: Sequence[Row],
         comparison: Sequence[Row],
         member_lines: Sequence[Row],
+        breaches: Sequence[Row] = (),
     ) -> list[Finding]:
         """List all differences in log order, those unproven that missing evidence may explain."""
-        found = collect(violations, comparison, member_lines, tells_bytes=self.tells_bytes)
+        found = collect(
+            violations, comparison, member_lines, breaches, tells_bytes=self.tells_bytes
+        )
         return unproven_around_kills(unproven_since(found, self.gaps), self.kills, self.waits)
 
 
@@ -151,7 +167,8 @@ def _in_log_order(finding: Finding) -> tuple[str, float, int]:
 def _from_line(row: Row) -> Finding:
     broker = row["broker"] or ""
     at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
-    line = f"line {row['kind']} of {row['subject']}, number {row['nth']}"
+    about = f" of {row['subject']}" if row["subject"] else ""
+    line = f"line {row['kind']}{about}, number {row['nth']}"
     return Finding(
         kind=row["outcome"],
         group=row["group"],
@@ -162,6 +179,23 @@ def _from_line(row: Row) -> Finding:
         observed="no such line" if row["at_ms"] is None else line,
         broker=broker,
         line=row["line"] or 0,
+        proven=row["outcome"] != DOUBTFUL,
+    )
+
+
+def _from_breach(row: Row) -> Finding:
+    return Finding(
+        kind=row["kind"],
+        group=row["group"],
+        at_ms=row["at_ms"],
+        from_ms=row["at_ms"],
+        until_ms=row["at_ms"],
+        expected=row["expected"],
+        observed=row["observed"],
+        broker=row["broker"],
+        line=row["line"],
+        proven=row["proven"],
+        history=row["history"],
     )
 
 
@@ -192,13 +226,19 @@ def _described(row: Row, side: str) -> str:
 
 
 def _rooted(found: list[Finding]) -> list[Finding]:
-    """Link each finding to the earlier finding of its group that it follows from."""
+    """Link each finding to the earlier finding of its group that it follows from.
+
+    Nothing follows from a doubtful line.
+    """
     linked: list[Finding] = []
     root, reach = None, float("-inf")
     for finding in found:
         same = root is not None and linked[root].group == finding.group
         if same and finding.from_ms <= reach:
             linked.append(replace(finding, root=root))
+        elif finding.kind == DOUBTFUL:
+            linked.append(finding)
+            continue
         else:
             root, reach = len(linked), float("-inf")
             linked.append(finding)

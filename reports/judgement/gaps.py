@@ -12,6 +12,10 @@ ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the
 oracle of it, and the next request finds no group."""
 NOT_UNDERSTOOD = "line not understood"
+CLOCK_OFF_MS = 1_000.0
+"""How far a broker's clock may be from the journal's. Where both run on one machine they are the
+same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began, and at most 250 ms
+after it was noted as over."""
 KILL_MS = 1_000.0
 """How long after the journal's entry of a kill a broker's last line may be stamped."""
 
@@ -79,31 +83,60 @@ def wrong_start_counts(in_logs: Mapping[str, int], run: RunFolder) -> list[Gap]:
     ]
 
 
+def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
+    """Make gaps of brokers whose clock is not the journal's: they end outside of the teardown.
+
+    `ended_ms` are the times of the last lines of brokers whose logs are whole. The journal notes
+    the teardown before the brokers are stopped, and its end after it. Times of such a broker say
+    nothing beside those of the journal or of other brokers, so nothing is proven.
+    """
+    teardown = run.teardown if run.completed else None
+    if teardown is None:
+        return []
+    first_ms, last_ms = teardown[0] - CLOCK_OFF_MS, teardown[1] + CLOCK_OFF_MS
+    off_ms = {
+        broker: min(at_ms - first_ms, 0.0) or max(at_ms - last_ms, 0.0)
+        for broker, at_ms in ended_ms.items()
+    }
+    return [
+        Gap(broker, 0, None, f"its clock is {abs(ms) + CLOCK_OFF_MS:.0f} ms or more "
+            f"{'behind' if ms < 0 else 'ahead of'} that of the journal")
+        for broker, ms in sorted(off_ms.items())
+        if ms
+    ]  # fmt: skip
+
+
 def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
     """Drop the gaps that the run's own kills explain; `serving` are brokers that served groups."""
     session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
-    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms))
+    left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)
     return without_cuts(left, run.cut_short)
 
 
 def without_kills(
-    gaps: Sequence[Gap], kills: Sequence[tuple[str, float]], max_idle_ms: Mapping[str, float]
+    gaps: Sequence[Gap],
+    kills: Sequence[tuple[str, float]],
+    max_idle_ms: Mapping[str, float],
+    log_lines: Mapping[tuple[str, float], int] = {},
 ) -> list[Gap]:
     """Drop the gaps that kills explain: a log that ends there, and a truncated last line.
 
     `kills` are (broker, ms); each ends one process of one log. Everything that a broker wrote is on
-    disk when it is killed. `max_idle_ms` says how long a broker that served groups may have had
+    disk when it is killed. `log_lines` says by kill how many lines that were; a log with fewer was
+    cut. Of other kills, `max_idle_ms` says how long a broker that served groups may have had
     nothing to write; a log that ends earlier was cut.
     """
     left = list(gaps)
     for broker, killed_ms in sorted(kills, key=lambda kill: kill[1]):
+        lines = log_lines.get((broker, killed_ms))
         first_ms = killed_ms - max_idle_ms.get(broker, float("inf"))
         ends = [
             gap
             for gap in left
             if (gap.broker, gap.what) == (broker, END_MISSING)
             and gap.at_ms is not None
-            and first_ms <= gap.at_ms <= killed_ms + KILL_MS
+            and gap.at_ms <= killed_ms + KILL_MS
+            and (first_ms <= gap.at_ms if lines is None else lines <= gap.line)
         ]
         left = _without_last(left, ends)
     return left

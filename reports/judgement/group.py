@@ -3,21 +3,33 @@
 Groups do not depend on each other, so each is judged alone, by plain functions.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import assignments, compare, elections, member_lines, members
+from reports.judgement import (
+    assignments,
+    breaches,
+    clients,
+    compare,
+    elections,
+    member_lines,
+    members,
+)
+from reports.judgement.absences import Absence, Absent
 from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.history import ClientEvent
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
 from reports.judgement.promises import NotedRules, broken_promises, differing
+from reports.judgement.silences import Silences
 from reports.judgement.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -45,6 +57,8 @@ answered, comma-separated; how many partitions of `__consumer_offsets` its lines
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
+UNLOGGED = "group STRING, broker STRING, line LONG, at_ms DOUBLE, what STRING"
+"""Requests that no log has, by the line before or behind them."""
 TABLES = {
     "observed": OBSERVED,
     "expected": EXPECTED,
@@ -59,6 +73,9 @@ TABLES = {
     "joins": members.JOINS,
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
+    "breaches": breaches.BREACHES,
+    "clients": clients.CLIENTS,
+    "unlogged": UNLOGGED,
     "digests": DIGESTS,
 }
 
@@ -84,8 +101,18 @@ class Judge:
     busy: tuple[Busy, ...] = ()
     """When brokers may have written the lines of requests later than `parsing` takes for possible:
     only given where it is asked what lateness explains."""
+    clients: KnownClients = NO_CLIENTS
+    """Those whose requests have to be in the logs."""
+    kills: tuple[tuple[str, float], ...] = ()
+    """The brokers (ids) that were killed, and when, ms."""
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    """How many partitions each topic of the experiment has all the time."""
+    absences: tuple[Absence, ...] = ()
+    """When faults on members had clients down."""
+    has_history: bool = True
+    """Whether there is a client history."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -117,9 +144,14 @@ class Judge:
             yield from (("member_lines", row) for row in behind)
         yield from (("violations", row) for row in found.violations)
 
-    def tables(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
-        """Judge a group; yield the rows of `TABLES`, each with the name of its table."""
-        return self.judged(group, [Chunk.of(rows)])
+    def tables(
+        self, group: str, rows: Iterable[LoggedRow], events: Sequence[ClientEvent] = ()
+    ) -> Iterator[tuple[str, Json]]:
+        """Judge a group; yield the rows of `TABLES`, each with the name of its table.
+
+        `events` are those of its clients.
+        """
+        return self.judged(group, [replace(Chunk.of(rows), events=events)])
 
     def judged(self, group: str, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
         """Judge a group whose rows come in order of time, chunk by chunk; as `tables`.
@@ -133,7 +165,11 @@ class Judge:
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
+        ids = CorrelationIds(case.group, self.clients)
+        silences = Silences(self.kills, self.clients.heartbeat_ms)
         for chunk in chunks:
+            ids.add(chunk.requests)
+            silences.add(chunk.requests)
             part = case.add(chunk)
             yield from case.about(part)
             judgement.add(part)
@@ -142,6 +178,7 @@ class Judge:
         yield from (("observed", row) for row in found.observed)
         yield from (("expected", row) for row in found.expected)
         yield from self._differences(case, found)
+        yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
         yield from case.in_the_end(found.responses)
         if not case.members.has_statics:
             return
@@ -162,8 +199,11 @@ class Judge:
         asks_again = self.promised != self.profile or self.rules is not None
         held_up = HeldUp(self.stalls, self.busy)
         return Case(
-            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again
-        )
+            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
+            assignments.Assignments(self.partitions, self.outages),
+            clients.Clients(self.outages, self.has_history),
+            Absent([one for one in self.absences if one.group == group]),
+        )  # fmt: skip
 
 
 def _compared(case: Case, profile: Profile, *, first_alone: bool = False) -> Compared:

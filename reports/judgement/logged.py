@@ -18,6 +18,7 @@ from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+from reports.judgement.history import ClientEvent
 from reports.judgement.machine_log import LOGGED_LATE_MS, Busy, is_busy
 from reports.judgement.parsing import HANDLING_DELAY_MS
 
@@ -33,7 +34,7 @@ REQUEST = (
 """The columns of a request in their order, which is that of time."""
 LINE = (
     "at_ms", "line", "broker", "template", "partition", "member", "instance", "generation",
-    "members", "static_members", "reason",
+    "members", "static_members", "reason", "message",
 )  # fmt: skip
 """The columns of a coordinator line in their order, which is that of time."""
 in_order = itemgetter(*LINE[:3])
@@ -52,12 +53,13 @@ LOGGED_WITHIN_MS = 100.0
 class Chunk:
     """Rows of one group: requests as tuples of the columns `REQUEST`, lines with those of `LINE`.
 
-    Whatever comes in later chunks happens after `known_ms`.
+    Whatever comes in later chunks happens after `known_ms`. `events` are those of clients.
     """
 
     requests: Sequence[tuple[Any, ...]]
     lines: Sequence[LoggedRow]
     known_ms: float = float("-inf")
+    events: Sequence[ClientEvent] = ()
 
     @classmethod
     def of(cls, rows: Iterable[LoggedRow]) -> "Chunk":

@@ -5,12 +5,14 @@ The nth line of a kind about a subject is compared with the nth such line that t
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_protocol.coordinator_lines import Grammar
-from reference_coordinator.replay import ExpectedLine
+from reference_coordinator.classic.state import State
+from reference_coordinator.replay import ExpectedLine, Outage, Stall
+from reports.judgement import said
 from reports.judgement.compare import EARLY_MS
 from reports.judgement.timeline import Line, subject
 
@@ -26,29 +28,75 @@ KINDS = (
     "static_added", "static_replaced", "dynamic_given_id", "dynamic_added", "member_added",
     "pending_joins", "left", "pending_left", "session_expired", "pending_expired",
 )  # fmt: skip
+OF_GROUPS = ("absent_dynamic_removed", "unsynced_removed", "nobody_rejoined")
+"""Lines about members that do not name one alone."""
+OF_LOADS = ("group_loaded", "member_loaded")
+"""Lines about what a coordinator loads; when it does is judged with its epochs."""
+NEVER = ("unexpected_rejoin", "dead")
+"""Lines of states in which no request finds a group."""
+FAILED = ("persist_failed", "empty_failed", "commit_failed", "metadata_failed")
+"""Lines of writes that failed: doubtful where no fault and no standstill may explain them."""
+EXCUSED_MS = 10_000.0
+"""How long after a broker stood still writes may fail: it may have been declared dead."""
+SAID_ALONE = "preparing"
+"""Whether this line is due is judged with its rebalance (see `compare`)."""
+OVERDUE = ("stabilized", "assignment")
+"""Lines that are expected here where a phase lasts for too long (see `replay.overdue`)."""
+ENTERED = {
+    "preparing": str(State.PREPARING_REBALANCE), "stabilized": str(State.COMPLETING_REBALANCE),
+    "assignment": str(State.STABLE), "empty": str(State.EMPTY),
+}  # fmt: skip
+"""The states that a group enters with a line, about: that of `assignment` when it is stored."""
+DOUBTFUL = "doubtful_line"
+"""The outcome of a line that is a finding, and proves nothing."""
 UNNAMED = re.compile(r"-\?[^-]*$")
 """Placeholders of member ids that no response names; their lines cannot be paired by subject."""
 
 
 def compare(
-    lines: Iterable[Line], expected_lines: Sequence[ExpectedLine], grammar: Grammar
+    lines: Iterable[Line],
+    expected_lines: Sequence[ExpectedLine],
+    grammar: Grammar,
+    outages: Sequence[Outage] = (),
+    stalls: Sequence[Stall] = (),
 ) -> list[Json]:
-    """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early or late."""
+    """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
+
+    A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
+    may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
+    tells of a failed write, and no outage or stall explains that.
+    """
+    lines = list(lines)
+    steps = [line for line in lines if line["template"] in ENTERED]
+    compared = {*KINDS, *OF_GROUPS, *OF_LOADS, *NEVER, SAID_ALONE}
+    compared -= {name for name, other in grammar.lines_instead.items() if other is None}
     expected_lines = [
         replace(due, line=name)
         for due in expected_lines
-        if (name := grammar.lines_instead.get(due.line, due.line)) is not None
+        if (name := grammar.lines_instead.get(due.line, due.line)) in {*compared, *OVERDUE}
     ]
-    seen = sorted((line for line in lines if line["template"] in KINDS), key=_place)
-    observed = _numbered(seen, lambda line: (line["template"], subject(line)))
+    seen = sorted((line for line in lines if line["template"] in compared), key=_place)
+    observed = _numbered(seen, lambda line: (line["template"], _about(line)))
     named = sorted((due for due in expected_lines if not UNNAMED.search(due.subject)), key=_due)
     expected = _numbered(named, lambda due: (due.line, due.subject))
     unnamed = Counter(due.line for due in expected_lines if UNNAMED.search(due.subject))
-    found = []
+    found, names_batch = [], grammar.coordinator == "java"
     for key in observed.keys() | expected.keys():
         line, due = observed.get(key), expected.get(key)
-        if outcome := _outcome(line, due):
+        if (outcome := _outcome(line, due)) and key[0] != SAID_ALONE:
             found.append(_row(key, outcome, line, due))
+        elif line is not None and due is not None:
+            says = grammar.said(due.line, line["message"])
+            if says.get("state") == _state_before(line, steps):
+                del says["state"]  # it is that of the log's own order
+            wrong = said.differences(due.says, says, names_batch=names_batch)
+            found += (_row(key, "wrong_line", line, due, wrong) for wrong in wrong[:1])
+    found += _failed_writes(lines, outages, stalls)
+    for row in found:
+        at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
+        down = any(outage.from_ms <= at_ms <= outage.until_ms for outage in outages)
+        if row["kind"] in OF_LOADS and down:
+            row["outcome"] = DOUBTFUL
     unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
     return sorted(
         (
@@ -60,6 +108,39 @@ def compare(
         ),
         key=lambda row: (row["due_ms"] if row["at_ms"] is None else row["at_ms"], str(row)),
     )
+
+
+def _failed_writes(
+    lines: Iterable[Line], outages: Sequence[Outage], stalls: Sequence[Stall]
+) -> Iterator[Json]:
+    """Yield the lines of failed writes that no fault and no standstill may explain."""
+    excused = [(outage.from_ms, outage.until_ms) for outage in outages]
+    excused += [(stall.from_ms, stall.until_ms + EXCUSED_MS) for stall in stalls]
+    count: Counter[str] = Counter()
+    for line in lines:
+        kind, at_ms = line["template"], line["at_ms"]
+        if kind in FAILED and not any(begin <= at_ms <= end for begin, end in excused):
+            count[kind] += 1
+            yield _row((kind, subject(line), count[kind]), DOUBTFUL, line, None)
+
+
+def _about(line: Line) -> str | None:
+    """Return what a line is about, as `DueLine.subject` has it."""
+    if line["template"] in (*OF_GROUPS, "group_loaded"):
+        return ""
+    return str(line["generation"]) if line["template"] == SAID_ALONE else subject(line)
+
+
+def _state_before(line: Line, steps: Sequence[Line]) -> str | None:
+    """Return the state that a group's last step before a line entered, by its broker's log.
+
+    A coordinator acts on a group in one thread at a time, so its own lines tell the order of two
+    requests where their responses leave it open.
+    """
+    before = [
+        one for one in steps if one["broker"] == line["broker"] and _place(one) < _place(line)
+    ]
+    return ENTERED[max(before, key=_place)["template"]] if before else str(State.EMPTY)
 
 
 def _place(line: Line) -> tuple[float, int]:
@@ -86,16 +167,20 @@ def _outcome(line: Line | None, due: ExpectedLine | None) -> str | None:
         return "missing_line"
     if due is None:
         return "unexpected_line"
+    if due.line in OF_LOADS:
+        return None
     if line["at_ms"] < due.earliest_ms - EARLY_MS:
         return "early_line"
     return "late_line" if line["at_ms"] > due.latest_ms + EARLY_MS else None
 
 
-def _row(key: Key, outcome: str, line: Line | None, due: ExpectedLine | None) -> Json:
+def _row(
+    key: Key, outcome: str, line: Line | None, due: ExpectedLine | None, wrong: str = ""
+) -> Json:
     kind, about, nth = key
     return {
         "kind": kind,
-        "subject": about,
+        "subject": ": ".join(filter(None, (about, wrong))),
         "nth": nth,
         "outcome": outcome,
         "at_ms": line and line["at_ms"],

@@ -5,9 +5,10 @@ missing is a line that is missing, and one that stands twice is a line that was 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import msgspec
 
@@ -117,6 +118,22 @@ def whole(broker: str, parts: Iterable[ProcessPart]) -> tuple[list[BrokerProcess
         )
         lost += ((broker, number, *gap) for gap in _gaps(number, found))
     return processes, lost
+
+
+def ends_of_brokers(
+    processes: Iterable[Mapping[str, Any]], lost: Iterable[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return when each broker wrote its last line, ms; without those whose log's end is missing.
+
+    `processes` have `broker`, `process` and `last_ms`, `lost` are rows of the table `lost`.
+    """
+    last = {row["broker"]: row for row in sorted(processes, key=lambda row: row["process"])}
+    cut = {(row["broker"], row["process"]) for row in lost if row["what"] == END_MISSING}
+    return {
+        broker: row["last_ms"]
+        for broker, row in last.items()
+        if row["last_ms"] is not None and (broker, row["process"]) not in cut
+    }
 
 
 def _gaps(number: int, parts: Sequence[ProcessPart]) -> Iterator[tuple[float, int, str]]:

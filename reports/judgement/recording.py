@@ -23,14 +23,16 @@ from reference_coordinator.replay import Evidence, ObservedRequest, Stall
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
+from reports.judgement.history import ClientEvent, events_by_group
 from reports.judgement.log_places import log_of
 from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import BrokerProcess, whole
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run_folder import HISTORY, RunFolder
 from reports.judgement.split_summary import start_of
 
 Row = Mapping[str, Any]
@@ -185,6 +187,14 @@ class Recording:
         return dict(rows)
 
     @cached_property
+    def events_by_group(self) -> Mapping[str, Sequence[ClientEvent]]:
+        """What clients saw, by group; empty without a client history."""
+        history = self.folder / HISTORY
+        if not history.is_file():
+            return {}
+        return events_by_group(history.read_text(errors="replace").splitlines())
+
+    @cached_property
     def judge(self) -> Judge:
         """Judges its groups as a report does, by the rules of the release alone."""
         rows = [line.row for line in self.lines if line.template in LINES]
@@ -200,7 +210,11 @@ class Recording:
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
         stalls = (*self.pauses, *as_stalls(self.standstills))
-        return Judge(run.grammar, rules, rules, epochs, stalls, run.outages)
+        return Judge(
+            run.grammar, rules, rules, epochs, stalls, run.outages,
+            partitions=run.first_partitions, absences=run.absences,
+            clients=KnownClients.of(run.experiment), kills=run.kills,
+        )  # fmt: skip
 
     @cached_property
     def standstills(self) -> list[Standstill]:

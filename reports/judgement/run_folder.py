@@ -14,6 +14,7 @@ from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
 from reports.judgement import machine_log
+from reports.judgement.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
 from reports.judgement.journal import PHASES, Entry, phase_of, read
 from reports.judgement.json_form import Form, lacks, parse
@@ -119,6 +120,15 @@ class RunFolder:
         )
 
     @cached_property
+    def log_lines(self) -> Mapping[tuple[str, float], int]:
+        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
+        return {
+            (fault["broker"], fault["injected_at_ms"]): fault["log_lines"]
+            for fault in self.faults
+            if fault["log_lines"] is not None
+        }
+
+    @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
@@ -222,6 +232,14 @@ class RunFolder:
             if entry["event"] == "phase" and entry["phase"] in PHASES
         )
 
+    @property
+    def teardown(self) -> tuple[float, float] | None:
+        """When the teardown began and was over, in ms, if the journal has both."""
+        began = {e["phase"]: e["at_ms"] for e in self.journal if e["event"] == "phase"}
+        if not {"teardown", "end"} <= began.keys():
+            return None
+        return began["teardown"], began["end"]
+
     def phase_at(self, at_ms: float) -> str:
         """Return the phase of a time."""
         return phase_of(self.phases, at_ms)
@@ -241,6 +259,7 @@ class RunFolder:
                     "broker": _broker(entry),
                     "meant_at_ms": entry["at_ms"],
                     "injected_at_ms": None,
+                    "log_lines": None,
                     "healed_at_ms": None,
                     "verified": False,
                     "witness": "",
@@ -251,6 +270,7 @@ class RunFolder:
                 continue
             elif entry["event"] == "injected":
                 fault["injected_at_ms"] = entry["at_ms"]
+                fault["log_lines"] = entry.get("log_lines")
             elif entry["event"] == "verified":
                 fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
             elif entry["event"] == "healed":
@@ -259,9 +279,19 @@ class RunFolder:
         return tuple(faults.values())
 
     @cached_property
+    def absences(self) -> tuple[Absence, ...]:
+        """When faults on members had clients down."""
+        return absences(self.journal)
+
+    @property
+    def first_partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the experiment had at first, and so all the time."""
+        return {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+
+    @cached_property
     def partitions(self) -> dict[str, int]:
         """How many partitions each topic of the experiment had at the end."""
-        had = {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+        had = self.first_partitions
         grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
         for entry in self.journal:
             intent = grows.get(entry.get("fault_id") or "")
@@ -275,16 +305,28 @@ class RunFolder:
         return had
 
     @cached_property
-    def never_began(self) -> tuple[str, ...]:
-        """The plan's steps without a journal entry; a step with several targets has sub-ids."""
-        steps = self._json("plan.json", {"steps": list})["steps"]
+    def _steps(self) -> list[Mapping[str, Any]]:
+        """The plan's steps."""
+        steps: list[Mapping[str, Any]] = self._json("plan.json", {"steps": list})["steps"]
         for step in steps:
             if wrong := lacks(step, {"id": str}):
                 raise EvidenceError(f"{self.place}/plan.json: a step: {wrong}; it was altered")
+        return steps
+
+    @cached_property
+    def wrongly_skipped(self) -> tuple[str, ...]:
+        """The steps that the journal skips though the plan does not allow it."""
+        allowed = {step["id"] for step in self._steps if step.get("allow_empty") is True}
+        skipped = (e["fault_id"] for e in self.journal if e["event"] == "skipped")
+        return tuple(dict.fromkeys(step for step in skipped if step not in allowed))
+
+    @cached_property
+    def never_began(self) -> tuple[str, ...]:
+        """The plan's steps without a journal entry; a step with several targets has sub-ids."""
         began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
         return tuple(
             step["id"]
-            for step in steps
+            for step in self._steps
             if not any(f"{id_}.".startswith(f"{step['id']}.") for id_ in began)
         )
 

@@ -1,4 +1,4 @@
-"""The second judgement: whether lateness that nothing disproves explains what is proven wrong.
+"""The second judgement: whether what nothing disproves explains what is proven wrong.
 
 A group in which something is proven wrong is judged again as if its brokers had stood still
 whenever nothing shows that they worked. If no finding of that judgement is proven (missing evidence
@@ -16,6 +16,7 @@ from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Busy, Standstill
 from reports.judgement.run_folder import CATCHING_UP_MS
+from reports.judgement.silent_tails import silent_tails
 
 Row = Mapping[str, Any]
 
@@ -38,6 +39,7 @@ def findings_of(
         tables.get("violations", ()),
         located("comparison", "expected_started_ms"),
         located("member_lines", "due_ms"),
+        tables.get("breaches", ()),
     )
 
 
@@ -53,6 +55,8 @@ class SecondJudgement:
     possible: Sequence[Stall]
     busy: Sequence[Busy] = ()
     standstills: Sequence[Standstill] = ()
+    unmeasured: Sequence[tuple[str, float]] = ()
+    """The kills (broker, ms) of which it is not known how long the broker's log was then."""
 
     def doubt(self, group: str, rows: Iterable[Row], wrong_ms: float) -> str | None:
         """Say why what is wrong with a group proves nothing; None if it is proven.
@@ -68,6 +72,9 @@ class SecondJudgement:
             mine = [stall for stall in self.possible if stall.broker in serving]
             near = broker_activity.longest_near(mine, wrong_ms)
             return broker_activity.doubt(group, near, self.busy, wholly=not left)
+        for tail in silent_tails(rows, self.unmeasured, self.judge.epochs):
+            if not findings.proven_roots(findings.unproven_since(left, {group: tail.last_ms})):
+                return tail.doubt(group)
         long = [s for s in self.standstills if s.until_ms - s.from_ms >= WRITES_FAIL_MS]
         if not long:
             return None

@@ -30,6 +30,7 @@ HINTS = {
     "pending_expired": "session_expired",
     "stabilized": "join_phase_ended",
     "empty": "join_phase_ended",
+    "nobody_rejoined": "nobody_rejoined",
     "static_added": "joined",
     "dynamic_given_id": "joined",
     "dynamic_added": "joined",

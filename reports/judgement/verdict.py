@@ -20,6 +20,7 @@ from reports.judgement.gaps import (
     by_group,
     missing_log,
     unexplained,
+    wrong_clocks,
     wrong_start_counts,
 )
 from reports.judgement.log_places import LogPlaces
@@ -63,10 +64,14 @@ class Results:
     gaps: list[Gap]
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
+    ended_ms: Mapping[str, float] = field(default_factory=dict)
+    """When the brokers (ids) whose logs are whole wrote their last lines."""
     late_alone: Mapping[str, str] = field(default_factory=dict)
     """By group of which all that is wrong may be lateness that nothing disproves: why so."""
     tells_bytes: bool = True
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
+    breaches: Sequence[Json] = ()
+    """The rows of the table `breaches` of groups whose differences are read."""
     left_out: int = 0
     """How many differences, all of groups without any that is read, were not read."""
     places: LogPlaces = field(default_factory=LogPlaces)
@@ -79,9 +84,10 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     """Build `verdict.json`."""
     data = _with_unexplained_gaps(run, data)
     missing = _missing(run, data)
-    found = missing.findings(data.violations, data.comparison, data.member_lines)
-    unsure = {*kip_848, *data.late_alone}
-    found = [replace(one, proven=one.proven and one.group not in unsure) for one in found]
+    found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
+    late = lambda one: one.group in data.late_alone and not one.is_breach
+    unsure = lambda one: one.group in kip_848 or late(one)
+    found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
     counts = Counter(
         {
             (group, phase, reason): count
@@ -166,7 +172,11 @@ def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     """Add the gaps of whole logs, and drop those that the run's own kills explain."""
     serving = {broker for row in data.groups.values() for broker in row["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.starts]
-    of_logs = [*map(missing_log, absent), *wrong_start_counts(data.starts, run)]
+    of_logs = [
+        *map(missing_log, absent),
+        *wrong_start_counts(data.starts, run),
+        *wrong_clocks(data.ended_ms, run),
+    ]
     return replace(data, gaps=[*of_logs, *unexplained(data.gaps, run, serving)])
 
 
@@ -176,10 +186,10 @@ def _missing(run: RunFolder, data: Results) -> MissingEvidence:
 
 
 def proven_wrong(verdict: Json) -> dict[str, list[float]]:
-    """Return when something is proven wrong with groups, ms, by group."""
+    """Return when the replay proves something wrong with groups, ms, by group."""
     wrong: dict[str, list[float]] = defaultdict(list)
     for finding in verdict["findings"]:
-        if finding["root"] and finding["proven"]:
+        if finding["root"] and finding["proven"] and finding["kind"] not in findings.BREACHES:
             wrong[finding["group"]].append(finding["at_ms"])
     return wrong
 
@@ -187,7 +197,8 @@ def proven_wrong(verdict: Json) -> dict[str, list[float]]:
 def _group_names(run: RunFolder, data: Results) -> list[str]:
     """List the experiment's groups in its order, then other groups in the evidence."""
     known = [group.name for group in run.experiment.workload.groups]
-    return known + sorted(set(data.checks) - set(known))
+    others = {*run.experiment.workload.wire_scripts, *data.checks}
+    return known + sorted(others - set(known))
 
 
 def _doubts(
@@ -207,9 +218,9 @@ def _doubts(
         f"group {group} uses the KIP-848 protocol, which is out of scope" for group in kip_848
     ]
     doubts += [
-        f"group {group.name}: no request of it in any broker's log"
-        for group in run.experiment.workload.groups
-        if group.name not in data.checks
+        f"group {group}: no request of it in any broker's log"
+        for group in run.experiment.group_names
+        if group not in data.checks
     ]
     doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
@@ -228,6 +239,18 @@ def _doubts(
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     doubts += [
+        f"group {group}: {kinds['unlogged_return']} members have ids that no response gave; their"
+        " coordinator stored them, and was killed before it logged the JoinGroup"
+        for group, kinds in data.bound.items()
+        if kinds.get("unlogged_return")
+    ]
+    doubts += [
+        f"group {group}: {kinds['broker_error']} requests were answered with errors that are not"
+        " the group's (authorization, quotas, unknown topics)"
+        for group, kinds in data.bound.items()
+        if kinds.get("broker_error")
+    ]
+    doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "
         f"{fault['witness'] or 'it was never carried out'}"
         for fault in run.faults
@@ -239,6 +262,9 @@ def _doubts(
         if fault["open"]
     ]
     doubts += [f"fault {step} never began" for step in run.never_began]
+    doubts += [
+        f"fault {step} was skipped, which the plan does not allow" for step in run.wrongly_skipped
+    ]
     doubts += run.failures
     if not run.steady:
         doubts.append("the steady state was not met before the first fault")
@@ -284,6 +310,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[str, int])
         "responses_checked": checked,
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
+        "clients": dict(digest.clients) if run.has_history else None,
     }
 
 
@@ -337,6 +364,7 @@ def _finding(number: int, finding: Finding, places: LogPlaces) -> Json:
         "expected": finding.expected,
         "observed": finding.observed,
         "log": _place(finding.broker, finding.line, places),
+        **({"history": finding.history} if finding.history else {}),
     }
 
 

@@ -62,7 +62,9 @@ def _add(case: ET.Element, kind: str, reasons: Iterable[str]) -> None:
 
 def _described(finding: Json) -> str:
     log = finding["log"]
-    place = f" ({log['file']}:{log['line']})" if log["file"] else ""
+    places = [f"{log['file']}:{log['line']}"] if log["file"] else []
+    places += [finding["history"]] if "history" in finding else []
+    place = f" ({', '.join(places)})" if places else ""
     return (
         f"{finding['kind']} at {finding['at_ms']:.0f}{place}: "
         f"expected {finding['expected']}; observed {finding['observed']}"

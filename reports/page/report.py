@@ -45,6 +45,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
         verdict=verdict,
         experiment=run.experiment,
         numbered_lines=run.numbered_lines,
+        has_history=run.has_history,
         tells_bytes=data.tells_bytes,
         phases=(*PHASES, "total"),
         began_ms=span.zero_ms,

@@ -56,7 +56,7 @@ COSTS: Mapping[str, str] = {
     "fences": "responses FENCED_INSTANCE_ID (82): the instance id belongs to another member id now",
     "two owners": (
         "as clients saw it: a member that was fenced or evicted goes on with its partitions until "
-        "a response says so. Shown, not judged."
+        "a response says so. Two owners that no such member explains are a finding."
     ),
 }
 """How the costs are counted."""
@@ -104,6 +104,18 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "failed writes without a line",
         "a broker was down, and there are no coordinator lines",
     ),
+    "unlogged_return": (
+        "rejoins that no log has",
+        "a coordinator stored a new id, and was killed before it logged the JoinGroup",
+    ),
+    "broker_error": (
+        "errors of brokers",
+        "authorization, quotas, unknown topics: the coordinator did not see the request",
+    ),
+    "partition_error": (
+        "errors of partitions",
+        "some partitions of a commit have errors of their own; the others are compared",
+    ),
     "order": (
         "orders",
         "requests that overlap in time: every order that their intervals allow was tried",
@@ -113,6 +125,10 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "after a difference, the group's state was taken from the response that lists its members",
     ),
 }
+
+CLIENTS = "What clients saw is compared with what brokers answered them."
+NO_CLIENTS = "There is no client history: what clients saw, and who owned what when, is not judged."
+"""What is said of clients, with a history and without one."""
 
 LIMITS: tuple[str, ...] = (
     "A request in flight when its broker dies is never logged: nothing is known of it.",

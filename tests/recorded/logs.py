@@ -4,9 +4,19 @@ from pathlib import Path
 
 from reports.judgement.recording import Recording
 
-RECORDINGS = {
-    folder.name: Recording(folder)
-    for folder in sorted(Path(__file__).parent.iterdir())
-    if (folder / "environment.json").exists()
-}
-"""All recordings that the tests have."""
+HERE = Path(__file__).parent
+
+
+def recordings(folder: Path) -> dict[str, Recording]:
+    """Return the recordings in a folder, by name."""
+    return {
+        one.name: Recording(one)
+        for one in sorted(folder.iterdir())
+        if (one / "environment.json").exists()
+    }
+
+
+RECORDINGS = recordings(HERE)
+"""The recordings of all groups, one a coordinator."""
+HISTORIES = recordings(HERE / "histories")
+"""Those with a client history, one a coordinator."""

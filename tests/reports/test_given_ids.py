@@ -1,4 +1,4 @@
-"""Member ids once given are never given again: lies told to recorded evidence.
+"""Member ids once given are never given again: lies in recorded evidence.
 
 A member's id is replaced by another everywhere in its group, so that no line contradicts another.
 """
@@ -66,5 +66,6 @@ def test_a_successor_gives_no_id_of_its_predecessors(recording: Recording) -> No
     copy = Copy.of(recording, "failover", "failover")
     first, second = given_ids(copy, "a")
     findings = renamed(recording, copy, second, first)
-    assert [finding.kind for finding in findings] == ["wrong_answer"]
-    assert findings[0].proven
+    (wrong,) = (finding for finding in findings if finding.kind != "doubtful_line")
+    assert wrong.kind == "wrong_answer"
+    assert wrong.proven

@@ -45,7 +45,8 @@ def fails(recording: Recording, group: str) -> bool:
 
 def _tables(judge: Judge, recording: Recording, group: str) -> Tables:
     tables: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for name, row in judge.tables(group, recording.rows_by_group.get(group, ())):
+    rows = recording.rows_by_group.get(group, ())
+    for name, row in judge.tables(group, rows, recording.events_by_group.get(group, ())):
         tables[name].append({"group": group, **row})
     return tables
 

@@ -9,7 +9,7 @@ import heapq
 import itertools
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -41,15 +41,13 @@ from reference_coordinator.classic.mutants import Step
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay import EpochEvent, ObservedRequest
-from reference_coordinator.replay.expected_lines import expected_lines
+from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
 
 WRITE_MS = 2.0
 """How long a synthesized broker takes to store a record."""
-NO_MEMBER = "null"
-"""The member in the reason of a rebalance that a mutant starts though no member left."""
 SENT_MS = 0.15
 """How long a synthesized broker takes to send a response."""
 
@@ -106,6 +104,8 @@ class LogSynthesis:
     result: list[SynthesizedLine] = field(default_factory=list)
     lines: dict[str, Line] = field(default_factory=dict)
     count: Iterator[int] = field(default_factory=itertools.count)
+    begun: DueLine | None = None
+    """What the line of the rebalance says that the last step began, if it began one."""
 
     def run(self) -> list[SynthesizedLine]:
         """Return all lines about the group."""
@@ -140,6 +140,13 @@ class LogSynthesis:
     @property
     def _partition(self) -> int:
         return self.recording.partitions[self.group]
+
+    @cached_property
+    def _printed_lines(self) -> Collection[str]:
+        """The lines that this coordinator writes of what it does."""
+        grammar = self.recording.run.grammar
+        never = {name for name, other in grammar.lines_instead.items() if other is None}
+        return {template.name for template in grammar.templates} - never
 
     @cached_property
     def _wording(self) -> Wording:
@@ -197,21 +204,13 @@ class LogSynthesis:
         process = self.processes[broker]
         before = process.group
         process.group, effects = self.coordinator(before, event, self.recording.profile)
-        for what, subject in expected_lines(before, process.group, event):
-            self._print_member_line(broker, before, what, subject, event.at_ms)
+        due = list(expected_lines(before, process.group, event, effects))
+        self.begun = next((line for line in due if line.line == "preparing"), None)
+        for line in due:
+            if line is not self.begun and line.line in self._printed_lines:
+                self._print_line(broker, event.at_ms, line.line, **self._wording.about(line))
         for effect in effects:
             self._apply(broker, event.at_ms, effect)
-
-    def _print_member_line(
-        self, broker: str, before: Group, what: str, subject: str, now: float
-    ) -> None:
-        after = self.processes[broker].group
-        if what == "static_replaced":
-            words = {"instance": subject, "member": before.static_ids[subject]}
-        else:
-            member = after.members.get(subject) or before.members.get(subject)
-            words = self._wording.about(subject, member.group_instance_id if member else None)
-        self._print_line(broker, now, what, state=before.state, **words)
 
     def _print_line(self, broker: str, at_ms: float, what: str, **words: object) -> None:
         words |= {"group": self.name, "partition": self._partition}
@@ -253,12 +252,8 @@ class LogSynthesis:
         }.get(moved.after)
         if what is None:
             return
-        static_ids = self.processes[broker].group.static_ids
-        instance = next((i for i, m in static_ids.items() if m == moved.member_id), None)
-        reason = ""
-        if moved.reason is not None:
-            member = moved.member_id or NO_MEMBER
-            reason = self._wording.reason(moved.reason, member, instance)
+        begun = self.begun if moved.reason is not None else None
+        reason = self._wording.reason(begun) if begun is not None else ""
         self._print_line(
             broker,
             now,

@@ -13,11 +13,14 @@ from reference_coordinator.classic.effects import (
     Transition,
 )
 from reference_coordinator.classic.state import Group, State
+from reference_coordinator.replay.expected_lines import DueLine
 
 LINE_US = 45
 """How long the coordinator takes for a line, in µs."""
 PROCESSORS = 4
 """The threads of the coordinator."""
+OF_LOADS = ("group_loaded", "member_loaded")
+"""Lines that are printed while the group is loaded, see `CoordinatorLines.loaded`."""
 PRINTED = {
     State.PREPARING_REBALANCE: "preparing",
     State.COMPLETING_REBALANCE: "stabilized",
@@ -42,8 +45,9 @@ class CoordinatorLines:
     wording: Wording
     dice: random.Random
     lines: list[Line]
-    leave_reason: str
     broker: str = ""
+    begun: DueLine | None = None
+    """What the line of the latest rebalance says."""
     processor: int = 0
 
     def take_turn(self) -> None:
@@ -62,14 +66,14 @@ class CoordinatorLines:
         for member in group.members:
             now = self._print(now, "member_loaded", member=member)
 
-    def member(self, now: float, before: Group, after: Group, what: str, subject: str) -> float:
-        """Print a line about a member; see `expected_lines`."""
-        if what == "static_replaced":
-            words = {"instance": subject, "member": before.static_ids[subject]}
-        else:
-            member = after.members.get(subject) or before.members.get(subject)
-            words = self.wording.about(subject, member.group_instance_id if member else None)
-        return self._print(now, what, state=before.state, client_reason=self.leave_reason, **words)
+    def due(self, now: float, line: DueLine) -> float:
+        """Print a line that is due; that a rebalance begins is printed with its transition."""
+        if line.line == "preparing":
+            self.begun = line
+            return now
+        if line.line in OF_LOADS:
+            return now
+        return self._print(now, line.line, **self.wording.about(line))
 
     def fenced(self, now: float, group: Group, sent: Sent) -> float:
         """Print that a request was fenced."""
@@ -87,14 +91,12 @@ class CoordinatorLines:
             members=received.members, static_members=received.static_members,
         )  # fmt: skip
 
-    def transition(self, now: float, group: Group, moved: Transition) -> float:
+    def transition(self, now: float, moved: Transition) -> float:
         """Print into which state the group goes, if the coordinator says that."""
         if moved.after not in PRINTED:
             return now
-        reason = ""
-        if moved.reason is not None:
-            held = (i for i, member in group.static_ids.items() if member == moved.member_id)
-            reason = self.wording.reason(moved.reason, moved.member_id, next(held, None))
+        begun = self.begun if moved.reason is not None else None
+        reason = self.wording.reason(begun) if begun is not None else ""
         return self._print(now, PRINTED[moved.after], generation=moved.generation,
                            members=moved.members, reason=reason)  # fmt: skip
 

@@ -121,7 +121,6 @@ class Simulation:
             self.setting.wording,
             self.dice,
             [],
-            self.software.leave_reason,
         )
         tenures = self.setting.cluster.tenures[self.partition]
         for tenure in tenures:
@@ -347,9 +346,9 @@ class Simulation:
         before = self.group
         self.group, effects = self.coordinator(before, event, self.setting.profile)
         now = event.at_ms
-        if self.group is not before:
-            for what, subject in expected_lines(before, self.group, event):
-                now = self.printer.member(now, before, self.group, what, subject)
+        if self.group is not before or isinstance(event, TimerFired):
+            for line in expected_lines(before, self.group, event, effects):
+                now = self.printer.due(now, line)
         for effect in effects:
             now = self._apply(now, effect, sent)
         if isinstance(event, JoinReceived):
@@ -376,7 +375,7 @@ class Simulation:
             case AssignmentReceived():
                 return self.printer.assignment(now, effect)
             case Transition():
-                return self.printer.transition(now, self.group, effect)
+                return self.printer.transition(now, effect)
         return now
 
     def _answer(self, now: float, sent: Sent, response: Response) -> None:

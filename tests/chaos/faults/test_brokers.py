@@ -50,6 +50,15 @@ def test_a_broker_ends_and_restarts(fake_cluster, down, stop, cleanly, article):
     assert back.evidence == f"{address} answers, in sync according to broker 1, 2, 3"
 
 
+def test_the_journal_learns_how_long_the_log_was_then(fake_cluster, down):
+    log = fake_cluster.brokers[1].group_log
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("first\nsecond\ncut o")
+    fault = down(cleanly=False)
+    fault.inject()
+    assert fault.details == {"broker": 2, "log_lines": 2}
+
+
 def test_a_shutdown_line_of_an_earlier_process_does_not_count(fake_cluster, down):
     fake_cluster.stop_broker(2)
     fake_cluster.start_broker(2)

@@ -9,18 +9,20 @@ from reference_coordinator.classic.events import (
     Event,
     JoinReceived,
     LeaveReceived,
+    Loaded,
     RecordWritten,
     Timer,
     TimerFired,
     TimerKind,
 )
 from reference_coordinator.classic.members import Members
-from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.expected_lines import expected_lines
 from tests.reference_coordinator.replay.test_armed_timers import member
 
 EMPTY = Group("g")
 DYNAMIC = replace(EMPTY, members=Members.of([member("a")]))
+PREPARING = replace(DYNAMIC, state=State.PREPARING_REBALANCE, previous_state=State.STABLE)
 PENDING = replace(EMPTY, pending_joins=frozenset("a"))
 STATIC, OTHER = (replace(EMPTY, static_ids={"i": member_id}) for member_id in "ab")
 
@@ -60,9 +62,14 @@ def expired(*, of_pending: bool = False) -> TimerFired:
         (STATIC, STATIC, join(group_instance_id="i"), None),
         (EMPTY, DYNAMIC, RecordWritten(0, "1"), None),
         (DYNAMIC, EMPTY, TimerFired(0, Timer(TimerKind.JOIN)), None),
+        (PREPARING, EMPTY, TimerFired(0, Timer(TimerKind.JOIN)), ("absent_dynamic_removed", "")),
+        (PREPARING, PREPARING, TimerFired(0, Timer(TimerKind.JOIN)), ("nobody_rejoined", "")),
+        (EMPTY, replace(EMPTY, exists=True), Loaded(0, None), ("group_loaded", "")),
+        (EMPTY, EMPTY, Loaded(0, None), None),
     ],
 )
 def test_each_change_of_a_member_has_its_line(
     before: Group, after: Group, event: Event, line: tuple[str, str] | None
 ) -> None:
-    assert list(expected_lines(before, after, event)) == ([] if line is None else [line])
+    found = [(due.line, due.subject) for due in expected_lines(before, after, event)]
+    assert found == ([] if line is None else [line])

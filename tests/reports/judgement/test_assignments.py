@@ -9,7 +9,9 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
+from reference_coordinator.replay import Outage
 from reports.judgement.assignments import Assignments, unowned
+from reports.judgement.breaches import Breach
 from reports.judgement.logged import REQUEST, Requests
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
@@ -21,7 +23,7 @@ Row = tuple[Any, ...]
 
 
 def request_of(api: str, at_ms: float, request: Json, response: Json) -> Row:
-    values = dict.fromkeys(REQUEST, "x")
+    values = dict.fromkeys(REQUEST, "x") | {"id": "1:7"}
     times = dict.fromkeys(("earliest_ms", "at_ms", "latest_ms", "answered_ms"), at_ms)
     texts = {"request": json.dumps(request), "response": json.dumps(response)}
     row = {**values, **times, **texts, "error_code": response["errorCode"], "api": api}
@@ -32,15 +34,23 @@ def assigned(requests: list[Row]) -> list[Json]:
     """Return the rows of all requests, which come in one by one."""
     assignments = Assignments()
     for request in requests:
-        assignments.add(Requests.decoded([request]))
+        list(assignments.add(Requests.decoded([request])))
     return list(assignments.rows())
 
 
-def join(generation: int, *topics: str, error: int = 0, at_ms: float = 1.0) -> Row:
-    blob = base64.b64encode(Subscription(topics).encode()).decode()
+def join(
+    generation: int,
+    *topics: str,
+    error: int = 0,
+    at_ms: float = 1.0,
+    owned: tuple[int, ...] = (),
+    assignor: str = "range",
+) -> Row:
+    claimed = tuple(TopicPartition(topics[0], number) for number in owned)
+    blob = base64.b64encode(Subscription(topics, owned=claimed).encode()).decode()
     other = base64.b64encode(Subscription(("unchosen",)).encode()).decode()
-    protocols = [{"name": "roundrobin", "metadata": other}, {"name": "range", "metadata": blob}]
-    response = {"errorCode": error, "generationId": generation, "protocolName": "range"}
+    protocols = [{"name": "roundrobin", "metadata": other}, {"name": assignor, "metadata": blob}]
+    response = {"errorCode": error, "generationId": generation, "protocolName": assignor}
     return request_of("JOIN_GROUP", at_ms, {"protocols": protocols}, response)
 
 
@@ -79,6 +89,67 @@ def test_topics_are_those_of_all_members_of_the_generation() -> None:
 def test_a_blob_of_another_protocol_gives_nobody_anything() -> None:
     (row,) = assigned([join(1, "orders"), sync(1, "c2hhcmU=", "", blob(("orders", 1)))])
     assert row["partitions"] == "orders-1"
+
+
+def breaches(requests: list[Row], *outages: Outage) -> list[tuple[str, str]]:
+    assignments = Assignments(PARTITIONS, outages)
+    found = [row for one in requests for row in assignments.add(Requests.decoded([one]))]
+    return [(row["kind"], row["observed"]) for row in found]
+
+
+WHOLE = (blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
+TWICE = "orders-1 is assigned to more than one"
+LEFT_OUT = "orders-2 is assigned to no member"
+
+
+@pytest.mark.parametrize(
+    ("requests", "found"),
+    [
+        ([join(1, "orders"), sync(1, *WHOLE)], []),
+        ([join(1, "orders"), sync(1, *WHOLE, blob(("orders", 1)))], [TWICE]),
+        # the coordinator ignores it: the group has its assignment
+        ([join(1, "orders"), sync(1, *WHOLE), sync(1, *WHOLE, blob(("orders", 1)))], []),
+        ([join(1, "orders"), sync(1, *WHOLE, WHOLE[1], error=27)], []),
+        ([join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)))], [LEFT_OUT]),
+        ([join(1, "orders", "more"), sync(1, *WHOLE)], ["more-0 is assigned to no member"]),
+        ([join(1, "unknown"), sync(1, blob())], []),
+        ([join(1, "orders"), sync(1, "c2hhcmU=")], []),
+        ([join(1, "orders", assignor="own"), sync(1, *WHOLE, WHOLE[1])], [TWICE]),
+        ([join(1, "orders", assignor="own"), sync(1, blob())], []),
+    ],
+)
+def test_what_an_assignment_has_to_give(requests: list[Row], found: list[str]) -> None:
+    assert [observed for _, observed in breaches(requests)] == found
+
+
+@pytest.mark.parametrize(
+    ("assignor", "owned", "found"),
+    [
+        ("cooperative-sticky", (2,), []),
+        ("cooperative-sticky", (1,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
+        ("cooperative-sticky", (), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
+        ("sticky", (2,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
+    ],
+)
+def test_a_cooperative_leader_withholds_what_a_member_owns(
+    assignor: str, owned: tuple[int, ...], found: list[tuple[str, str]]
+) -> None:
+    joins = [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders")]
+    share = sync(1, blob(("orders", 0), ("orders", 1)))
+    assert breaches([*joins, share]) == found
+
+
+@pytest.mark.parametrize(("until_ms", "found"), [(2.0, []), (1.9, [LEFT_OUT])])
+def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms: float, found: list[str]) -> None:
+    requests = [join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)), at_ms=2.0)]
+    assert [observed for _, observed in breaches(requests, Outage(1.0, until_ms))] == found
+
+
+def test_a_breach_names_few_of_many_partitions() -> None:
+    many = tuple(("more", number) for number in range(7))
+    found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
+    listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
+    assert found == [(Breach.ASSIGNED_TWICE, listed)]
 
 
 FIRST = {"generation": 1, "at_ms": 10.0, "topics": "orders", "partitions": "orders-0,orders-1"}

@@ -1,10 +1,10 @@
-"""More failed writes than outages explain are a doubt."""
+"""What is bound and makes a verdict a doubt: too many failed writes, and more."""
 
 from pathlib import Path
 
 import pytest
 
-from reports.judgement import failed_writes
+from reports.judgement import failed_writes, verdict
 from tests.reports.page_run import made_up
 
 
@@ -17,3 +17,20 @@ def test_unusually_many_are_a_doubt(tmp_path: Path, failed: int, doubts: int) ->
     assert (members, len(run.outages)) == (8, 0)
     found = failed_writes.doubts(run, {"static": {"failed_write": failed}})
     assert len(found) == doubts
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("broker_error", "2 requests were answered with errors that are not the group's"),
+        ("unlogged_return", "2 members have ids that no response gave"),
+    ],
+)
+def test_what_is_bound_and_a_doubt(tmp_path: Path, kind: str, why: str) -> None:
+    made = made_up(tmp_path / "run")
+    run, _, data, *_ = made.finish()
+    data.bound["static"][kind] = 2
+    judged = verdict.judge(run, data, [], "4.3")
+    (because,) = judged["unknown_because"]
+    assert judged["verdict"] == "unknown"
+    assert f"group static: {why}" in because

@@ -11,6 +11,7 @@ from reports.judgement.findings import (
     unproven_around_kills,
     unproven_since,
 )
+from reports.judgement.member_lines import DOUBTFUL
 
 Json = dict[str, Any]
 
@@ -54,6 +55,18 @@ def test_groups_have_roots_of_their_own() -> None:
 def test_a_search_that_was_given_up_proves_nothing() -> None:
     (found,) = collect([violation(1_000, 1_000, searched=False)], [], [])
     assert (found.kind, found.proven) == ("unexplained", False)
+
+
+def test_nothing_follows_from_a_doubtful_line() -> None:
+    doubt = {
+        "kind": "group_loaded", "subject": "", "nth": 1, "outcome": DOUBTFUL, "at_ms": 900.0,
+        "due_ms": 900.0, "group": "g", "broker": "1", "line": 1,
+    }  # fmt: skip
+    found = collect([violation(1_000, 1_000)], [], [doubt])
+    assert [(one.kind, one.root, one.proven) for one in found] == [
+        (DOUBTFUL, None, False),
+        ("wrong_answer", None, True),
+    ]
 
 
 def test_a_missing_line_is_located_at_the_last_line_before_it() -> None:

@@ -40,6 +40,14 @@ def test_a_broker_that_served_groups_was_not_silent_for_long_before_the_kill() -
     assert without_kills(cut, [("2", 20_000)], {"3": 10_000}) == []
 
 
+@pytest.mark.parametrize(("lines", "whole"), [(90, True), (101, True), (102, False), (200, False)])
+def test_the_journal_knows_how_long_a_log_was_at_a_kill(lines: int, *, whole: bool) -> None:
+    end = [gap(101, 5_000)]
+    idle_ms = {"2": 1.0}  # a silence does not matter then
+    known = {("2", 5_500.0): lines}
+    assert without_kills(end, [("2", 5_500.0)], idle_ms, known) == ([] if whole else end)
+
+
 def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log() -> None:
     cut_off = gap(161, 9_001, "line not understood: 37 17952")
     gaps = [gap(101, 5_000), gap(160, 9_000), cut_off, gap(80, 5_000, broker="3")]

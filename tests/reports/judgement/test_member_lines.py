@@ -12,7 +12,7 @@ KIND = "dynamic_given_id"
 def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
     """Compare lines of one kind, all of the same instant, by the ids that they name."""
     expected_lines = [ExpectedLine(KIND, subject, 5.0, 5.0, 5.0) for subject in expected]
-    line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1"}
+    line = {"template": KIND, "instance": None, "at_ms": 5.0, "broker": "1", "message": ""}
     seen = [line | {"member": member, "line": n} for n, member in enumerate(observed, 1)]
     return {
         (row["outcome"], row["subject"]) for row in member_lines.compare(seen, expected_lines, JAVA)

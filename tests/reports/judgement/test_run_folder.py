@@ -13,7 +13,7 @@ from reports import EvidenceError
 from reports.judgement import verdict
 from reports.judgement.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
-from tests.reports.page_run import made_up
+from tests.reports.page_run import ZERO_MS, made_up
 
 
 @pytest.fixture
@@ -39,6 +39,24 @@ def complaint(run: RunFolder) -> str:
 def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
     read(run)
     assert not run.cut_off
+
+
+@pytest.mark.parametrize(
+    ("allowed", "wrong"), [(True, ()), (False, ("f1",)), ("yes", ("f1",)), (None, ("f1",))]
+)
+def test_a_step_is_skipped_only_where_the_plan_allows_it(
+    tmp_path: Path, allowed: object, wrong: tuple[str, ...]
+) -> None:
+    made = made_up(tmp_path / "run")
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, "event": "skipped", "fault_id": "f1"}]
+    run, judged, *_ = made.finish()
+    doubt = "fault f1 was skipped, which the plan does not allow"
+    assert doubt in judged["unknown_because"], "no step of its plan has that name"
+    (run.path / "plan.json").write_text(
+        json.dumps({"steps": [{"id": "f1", "allow_empty": allowed}, {"id": "f1.2"}]})
+    )
+    again = RunFolder(run.path)
+    assert again.wrongly_skipped == wrong
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_the_page_explains_how_costs_are_counted(passed):
     assert "No partition had two owners at the same time, as clients saw it." in passed.text
 
 
-def test_evictions_fences_and_two_owners_are_listed_and_not_judged(tmp_path):
+def test_evictions_fences_and_two_owners_are_listed(tmp_path):
     made = made_up(tmp_path)
     made.expulsions = [
         Expulsion("static", IMPACT_MS + 500, "static-3-id0"),
@@ -87,7 +87,7 @@ def test_evictions_fences_and_two_owners_are_listed_and_not_judged(tmp_path):
     assert "static static-3 impact +10.500" in shown.text
     assert "static static-3 HEARTBEAT 2 +10.600 static static-4 JOIN_GROUP 1 +10.800" in shown.text
     assert "static +10.900 1.250 static-3 static-4 2: orders-9, orders-10" in shown.text
-    assert "Shown, not judged" in shown.text
+    assert "Two owners that no such member explains are a finding" in shown.text
     marks = shown.figures["owners-1"]["data"][2]
     assert sorted(marks["x"]) == [0.9, 1.25]
 

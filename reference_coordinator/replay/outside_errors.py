@@ -1,0 +1,59 @@
+"""Errors that are not the group's: of authorization, quotas and topics, and of a commit's metadata.
+
+A broker answers the first three itself, and its coordinator never sees the request (`KafkaApis`).
+Of a commit it answers the partitions that it does not know, or that the client may not read, and
+hands on the others. The coordinator refuses metadata that are too long partition by partition, and
+else treats the commit as any other (`offset.metadata.max.bytes`).
+"""
+
+from collections.abc import Iterator
+
+from kafka_protocol.errors import NO_ERROR, BrokerError
+from reference_coordinator.classic.effects import CommitResponse, Response
+from reference_coordinator.replay.evidence import ObservedRequest
+
+OF_BROKER = frozenset(BrokerError) - {BrokerError.OFFSET_METADATA_TOO_LARGE}
+"""The errors that a broker answers without its coordinator."""
+
+
+def is_of_broker(seen: ObservedRequest, response: Response) -> bool:
+    """Tell whether a broker answered a request without its coordinator; `response` is its own."""
+    if response.error not in OF_BROKER:
+        return False
+    return seen.api != "OFFSET_COMMIT" or all(code in OF_BROKER for code, _ in _partitions(seen))
+
+
+def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitResponse | None:
+    """Return a commit's response without the partitions with errors of their own.
+
+    None if there are no such partitions.
+    """
+    if seen.api != "OFFSET_COMMIT":
+        return None
+    codes = list(_partitions(seen))
+    left = [
+        code
+        for code, metadata in codes
+        if code not in OF_BROKER
+        and not (
+            code == BrokerError.OFFSET_METADATA_TOO_LARGE and len(metadata) > max_metadata_size
+        )
+    ]
+    if len(left) == len(codes):
+        return None
+    error = next((code for code in left if code != NO_ERROR), NO_ERROR)
+    return CommitResponse(error, every_partition_alike=len(set(left)) <= 1)
+
+
+def _partitions(seen: ObservedRequest) -> Iterator[tuple[int, str]]:
+    """Yield the error of each partition of a commit, and the metadata that were sent with it."""
+    sent = {
+        (topic.get("name") or topic.get("topicId"), partition["partitionIndex"]): partition
+        for topic in seen.request["topics"]
+        for partition in topic["partitions"]
+    }
+    for topic in seen.response_fields["topics"]:
+        for partition in topic["partitions"]:
+            place = topic.get("name") or topic.get("topicId"), partition["partitionIndex"]
+            asked = sent.get(place, {})
+            yield partition["errorCode"], asked.get("committedMetadata") or ""

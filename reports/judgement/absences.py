@@ -1,0 +1,96 @@
+"""Faults on members against brokers: a client that the journal has down sends nothing."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple
+
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.breaches import Breach, breach
+
+Json = dict[str, Any]
+
+DOWN_MS = 500.0
+"""How long after it was stopped a request of a client may arrive: it was in flight, or its line was
+written late. `chaos` allows as much. Measured on 132 restarts and kills: the last one arrives 2 ms
+before the journal has the member down."""
+UP_MS = 50.0
+"""How much earlier than the journal has it a fault may end: its entries are written between."""
+DOWN = ("member.restart", "member.kill")
+"""The faults that take a member down, and start it again after `down_for_ms`."""
+DUPLICATE = "member.duplicate-instance"
+"""The fault that starts a second client, `duplicate`, and ends it."""
+
+
+class Absence(NamedTuple):
+    """A time in which a client of a group is down; `what` says by which fault."""
+
+    group: str
+    client: str
+    from_ms: float
+    until_ms: float
+    what: str
+
+
+def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
+    """Return when the entries of a journal have clients down.
+
+    A member is started again no sooner than `down_for_ms` after it was down. A run that is ended
+    early heals sooner: nothing is known then. A duplicate is down before its first fault, between
+    two, and after its last one.
+    """
+    faults: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for entry in journal:
+        if (fault := entry.get("fault_id")) is not None:
+            faults.setdefault(fault, {})[entry["event"]] = entry
+    found, duplicates = list[Absence](), dict[tuple[str, str], Absence]()
+    for name, of in faults.items():
+        intent, injected, healed = map(of.get, ("intent", "injected", "healed"))
+        if intent is None or injected is None or not intent.get("group"):
+            continue
+        args, group = intent.get("args") or {}, intent["group"]
+        ended_ms = healed["at_ms"] if healed and healed["healed"] else inf
+        what = f"fault {name} ({intent['fault']})"
+        if intent["fault"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
+            until_ms = injected["at_ms"] + down_for_ms
+            if ended_ms >= until_ms - UP_MS:
+                from_ms = injected["at_ms"] + DOWN_MS
+                down = f"{what} had it down from {injected['at_ms']} on"
+                found.append(Absence(group, intent["target"], from_ms, until_ms - UP_MS, down))
+        elif intent["fault"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
+            before = duplicates.get((group, client))
+            down = f"{what} starts it at {intent['at_ms']}" if before is None else before.what
+            from_ms = -inf if before is None else before.from_ms
+            found.append(Absence(group, client, from_ms, intent["at_ms"] - UP_MS, down))
+            ended = f"{what} ended it at {ended_ms:.0f}"
+            duplicates[group, client] = Absence(group, client, ended_ms + DOWN_MS, inf, ended)
+    return (*found, *duplicates.values())
+
+
+@dataclass(slots=True)
+class Absent:
+    """The absences of one group's clients, and those that requests contradict."""
+
+    absences: Sequence[Absence] = ()
+    _contradicted: set[Absence] = field(default_factory=set)
+
+    def add(self, requests: Iterable[tuple[ObservedRequest, float]]) -> Iterator[Json]:
+        """Take requests, with their arrival in ms; yield rows of `BREACHES`, without the group.
+
+        Of the requests in one absence the first counts.
+        """
+        clients = {one.client for one in self.absences}
+        for seen, arrived_ms in requests:
+            if seen.client_id not in clients:
+                continue
+            for one in self.absences:
+                within = one.from_ms < seen.earliest_ms and arrived_ms < one.until_ms
+                if one.client == seen.client_id and within and one not in self._contradicted:
+                    self._contradicted.add(one)
+                    yield breach(
+                        Breach.DISAGREE,
+                        arrived_ms,
+                        f"no request of {one.client}: {one.what}",
+                        f"{seen.api} of {one.client}",
+                        shown_by=seen,
+                    )

@@ -1,0 +1,53 @@
+"""Breaches: what a group's clients were not given though its protocol promises it.
+
+They do not come from the replay: each compares what clients and brokers say of themselves, so that
+none follows from a difference in the replay, and no lateness of a broker excuses one.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from reference_coordinator.replay import ObservedRequest
+
+Json = dict[str, Any]
+
+BREACHES = """
+    group STRING, kind STRING, at_ms DOUBLE, expected STRING, observed STRING, proven BOOLEAN,
+    broker STRING, line LONG, history STRING
+"""
+"""One row a breach. `broker` and `line` name the request that shows it, `history` the line of the
+client history (its time in ms, member and event), as far as there is one."""
+
+
+class Breach(StrEnum):
+    """The kinds of breaches."""
+
+    ASSIGNED_TWICE = "partition_assigned_twice"
+    NOT_ASSIGNED = "partition_not_assigned"
+    OWNED_TWICE = "partition_owned_twice"
+    DISAGREE = "client_and_broker_disagree"
+    OFFSET_WENT_BACK = "offset_went_back"
+
+
+def breach(
+    kind: Breach,
+    at_ms: float,
+    expected: str,
+    observed: str,
+    *,
+    shown_by: ObservedRequest | None = None,
+    history: str = "",
+    proven: bool = True,
+) -> Json:
+    """Return a row of `BREACHES` without its group."""
+    broker, _, line = ("", "", 0) if shown_by is None else shown_by.id.rpartition(":")
+    return {
+        "kind": kind.value,
+        "at_ms": at_ms,
+        "expected": expected,
+        "observed": observed,
+        "proven": proven,
+        "broker": broker,
+        "line": int(line),
+        "history": history,
+    }

@@ -1,0 +1,387 @@
+"""Clients against brokers: what clients say that they saw, and what brokers say that they answered.
+
+A client that says `assigned` was answered a SyncGroup with just these partitions; `fenced`, an
+answer FENCED_INSTANCE_ID; `committed`, an OffsetCommit that stored as many offsets. A client tells
+of each answer once, in the order of the answers. A difference is a breach of the kind DISAGREE.
+"""
+
+import base64
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import heappop, heappush
+from math import inf
+from typing import Any, NamedTuple
+
+from kafka_protocol.apis import HELD_APIS
+from kafka_protocol.errors import Error
+from reference_coordinator.assignors import Assignment, ConsumerProtocolError
+from reference_coordinator.replay import ObservedRequest, Outage
+from reports.judgement.assignments import COOPERATIVE, SHOWN
+from reports.judgement.breaches import Breach, breach
+from reports.judgement.history import ClientEvent
+from reports.judgement.machine_log import LOGGED_LATE_MS
+from reports.judgement.offsets import Offsets, Stored, stored
+from reports.judgement.owners import Owners
+from reports.judgement.parsing import ARRIVAL_ERROR_MS
+
+Json = dict[str, Any]
+Request = tuple[ObservedRequest, int | None, float]
+"""A request, its error code, and when it arrived by its line, in ms."""
+Known = tuple[Request, Stored | None, int | None]
+"""A request, what it stored if it is an OffsetCommit, and its error or one of a partition's."""
+
+CLIENTS = "group STRING, name STRING, count LONG"
+"""How much of each kind was compared, and what is counted beside it (`Clients.counts`)."""
+
+SEEN_MS = LOGGED_LATE_MS
+"""How much earlier than its answer an event may seem. Measured on 2,740 events: 0.5 ms, and 65 ms
+later at most; a broker of a busy machine may write the answer's line late."""
+OLD_MS = 500.0
+"""How long before an event its answer is, usually: several times what was measured."""
+LOOKED_FOR_MS = 2_000.0
+"""How long after an event its answer is looked for before the event is judged."""
+UNLOGGED_MS = 2_000.0
+"""How long after the journal announces a fault on a broker a client may tell of what that broker
+answered, and never logged."""
+TAIL_MS = 5_000.0
+"""How long before its end a client may be answered what it does not report any more: closing takes
+that long where a JoinGroup waits."""
+KEPT = 100
+"""How many answers of one kind are kept that a client has not reported: some never report one."""
+GOES_ON_MS = 1_000.0
+"""How long after an answer that fences it a client may be answered something else."""
+OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
+"""The answers that say to a member that it is out of its generation."""
+
+
+class Answer(NamedTuple):
+    """An answer: when it was sent, and when at the earliest; what a client would tell of it."""
+
+    at_ms: float
+    early_ms: float
+    seen: ObservedRequest
+    tells: Any = None
+
+
+Fits = Callable[[Answer], bool]
+
+
+class Waiting(NamedTuple):
+    """An event for which no answer has come so far, which answer fits it, and that in words.
+
+    `unlogged` if the broker may have answered and never logged it.
+    """
+
+    event: ClientEvent
+    fits: Fits
+    what: str
+    unlogged: bool
+
+
+@dataclass(slots=True)
+class Answers:
+    """The answers of one kind to one client that it has not reported yet."""
+
+    answers: list[Answer] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+
+    def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
+        """Take the answer that an event tells of; return it, and those before it.
+
+        Of several before the event it is the first that is not old, or else the last.
+        """
+        fitting = [place for place, one in enumerate(self.answers) if fits(one)]
+        if not fitting:
+            return None, []
+        before = [at for at in fitting if self.answers[at].early_ms <= at_ms + ARRIVAL_ERROR_MS]
+        recent = [at for at in before if self.answers[at].at_ms >= at_ms - OLD_MS]
+        at = next(iter(recent or before[-1:] or fitting))
+        found, passed = self.answers[at], self.answers[:at]
+        del self.answers[: at + 1]
+        return found, passed
+
+
+@dataclass(slots=True)
+class Client:
+    """What is known of one client."""
+
+    assigned: Answers = field(default_factory=Answers)
+    committed: Answers = field(default_factory=Answers)
+    fenced: Answers = field(default_factory=Answers)
+    ids: set[str] = field(default_factory=set)
+    """The member ids that brokers gave it."""
+    said: set[str] = field(default_factory=set)
+    """The events that it ever reported: clients differ in what they report."""
+    ended_ms: float | None = None
+    """When its process began to end."""
+
+    @property
+    def by_event(self) -> Mapping[str, Answers]:
+        """What it was answered, by the event that reports it."""
+        return {"assigned": self.assigned, "committed": self.committed, "fenced": self.fenced}
+
+
+@dataclass
+class Clients:
+    """Compares the events and the requests of one group, in order of time, as they come in.
+
+    `outages` are faults on brokers. What brokers answered alone is judged without events, too.
+    """
+
+    outages: Sequence[Outage] = ()
+    has_history: bool = True
+    """Whether events may come at all."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
+    _found: list[Json] = field(default_factory=list)
+    _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
+    _assignors: dict[int, str] = field(default_factory=dict)
+    _pending: list[tuple[float, int, ClientEvent | Known]] = field(default_factory=list)
+    _number: int = 0
+
+    def __post_init__(self) -> None:
+        """Begin without owners and offsets."""
+        self._owners, self._offsets = Owners(self.counts), Offsets(self.counts)
+
+    def add(
+        self, requests: Iterable[Request], events: Iterable[ClientEvent], known_ms: float
+    ) -> list[Json]:
+        """Take requests and events; return rows of `BREACHES`, without the group.
+
+        Whatever comes in later happens after `known_ms`.
+        """
+        for request in requests:
+            seen, error, _ = request
+            kept = None
+            if seen.api == "OFFSET_COMMIT":
+                kept, error = stored(seen)
+                self._found += self._offsets.committed(seen, kept)
+            elif seen.api == "SYNC_GROUP" and error == 0:
+                self._offsets.assigned(seen, _share(seen))
+            if self.has_history and (kept or error or seen.api in HELD_APIS):
+                self._push(seen.answered_ms, (request, kept, error))
+        for event in events:
+            self._push(event.at_ms + LOOKED_FOR_MS, event)
+        self._until(known_ms)
+        return self._taken()
+
+    def end(self) -> list[Json]:
+        """Judge what is left; return rows as `add`."""
+        self._until(inf)
+        for client in self._clients.values():
+            self._over(client)
+        self._found += self._owners.end()
+        return self._taken()
+
+    def _push(self, at_ms: float, what: ClientEvent | Known) -> None:
+        self._number += 1
+        heappush(self._pending, (at_ms, self._number, what))
+
+    def _until(self, known_ms: float) -> None:
+        while self._pending and self._pending[0][0] <= known_ms:
+            _, _, what = heappop(self._pending)
+            if isinstance(what, ClientEvent):
+                self._saw(what)
+            else:
+                self._answered(*what)
+
+    def _taken(self) -> list[Json]:
+        found, self._found = self._found, []
+        return found
+
+    # what brokers say
+
+    def _answered(self, request: Request, kept: Stored | None, error: int | None) -> None:
+        seen, _, arrived_ms = request
+        client, response = self._clients[seen.client_id], seen.response_fields
+        # a line that may have been written late makes its answer later than it was
+        late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
+        answer = Answer(seen.answered_ms, seen.answered_ms - late_ms, seen)
+        if seen.api == "JOIN_GROUP":
+            if response.get("memberId"):
+                client.ids.add(response["memberId"])
+            if error == 0:
+                self._assignors[response["generationId"]] = response.get("protocolName") or ""
+                self._owners.joined(seen)
+        elif seen.api == "SYNC_GROUP" and error == 0:
+            self._may_tell(client.assigned, answer._replace(tells=_share(seen)))
+        elif kept:
+            self._may_tell(client.committed, answer._replace(tells=len(kept)))
+        if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
+            self._may_tell(client.fenced, answer)
+        if error in OUT:
+            self._owners.answered(seen.client_id, seen.answered_ms)
+
+    def _may_tell(self, kept: Answers, answer: Answer) -> None:
+        """Note an answer; an event that waits for it has it if its line may be that late."""
+        for place, one in enumerate(kept.waiting):
+            if answer.early_ms <= one.event.at_ms + SEEN_MS and one.fits(answer):
+                del kept.waiting[place]
+                return
+        kept.answers.append(answer)
+        if len(kept.answers) > 2 * KEPT:
+            del kept.answers[:-KEPT]
+
+    # what clients say
+
+    def _saw(self, event: ClientEvent) -> None:
+        client, owners = self._clients[event.client], self._owners
+        if event.event == "created":
+            self._begin(client, event)
+        elif event.event in ("revoked", "lost"):
+            self._found += owners.gave_up(event, event.partitions)
+        elif event.event == "assigned":
+            answer = self._assigned(client, event)
+            owners.assigned(event, answer.seen if answer else None)
+        elif event.event == "committed":
+            count = event.offsets
+            what = f"an OFFSET_COMMIT of {event.client} that stored {count} offsets"
+            answer = self._answer_to(
+                client, client.committed, event, lambda of: of.tells == count, what
+            )
+            if answer:
+                self._found += owners.committed(event, answer.seen)
+        else:
+            if event.event == "fenced":
+                what = f"an answer FENCED_INSTANCE_ID to {event.client}"
+                self._answer_to(client, client.fenced, event, lambda _: True, what)
+                client.fenced.answers.clear()
+            client.ended_ms = client.ended_ms or event.at_ms
+            self._found += owners.gave_up(event, frozenset(owners.held[event.client]))
+
+    def _begin(self, client: Client, event: ClientEvent) -> None:
+        """Begin with a new process; what is left is what its last one was kept."""
+        self._over(client, event.at_ms)
+        client.ended_ms = None
+        held = frozenset(self._owners.held[event.client])
+        self._found += self._owners.gave_up(event, held)
+
+    def _over(self, client: Client, until_ms: float = inf) -> None:
+        """Judge what a process leaves: events without an answer, answers that it never reported."""
+        ended_ms = -inf if client.ended_ms is None else client.ended_ms
+        for name, kept in client.by_event.items():
+            waiting = [one for one in kept.waiting if not one.unlogged]
+            # as many answers as events: clocks may differ, and no more is proven
+            proven = len(waiting) > len(kept.answers)
+            for event, _, what, _ in waiting:
+                self._disagree(event, what, "there is none at that time", proven=proven)
+            kept.waiting.clear()
+            old = [one for one in kept.answers if one.at_ms < ended_ms - TAIL_MS]
+            if old and (name == "assigned" or name in client.said) and name != "fenced":
+                self._unreported(name, old[0], proven=False)
+            kept.answers = [one for one in kept.answers if one.at_ms > until_ms]
+
+    def _assigned(self, client: Client, event: ClientEvent) -> Answer | None:
+        whole = event.partitions | self._owners.held[event.client]
+
+        def fits(answer: Answer) -> bool:
+            assignor = self._assignors.get(answer.seen.request["generationId"])
+            mine = whole if assignor in COOPERATIVE else event.partitions
+            return answer.tells is None or answer.tells == mine
+
+        what = f"a SYNC_GROUP of {event.client} with {_listed(event.partitions)}"
+        answer = self._answer_to(client, client.assigned, event, fits, what)
+        if answer and event.member_id is not None and event.member_id not in client.ids:
+            what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
+            self._disagree(event, what, "there is none", answer, proven=True)
+        return answer
+
+    def _answer_to(
+        self, client: Client, kept: Answers, event: ClientEvent, fits: Fits, what: str
+    ) -> Answer | None:
+        """Return the answer that an event tells of. `what` says what it would be."""
+        self.counts[event.event] += 1
+        client.said.add(event.event)
+        answer, passed = kept.take(event.at_ms, fits)
+        if answer is None:
+            others = [one for one in kept.answers if one.early_ms <= event.at_ms + SEEN_MS]
+            unlogged = self._unlogged(event)
+            if unlogged or not others:
+                kept.waiting.append(Waiting(event, fits, what, unlogged))
+                return None
+            last = others[-1]
+            del kept.answers[: len(others)]
+            self._disagree(event, what, _described(last), last, proven=True)
+            return None
+        if answer.early_ms > event.at_ms + SEEN_MS:
+            self._disagree(event, what, _later(event, answer), answer)
+        for one in passed:
+            if one.seen.connection == answer.seen.connection and kept is not client.fenced:
+                # it has arrived; but a client may pass an assignment over that is no more valid
+                self._unreported(event.event, one, proven=kept is client.committed)
+        fenced = next((one for one in client.fenced.answers if one.at_ms < answer.at_ms), None)
+        if fenced and kept is not client.fenced and answer.at_ms > fenced.at_ms + GOES_ON_MS:
+            client.fenced.answers.clear()
+            what = f"{event.client} ends once an answer fences it"
+            self._disagree(
+                event, what, f"it goes on after request {fenced.seen.id}", answer, proven=True
+            )
+        return answer
+
+    def _unlogged(self, event: ClientEvent) -> bool:
+        """Whether the broker that answered may not have logged it: a fault had it down then."""
+        return any(abs(event.at_ms - one.from_ms) <= UNLOGGED_MS for one in self.outages)
+
+    def _disagree(
+        self,
+        event: ClientEvent,
+        expected: str,
+        observed: str,
+        answer: Answer | None = None,
+        *,
+        proven: bool = False,
+    ) -> None:
+        row = breach(
+            Breach.DISAGREE,
+            event.at_ms,
+            f"the client says {event.event}, so there is {expected}",
+            observed,
+            shown_by=answer.seen if answer else None,
+            history=event.place,
+            proven=proven,
+        )
+        self._found.append(row)
+
+    def _unreported(self, name: str, answer: Answer, *, proven: bool) -> None:
+        row = breach(
+            Breach.DISAGREE,
+            answer.at_ms,
+            f"{answer.seen.client_id} says {name}",
+            f"{_described(answer)}, and the client says nothing of it",
+            shown_by=answer.seen,
+            proven=proven,
+        )
+        self._found.append(row)
+
+
+def _described(answer: Answer) -> str:
+    seen, tells = answer.seen, answer.tells
+    about = f" with {_listed(tells)}" if isinstance(tells, frozenset) else ""
+    about = f" that stored {tells} offsets" if isinstance(tells, int) else about
+    return f"{seen.api} of {seen.client_id} answered{about}"
+
+
+def _later(event: ClientEvent, answer: Answer) -> str:
+    return f"it came {answer.at_ms - event.at_ms:.0f} ms later"
+
+
+def _listed(partitions: Iterable[str]) -> str:
+    listed = sorted(partitions)
+    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    return (", ".join(listed[:SHOWN]) or "no partition") + more
+
+
+def _share(sync: ObservedRequest) -> frozenset[str] | None:
+    return _partitions(sync.response_fields.get("assignment") or "")
+
+
+@lru_cache(maxsize=10_000)
+def _partitions(share: str) -> frozenset[str] | None:
+    """Read the assignment of a response; None if it is not of the consumer protocol."""
+    try:
+        read = Assignment.decode(base64.b64decode(share))
+    except (ConsumerProtocolError, ValueError):
+        return None
+    return frozenset(f"{topic}-{number}" for topic, number in read.partitions)

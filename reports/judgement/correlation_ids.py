@@ -1,0 +1,147 @@
+"""Correlation ids: requests of a connection that no log has, where all of its client's are known.
+
+A client numbers its requests, so a number that is missing between two logged requests is a request
+that the log holds not. Wire members send what is logged, and nothing else after ApiVersions.
+librdkafka asks beside it, on the connection to its coordinator, for the topics' metadata before it
+assigns partitions as the leader, and for offsets once it has got its own: one number each (measured
+in 71 runs with 2.16.1); and for metadata again every `topic.metadata.refresh.interval.ms`. Java's
+consumer numbers all its connections together, so a hole in one of them shows nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from reports.judgement.logged import REQUEST
+from scenarios import Experiment
+from scenarios.wire_scripts import NEEDS
+
+EARLY = 0.9
+"""How soon metadata may be asked for again, as a share of the interval."""
+_NUMBERED = itemgetter(*map(REQUEST.index, ("connection", "correlation_id", "api")))
+_PLACE = itemgetter(*map(REQUEST.index, ("at_ms", "client_id", "broker", "line")))
+_CLIENT = REQUEST.index("client_id")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClients:
+    """The clients whose other requests are known: groups of wire scripts, and client ids.
+
+    `librdkafka` has the ms after which these clients ask for the metadata of topics again, and
+    `heartbeat_ms` those after which real clients send heartbeats.
+    """
+
+    wire_groups: frozenset[str] = frozenset()
+    librdkafka: Mapping[str, float] = field(default_factory=dict)
+    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> "KnownClients":
+        """Take the clients of an experiment; some wire scripts ask for metadata at any time."""
+        scripts = experiment.workload.wire_scripts
+        members = experiment.members()
+        groups = {group.name: group for group in experiment.workload.groups}
+        age_ms = {
+            name: float(groups[one.group].metadata_max_age_ms)
+            for one in members
+            if one.client == "librdkafka"
+            for name in (one.name, f"{one.name}.duplicate")
+        }
+        return cls(
+            frozenset(script for script in scripts if not NEEDS[script].grows),
+            age_ms,
+            {one.name: groups[one.group].heartbeat_interval_ms for one in members},
+        )
+
+
+NO_CLIENTS = KnownClients()
+
+
+class Hole(msgspec.Struct):
+    """Numbers that are missing so far; `explained` of them the client used for something else."""
+
+    missing: set[int]
+    explained: int
+    before: tuple[str, int, float, str]
+    """Broker, line, time and client of the request behind it."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """What was seen of a connection: its highest number, and how its client goes on."""
+
+    highest: int
+    api: str
+    may_fetch: bool
+    """Whether the client may still ask for offsets."""
+    holes: list[Hole] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CorrelationIds:
+    """Follows the connections of a group; requests come about in the order of time."""
+
+    group: str
+    clients: KnownClients
+    _connections: dict[str, Connection] = field(default_factory=dict)
+    _refreshed_ms: dict[str, float] = field(default_factory=dict)
+    """When each client began, or last asked for something that is not logged."""
+
+    def add(self, requests: Iterable[tuple[Any, ...]]) -> None:
+        """Take requests with the columns `REQUEST`, readable or not."""
+        of_wire, librdkafka = self.group in self.clients.wire_groups, self.clients.librdkafka
+        if not of_wire and not librdkafka:
+            return
+        connections = self._connections
+        for row in requests:
+            connection, number, api = _NUMBERED(row)
+            known = connections.get(connection)
+            if known is not None and number == known.highest + 1:
+                known.highest, known.api = number, api
+                if api == "SYNC_GROUP":
+                    known.may_fetch = True
+            elif number is not None and (of_wire or row[_CLIENT] in librdkafka):
+                self._jump(known, row, of_wire=of_wire)
+
+    def _jump(self, known: Connection | None, row: tuple[Any, ...], *, of_wire: bool) -> None:
+        """Take the first request of a connection, or one that does not follow the last."""
+        connection, number, api = _NUMBERED(row)
+        at_ms, client, broker, line = _PLACE(row)
+        self._refreshed_ms.setdefault(client, at_ms or 0.0)
+        if known is None:
+            self._connections[connection] = Connection(number, api, may_fetch=True)
+            return
+        if number > known.highest:
+            explained = 0 if of_wire else self._explained(known, api, client, at_ms or 0.0)
+            missing = set(range(known.highest + 1, number))
+            known.holes.append(Hole(missing, explained, (broker, line, at_ms, client)))
+            known.highest = number
+        else:
+            for hole in known.holes:
+                hole.missing.discard(number)
+        known.api = api
+        known.may_fetch |= api == "SYNC_GROUP"
+
+    def _explained(self, known: Connection, api: str, client: str, at_ms: float) -> int:
+        """Return how many of the numbers that a client of librdkafka skips it has used itself."""
+        if (known.api, api) == ("JOIN_GROUP", "SYNC_GROUP"):
+            return 1
+        if known.may_fetch:
+            known.may_fetch = False
+            return 1
+        if at_ms - self._refreshed_ms[client] < EARLY * self.clients.librdkafka[client]:
+            return 0
+        self._refreshed_ms[client] = at_ms
+        return 1
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield holes as rows of `group.UNLOGGED`, once all requests are in."""
+        for known in self._connections.values():
+            for hole in known.holes:
+                if (count := len(hole.missing) - hole.explained) > 0:
+                    broker, line, at_ms, client = hole.before
+                    what = f"{count} requests of {client} missing, by their correlation ids"
+                    yield {"broker": broker, "line": line, "at_ms": at_ms, "what": what}

@@ -1,0 +1,89 @@
+"""Errors that are not the group's are a class of their own, no wrong answers."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_protocol.errors import BrokerError, Error
+from reference_coordinator.replay import Evidence, ObservedRequest, Replay, replay
+from tests.recorded.logs import RECORDINGS
+
+NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
+MOST = 4_096
+
+
+def answered(name: str, api: str) -> ObservedRequest:
+    """Return one of many fine requests of a static member."""
+    requests = RECORDINGS[name].evidence("static").requests
+    return [s for s in requests if s.api == api and s.response][3]
+
+
+def judged(name: str, altered: ObservedRequest) -> Replay:
+    evidence: Evidence = RECORDINGS[name].evidence("static")
+    requests = (altered if s.id == altered.id else s for s in evidence.requests)
+    return replay(replace(evidence, requests=tuple(requests)), RECORDINGS[name].profile)
+
+
+def commit(seen: ObservedRequest, *errors: int, metadata: str = "") -> ObservedRequest:
+    """Let a commit be of as many partitions as there are errors."""
+    asked = [{"partitionIndex": i, "committedMetadata": metadata} for i in range(len(errors))]
+    given = [{"partitionIndex": i, "errorCode": error} for i, error in enumerate(errors)]
+    of = lambda partitions: [{"name": "orders", "partitions": partitions}]
+    request = {**seen.request, "topics": of(asked)}
+    return replace(seen, request=request, response={"topics": of(given)})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "error", sorted(set(BrokerError) - {BrokerError.OFFSET_METADATA_TOO_LARGE})
+)
+def test_a_broker_answers_without_its_coordinator(name: str, error: BrokerError) -> None:
+    seen = answered(name, "OFFSET_COMMIT")
+    outcome = judged(name, commit(seen, error, error))
+    assert (outcome.violations, outcome.bound.get("broker_error")) == ((), 1)
+    heartbeat = answered(name, "HEARTBEAT")
+    outcome = judged(name, replace(heartbeat, response={"errorCode": error}))
+    assert (outcome.violations, outcome.bound.get("broker_error")) == ((), 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
+    seen, unknown = answered(name, "OFFSET_COMMIT"), BrokerError.UNKNOWN_TOPIC_OR_PARTITION
+    outcome = judged(name, commit(seen, unknown, Error.NONE))
+    assert (outcome.violations, outcome.bound.get("partition_error")) == ((), 1)
+    for errors in (
+        (unknown, Error.ILLEGAL_GENERATION),
+        (unknown, Error.NONE, Error.FENCED_INSTANCE_ID),
+        (Error.ILLEGAL_GENERATION,),
+        (41,),
+    ):
+        (wrong,) = judged(name, commit(seen, *errors)).violations
+        assert wrong.request == seen.id
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("length", "fine"), [(0, False), (MOST, False), (MOST + 1, True)])
+def test_metadata_are_too_large_if_they_are(name: str, length: int, fine: bool) -> None:
+    large = BrokerError.OFFSET_METADATA_TOO_LARGE
+    seen = answered(name, "OFFSET_COMMIT")
+    for errors in ((large,), (large, large)):
+        outcome = judged(name, commit(seen, *errors, metadata="x" * length))
+        assert (outcome.violations == ()) == fine
+        assert outcome.bound.get("partition_error", 0) == fine
+    heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": large})
+    assert judged(name, heartbeat).violations
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_request_that_never_came_keeps_no_session_alive(name: str) -> None:
+    """All heartbeats of a member but the last are refused: its session ends, and none ended."""
+    evidence = RECORDINGS[name].evidence("static")
+    refused = {"errorCode": BrokerError.GROUP_AUTHORIZATION_FAILED}
+    requests = tuple(
+        replace(seen, response=refused)
+        if seen.api == "HEARTBEAT" and seen.request["groupInstanceId"] == "static-1"
+        else seen
+        for seen in evidence.requests
+        if seen.api != "OFFSET_COMMIT"
+    )
+    assert replay(replace(evidence, requests=requests), RECORDINGS[name].profile).violations

@@ -1,0 +1,111 @@
+"""Ids that a killed coordinator stored and no response gave: a doubt; other unknown ids: wrong."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from reference_coordinator.replay import EpochEvent, Evidence, ObservedRequest, Replay, replay
+from reference_coordinator.replay.unlogged_returns import AS_MEMBER
+from tests.recorded.logs import RECORDINGS
+
+NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
+NEW_ID = "b-00000000-1111-2222-3333-444444444444"
+
+
+def recorded(name: str) -> tuple[Evidence, float, str]:
+    """Return a group whose coordinator is killed, when it is, and the id of b from then on."""
+    evidence = RECORDINGS[name].evidence_with_faults("failover")
+    killed_ms = min(e.at_ms for e in evidence.epoch_events if e.kind == "ended")
+    ids = (
+        seen.request["memberId"]
+        for seen in evidence.requests
+        if seen.request.get("groupInstanceId") == "b" and seen.at_ms > killed_ms
+    )
+    return evidence, killed_ms, next(ids)
+
+
+def renamed(
+    evidence: Evidence, old: str, new: str, from_ms: float, apis: Iterable[str] = ()
+) -> Evidence:
+    """Give a member another id from a time on."""
+
+    def with_new_id(seen: ObservedRequest) -> ObservedRequest:
+        if seen.at_ms < from_ms or (apis and seen.api not in apis):
+            return seen
+        bodies = json.dumps([seen.request, seen.response]).replace(old, new)
+        request, response = json.loads(bodies)
+        return replace(seen, request=request, response=response)
+
+    hints = tuple(
+        replace(hint, subject=new) if hint.subject == old and hint.at_ms >= from_ms else hint
+        for hint in evidence.hints
+    )
+    requests = tuple(map(with_new_id, evidence.requests))
+    return replace(evidence, requests=requests, hints=hints)
+
+
+def judged(name: str, evidence: Evidence) -> Replay:
+    return replay(evidence, RECORDINGS[name].profile)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_successor_knows_an_id_that_no_response_gave(name: str) -> None:
+    evidence, killed_ms, old = recorded(name)
+    assert "unlogged_return" not in judged(name, evidence).bound
+    outcome = judged(name, renamed(evidence, old, NEW_ID, killed_ms))
+    assert (outcome.violations, outcome.bound["unlogged_return"]) == ((), 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "new", ["b-0", "b-00000000-1111-2222-3333-4444444444445", NEW_ID.replace("b-", "z-")]
+)
+def test_an_id_has_the_form_of_its_instance(name: str, new: str) -> None:
+    evidence, killed_ms, old = recorded(name)
+    outcome = judged(name, renamed(evidence, old, new, killed_ms))
+    assert outcome.violations
+    assert "unlogged_return" not in outcome.bound
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_coordinator_that_gave_the_group_up_has_logged_its_responses(name: str) -> None:
+    evidence, killed_ms, old = recorded(name)
+    broker = next(e.broker for e in evidence.epoch_events if e.at_ms == killed_ms)
+    unloaded = EpochEvent(killed_ms - 1, broker, "unloaded")
+    lie = renamed(evidence, old, NEW_ID, killed_ms)
+    assert judged(name, replace(evidence, epoch_events=(*evidence.epoch_events, unloaded)))
+    outcome = judged(name, replace(lie, epoch_events=(*lie.epoch_events, unloaded)))
+    assert outcome.violations
+    assert "unlogged_return" not in outcome.bound
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_id_that_another_response_gave_is_no_new_one(name: str) -> None:
+    """The member has the id of one that came before, in another process of its instance."""
+    evidence, killed_ms, old = recorded(name)
+    lie = renamed(evidence, old, NEW_ID, killed_ms)
+    first = next(s for s in lie.requests if s.api == "JOIN_GROUP" and not s.request["memberId"])
+    given = replace(
+        first,
+        id="another",
+        connection="another",
+        request={**first.request, "groupId": "failover", "groupInstanceId": "z"},
+        response={**first.response_fields, "memberId": NEW_ID},
+    )
+    outcome = judged(name, replace(lie, requests=(*lie.requests, given)))
+    assert "unlogged_return" not in outcome.bound
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_id_appears_long_after_the_load(name: str) -> None:
+    """The successor first knows the old id, then the new one: no response gave it."""
+    evidence, killed_ms, old = recorded(name)
+    mine = [
+        seen.at_ms
+        for seen in evidence.requests
+        if seen.at_ms > killed_ms and seen.request.get("memberId") == old
+        if seen.response_fields.get("errorCode") in AS_MEMBER
+    ]
+    assert judged(name, renamed(evidence, old, NEW_ID, mine[1])).violations

@@ -1,0 +1,101 @@
+"""Faults on members against brokers: recorded journals, and such as have other times."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from reports.judgement.absences import DOWN_MS, Absent, absences
+from reports.judgement.breaches import Breach
+from reports.judgement.logged import Chunk, Requests
+from reports.judgement.recording import Recording
+from tests.recorded.logs import HISTORIES
+
+GROUP = "static"
+Entry = Mapping[str, Any]
+ALL = pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
+MEMBERS = ("member.restart", "member.duplicate-instance")
+
+
+def moved(recording: Recording, by_ms: float) -> list[Entry]:
+    """Return the journal with all faults on members at other times."""
+    journal = recording.run.journal
+    ids = {e["fault_id"] for e in journal if e["event"] == "intent" and e["fault"] in MEMBERS}
+    shifted = lambda e: {**e, "at_ms": e["at_ms"] + by_ms}
+    return [shifted(e) if e.get("fault_id") in ids else e for e in journal]
+
+
+def contradicted(recording: Recording, journal: Iterable[Entry]) -> list[str]:
+    requests = Requests.of(Chunk.of(recording.rows_by_group[GROUP]))
+    arrived = list(zip(requests.observed, requests.arrived_ms, strict=True))
+    found = Absent(absences(journal)).add(arrived)
+    return [row["kind"] for row in found]
+
+
+@ALL
+def test_members_that_are_down_send_nothing(recording: Recording) -> None:
+    assert absences(recording.run.journal)
+    assert contradicted(recording, recording.run.journal) == []
+
+
+@ALL
+@pytest.mark.parametrize("by_ms", [-3_000, -2_000, 2_000, 3_000])
+def test_a_journal_whose_faults_are_at_other_times(recording: Recording, by_ms: float) -> None:
+    found = contradicted(recording, moved(recording, by_ms))
+    assert found
+    assert set(found) == {Breach.DISAGREE}
+
+
+@ALL
+@pytest.mark.parametrize("by_ms", [-0.5 * DOWN_MS, 5.0])
+def test_times_that_are_a_little_off(recording: Recording, by_ms: float) -> None:
+    assert contradicted(recording, moved(recording, by_ms)) == []
+
+
+def entries(fault: str, *events: tuple[str, float], **args: Any) -> list[Entry]:
+    intent = {"fault": fault, "group": "g", "target": "m", "args": args}
+    return [
+        {"event": event, "at_ms": at_ms, "fault_id": "f1", "healed": True}
+        | (intent if event == "intent" else {})
+        for event, at_ms in events
+    ]
+
+
+@pytest.mark.parametrize("fault", ["member.restart", "member.kill"])
+def test_a_member_is_down_for_as_long_as_the_fault_says(fault: str) -> None:
+    times = (("intent", 0.0), ("injected", 100.0), ("healed", 5_200.0))
+    (found,) = absences(entries(fault, *times, down_for_ms=5_000))
+    assert (found.client, found.from_ms, found.until_ms) == ("m", 600.0, 5_050.0)
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        entries("member.restart", ("intent", 0.0), down_for_ms=5_000),
+        # the run ended early, and all was healed at once
+        entries(
+            "member.kill",
+            ("intent", 0.0),
+            ("injected", 9.0),
+            ("healed", 2_000.0),
+            down_for_ms=5_000,
+        ),
+        entries("member.restart", ("intent", 0.0), ("injected", 9.0), ("healed", 2_000.0)),
+        entries("broker.kill", ("intent", 0.0), ("injected", 9.0), down_for_ms=5_000),
+    ],
+)
+def test_times_in_which_a_member_may_be_up(journal: list[Entry]) -> None:
+    assert absences(journal) == ()
+
+
+def test_a_duplicate_is_there_during_its_faults_alone() -> None:
+    times = (("intent", 1_000.0), ("injected", 1_100.0), ("healed", 3_000.0))
+    first = entries("member.duplicate-instance", *times, duplicate="m.duplicate")
+    second = [{**one, "fault_id": "f2", "at_ms": one["at_ms"] + 5_000} for one in first]
+    found = absences([*first, *second])
+    inf = float("inf")
+    assert [(one.from_ms, one.until_ms) for one in found] == [
+        (-inf, 950.0),
+        (3_500.0, 5_950.0),
+        (8_500.0, inf),
+    ]

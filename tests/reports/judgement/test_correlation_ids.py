@@ -1,0 +1,99 @@
+"""Requests that no log has, by the numbers of those that a connection sent before and after."""
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from reports.judgement.correlation_ids import CorrelationIds, KnownClients
+from reports.judgement.logged import REQUEST, Chunk
+from reports.judgement.recording import Recording
+from tests.recorded.logs import RECORDINGS
+
+every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
+CONNECTION, API = REQUEST.index("connection"), REQUEST.index("api")
+AGE_MS = 300_000.0
+Requests = list[tuple[Any, ...]]
+
+
+def requests(recording: Recording, group: str) -> Requests:
+    return list(Chunk.of(recording.rows_by_group[group]).requests)
+
+
+def longest(logged: Requests) -> Requests:
+    """Return the requests of the connection that has the most."""
+    by_connection = defaultdict(list)
+    for row in logged:
+        by_connection[row[CONNECTION]].append(row)
+    return max(by_connection.values(), key=len)
+
+
+def holes(recording: Recording, group: str, logged: Requests) -> list[str]:
+    members = [one.name for one in recording.run.experiment.members()]
+    names = {name: AGE_MS for one in members for name in (one, f"{one}.duplicate")}
+    wire = frozenset() if group in ("static", "dynamic") else frozenset([group])
+    ids = CorrelationIds(group, KnownClients(wire, names))
+    for row in logged:  # whatever chunks they come in
+        ids.add([row])
+    return [row["what"].partition(" requests")[0] for row in ids.rows()]
+
+
+@every_recording
+@pytest.mark.parametrize(
+    "group", ["sessions", "fencing", "absent", "failover", "static", "dynamic"]
+)
+def test_whole_logs_have_no_holes(recording: Recording, group: str) -> None:
+    assert holes(recording, group, requests(recording, group)) == []
+
+
+@every_recording
+@of_wire
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_a_wire_member_sent_is_missing(recording: Recording, group: str, count: int) -> None:
+    logged = requests(recording, group)
+    gone = longest(logged)[1 : 1 + count]
+    assert holes(recording, group, [row for row in logged if row not in gone]) == [str(count)]
+
+
+@every_recording
+@of_wire
+def test_the_last_request_of_a_connection_shows_no_hole(recording: Recording, group: str) -> None:
+    logged = requests(recording, group)
+    logged.remove(longest(logged)[-1])
+    assert holes(recording, group, logged) == []
+
+
+@every_recording
+@pytest.mark.parametrize("group", ["static", "dynamic"])
+def test_each_request_in_the_midst_of_a_real_clients_connection_is_missing_or_could_be_its_own(
+    recording: Recording, group: str
+) -> None:
+    """A client asks for offsets once after a SyncGroup; the second number is a logged request."""
+    logged = requests(recording, group)
+    found, mine = 0, longest(logged)
+    for gone in mine[1:-1]:
+        found += holes(recording, group, [row for row in logged if row is not gone]) == ["1"]
+    syncs = sum(row[API] in ("SYNC_GROUP", "JOIN_GROUP") for row in mine)
+    assert found >= len(mine) - 2 - 2 * syncs
+    in_a_row = mine[2:4]
+    assert holes(recording, group, [row for row in logged if row not in in_a_row])
+
+
+@every_recording
+def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> None:
+    logged = requests(recording, "sessions")
+    first, second, third = longest(logged)[1:4]
+    one, two = logged.index(first), logged.index(second)
+    logged[one], logged[two] = second, first
+    assert third in logged
+    assert holes(recording, "sessions", logged) == []
+
+
+@every_recording
+def test_of_other_clients_nothing_is_known(recording: Recording) -> None:
+    """Java's consumer numbers the requests of all its connections together."""
+    logged = requests(recording, "sessions")[::2]
+    ids = CorrelationIds("sessions", KnownClients(frozenset(), {"another": AGE_MS}))
+    ids.add(logged)
+    assert list(ids.rows()) == []

@@ -1,0 +1,100 @@
+"""Committed offsets of recorded groups, and such as went back."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from reports.judgement.breaches import Breach
+from reports.judgement.clients import Clients
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.offsets import NOT_THEIRS
+from reports.judgement.recording import Recording
+from tests.recorded.logs import HISTORIES, RECORDINGS
+
+GROUP = "static"
+ALL = pytest.mark.parametrize(
+    "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
+)
+
+
+def commits(rows: Sequence[LoggedRow]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield place and body of the commits, in order of time."""
+    found = [
+        (row["at_ms"], place)
+        for place, row in enumerate(rows)
+        if row["template"] is None and row["api"] == "OFFSET_COMMIT"
+    ]
+    for _, place in sorted(found):
+        yield place, json.loads(rows[place]["request"])
+
+
+def only(body: dict[str, Any]) -> dict[str, Any]:
+    """Return what a commit says of its first partition."""
+    found: dict[str, Any] = body["topics"][0]["partitions"][0]
+    return found
+
+
+def judged(recording: Recording, rows: Sequence[LoggedRow]) -> Clients:
+    clients = Clients(recording.run.outages)
+    requests = Requests.of(Chunk.of(rows))
+    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
+    clients.rows = clients.add(given, (), float("-inf")) + clients.end()  # type: ignore[attr-defined]
+    return clients
+
+
+def twice(rows: Sequence[LoggedRow]) -> tuple[int, int, int]:
+    """Find the last commit of a partition that was committed before; return that offset, too."""
+    last: dict[int, int] = {}
+    found = None
+    for place, body in commits(rows):
+        number = only(body)["partitionIndex"]
+        if number in last:
+            found = place, number, last[number]
+        for one in body["topics"][0]["partitions"]:
+            last[one["partitionIndex"]] = one["committedOffset"]
+    assert found is not None
+    return found
+
+
+def altered(rows: Sequence[LoggedRow], place: int, **fields: Any) -> list[LoggedRow]:
+    """Change what a commit says of its first partition, and its answer."""
+    row = rows[place]
+    request, response = json.loads(row["request"]), json.loads(row["response"])
+    only(request).update(fields)
+    if "partitionIndex" in fields:
+        only(response)["partitionIndex"] = fields["partitionIndex"]
+    texts = {"request": json.dumps(request), "response": json.dumps(response)}
+    return [*rows[:place], {**row, **texts}, *rows[place + 1 :]]
+
+
+@ALL
+def test_recorded_offsets_never_go_back(recording: Recording) -> None:
+    for rows in recording.rows_by_group.values():
+        clients = judged(recording, rows)
+        assert clients.rows == []  # type: ignore[attr-defined]
+        assert clients.counts[NOT_THEIRS] == 0
+
+
+@ALL
+@pytest.mark.parametrize(("more", "went_back"), [(1, False), (0, False), (-1, True), (-9, True)])
+def test_an_offset_below_the_one_before(recording: Recording, more: int, went_back: bool) -> None:
+    rows = recording.rows_by_group[GROUP]
+    place, number, before = twice(rows)
+    clients = judged(recording, altered(rows, place, committedOffset=before + more))
+    rows = clients.rows  # type: ignore[attr-defined]
+    assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * went_back
+    if went_back:
+        assert f"offset {before + more} of orders-{number}" in rows[0]["observed"]
+        assert f"offset {before}," in rows[0]["expected"]
+
+
+@ALL
+def test_a_commit_of_a_partition_that_is_not_the_member_s(recording: Recording) -> None:
+    """It is counted, and it is a cause: what follows it may be lower."""
+    rows = recording.rows_by_group[GROUP]
+    place, _, _ = twice(rows)
+    clients = judged(recording, altered(rows, place, partitionIndex=99, committedOffset=0))
+    assert clients.rows == []  # type: ignore[attr-defined]
+    assert clients.counts[NOT_THEIRS] == 1

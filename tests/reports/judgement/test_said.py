@@ -1,0 +1,129 @@
+"""Lies in lines: fields that no response has, in recorded evidence of each coordinator."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from reports.judgement.recording import Recording
+from tests.recorded.logs import RECORDINGS
+
+Row = dict[str, Any]
+Lie = Callable[[str], str]
+every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+
+
+def swapped(pattern: str, instead: str) -> Lie:
+    return lambda message: re.sub(pattern, instead, message, count=1)
+
+
+def counted(pattern: str, more: int) -> Lie:
+    """Change a number that a line has."""
+    return lambda message: re.sub(pattern, lambda n: str(int(n[0]) + more), message, count=1)
+
+
+def said(recording: Recording, template: str, lie: Lie) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the rows of each group with the lie in the first line that it changes."""
+    for group, rows in recording.rows_by_group.items():
+        for place, row in enumerate(rows):
+            if row.get("template") == template and lie(row["message"]) != row["message"]:
+                altered = [dict(row) for row in rows]
+                altered[place]["message"] = lie(row["message"])
+                yield group, altered
+                break
+
+
+def wrong(recording: Recording, group: str, rows: list[Row]) -> list[tuple[str, str]]:
+    """Judge a group; return outcome and subject of the lines that differ."""
+    found = recording.judge.differences(group, rows)
+    return [(row["outcome"], row["subject"]) for name, row in found if name == "member_lines"]
+
+
+STATIC_ID = r"(?<=groupInstanceId=)\w[\w-]*(?= and unknown)"
+IN_STATE = r"(?<= in )\w+(?= state[.])"
+OTHER_REASON = r"(?<=client reason: )[^)]*"
+ANOTHER = "b-11e35680-8f55-42fe-8c51-a9385f0a781f"
+INSTANCE = r"(?<= with group instance id )(Some\()?\w[\w-]*\)?(?=;)"
+LIES: list[tuple[str, Lie, str]] = [
+    ("static_added", swapped(STATIC_ID, "another"), "instance"),
+    ("static_added", swapped(IN_STATE, "Dead"), "state"),
+    ("static_replaced", swapped(IN_STATE, "Dead"), "state"),
+    ("static_replaced", swapped(r"(?<=mapped member )\S+", ANOTHER), "member"),
+    ("dynamic_given_id", swapped(IN_STATE, "Dead"), "state"),
+    ("pending_joins", swapped(IN_STATE, "Dead"), "state"),
+    ("left", swapped(r"(?<=client reason: ).*", "another one"), "client_reason"),
+    ("preparing", swapped(OTHER_REASON, "another one"), "client_reason"),
+    ("preparing", swapped(INSTANCE, "another"), "instance"),
+    ("preparing", swapped(r"(?<=re-joining group during )\w+", "Empty"), "state"),
+    ("absent_dynamic_removed", swapped(r"(?<=[(\[])", f"{ANOTHER}, "), "removed"),
+    ("absent_dynamic_removed", swapped(r"(?<=[(\[])[^\])]+", ""), "removed"),
+    ("unsynced_removed", swapped(r"(?<=[(\[])", f"{ANOTHER}, "), "removed"),
+    ("group_loaded", counted(r"\d+(?= members[.]|$)", 1), "members|generation"),
+]  # fmt: skip
+
+
+@every_recording
+@pytest.mark.parametrize(("template", "lie", "field"), LIES)
+def test_a_lie_in_a_field_is_found(
+    recording: Recording, template: str, lie: Lie, field: str
+) -> None:
+    altered = list(said(recording, template, lie))
+    assert altered
+    for group, rows in altered:
+        assert any(
+            outcome in ("wrong_line", "doubtful_line") and re.search(f"(^|: )({field}) ", subject)
+            for outcome, subject in wrong(recording, group, rows)
+        ), group
+
+
+@every_recording
+def test_unaltered_lines_are_as_they_are_due(recording: Recording) -> None:
+    for group, rows in recording.rows_by_group.items():
+        assert wrong(recording, group, list(rows)) == []
+
+
+@every_recording
+@pytest.mark.parametrize(
+    "template",
+    ["absent_dynamic_removed", "unsynced_removed", "group_loaded", "static_added"],
+)
+def test_a_line_that_is_missing_is_found(recording: Recording, template: str) -> None:
+    group, rows = next(
+        (group, rows)
+        for group, rows in recording.rows_by_group.items()
+        if any(row.get("template") == template for row in rows)
+    )
+    place = next(i for i, row in enumerate(rows) if row.get("template") == template)
+    found = wrong(recording, group, [*rows[:place], *rows[place + 1 :]])
+    assert {outcome for outcome, _ in found} & {"missing_line", "doubtful_line"}
+
+
+@every_recording
+def test_a_set_has_no_order(recording: Recording) -> None:
+    turned = lambda message: re.sub(r"(?<=[(\[])(\S+), (\S+)(?=[\])])", r"\2, \1", message)
+    for group, rows in said(recording, "unsynced_removed", turned):
+        assert wrong(recording, group, rows) == []
+
+
+@every_recording
+@pytest.mark.parametrize(("after_ms", "found"), [(-1.0, True), (1.0, False)])
+def test_a_failed_write_needs_an_outage(
+    recording: Recording, after_ms: float, *, found: bool
+) -> None:
+    down = min(outage.from_ms for outage in recording.run.outages)
+    rows = list(recording.rows_by_group["static"])
+    line = next(row for row in rows if row.get("template") == "static_added")
+    failed = {**line, "template": "persist_failed", "at_ms": down + after_ms}
+    outcomes = [outcome for outcome, _ in wrong(recording, "static", [*rows, failed])]
+    assert outcomes == (["doubtful_line"] if found else [])
+
+
+@every_recording
+def test_a_join_phase_that_nobody_joined_is_due_or_not(recording: Recording) -> None:
+    rows = list(recording.rows_by_group["static"])
+    line = next(row for row in rows if row.get("template") == "stabilized")
+    named = {**line, "template": "nobody_rejoined"}
+    assert [outcome for outcome, _ in wrong(recording, "static", [*rows, named])] == [
+        "unexpected_line"
+    ]

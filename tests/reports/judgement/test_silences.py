@@ -1,0 +1,56 @@
+"""Members that lived on, of which the log of a killed broker has nothing for too long."""
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reports.judgement.logged import REQUEST
+from reports.judgement.silences import SLACK_MS, Silences
+
+KILLED_MS, EVERY_MS = 60_000.0, 1_000.0
+KILLS = [("1", KILLED_MS)]
+
+
+def request(at_ms: float, broker: str, api: str = "HEARTBEAT", error: int = 0) -> tuple:
+    known = {"at_ms": at_ms, "answered_ms": at_ms, "broker": broker, "api": api,
+             "client_id": "a", "error_code": error, "line": 7}  # fmt: skip
+    return tuple(known.get(name) for name in REQUEST)
+
+
+def found(*requests: tuple, client: str = "a") -> list[str]:
+    silences = Silences(KILLS, {client: EVERY_MS})
+    for one in requests:
+        silences.add([one])
+    return [row["what"] for row in silences.rows()]
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "cut"),
+    [(0.0, False), (EVERY_MS + SLACK_MS, False), (EVERY_MS + SLACK_MS + 1.0, True), (9e3, True)],
+)
+def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
+    silent_ms: float, *, cut: bool
+) -> None:
+    rows = request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, "2")
+    what = f"nothing of a for {silent_ms:.0f} ms before the broker was killed"
+    assert found(*rows) == ([what] if cut else [])
+
+
+@pytest.mark.parametrize(
+    ("last", "following"),
+    [
+        # it waited in a JoinGroup, which a killed broker does not log
+        (request(9_000, "1", error=Error.REBALANCE_IN_PROGRESS), request(70_000, "2")),
+        (request(9_000, "1", "SYNC_GROUP"), request(70_000, "2")),
+        # another process, or one that joined again
+        (request(9_000, "1"), request(70_000, "2", "JOIN_GROUP")),
+        # the group had gone elsewhere before
+        (request(9_000, "1"), request(20_000, "2")),
+        (request(9_000, "3"), request(70_000, "2")),
+    ],
+)
+def test_others_may_have_been_silent(last: tuple, following: tuple) -> None:
+    assert found(last, following) == []
+
+
+def test_a_client_whose_interval_is_not_known_is_left_out() -> None:
+    assert found(request(9_000, "1"), request(70_000, "2"), client="another") == []

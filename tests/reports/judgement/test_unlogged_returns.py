@@ -1,0 +1,43 @@
+"""A static rejoin whose line was printed, and whose request was not logged before a kill."""
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from reports.judgement.findings import MissingEvidence, proven_roots
+from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import findings_of
+from tests.recorded.logs import RECORDINGS
+from tests.reference_coordinator.replay.test_unlogged_returns import NAMES, NEW_ID, recorded
+
+Row = dict[str, Any]
+
+
+def altered(recording: Recording, old: str, killed_ms: float, before_ms: float) -> list[Row]:
+    """Print that b rejoined before the kill, and give it its new id after that."""
+    rows = [dict(row) for row in recording.rows_by_group["failover"]]
+    for row in rows:
+        if row["at_ms"] > killed_ms:
+            row.update({k: v.replace(old, NEW_ID) for k, v in row.items() if isinstance(v, str)})
+    lines = [row for of in recording.rows_by_group.values() for row in of if row["template"]]
+    line = next(row for row in lines if row["template"] == "static_replaced")
+    broker = next(row["broker"] for row in rows if row["at_ms"] <= killed_ms)
+    where = {"group": "failover", "instance": "b", "member": old, "broker": broker}
+    last = max(row["line"] for row in rows if row["broker"] == broker)
+    return [*rows, {**line, **where, "at_ms": killed_ms - before_ms, "line": last + 1}]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("before_ms", [5.0, 3_000.0])
+def test_nothing_is_proven(name: str, before_ms: float) -> None:
+    recording = RECORDINGS[name]
+    _, killed_ms, old = recorded(name)
+    rows = altered(recording, old, killed_ms, before_ms)
+    tables: dict[str, list[Row]] = defaultdict(list)
+    for table, row in recording.judge.tables("failover", rows):
+        tables[table].append({"group": "failover", **row})
+    assert [r["count"] for r in tables["bound"] if r["name"] == "unlogged_return"] == [1]
+    missing = MissingEvidence({}, recording.run.kills, {"failover": 8_000.0})
+    assert proven_roots(findings_of(rows, tables, missing)) == []
+    assert proven_roots(findings_of(rows, tables, MissingEvidence({}, (), {}))), "without the kill"

@@ -1,0 +1,60 @@
+"""A broker's clock that is off by seconds: nothing is proven, and the verdict says so."""
+
+import pytest
+
+from reports.judgement import verdict
+from reports.judgement.gaps import CLOCK_OFF_MS, wrong_clocks
+from reports.judgement.processes import END_MISSING, ends_of_brokers
+from reports.judgement.recording import Recording
+from reports.judgement.verdict import Results
+from tests.recorded.logs import RECORDINGS
+
+every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+
+
+def ends(recording: Recording, shift_ms: float = 0.0) -> dict[str, float]:
+    rows = [
+        {"broker": broker, "process": process.number, "last_ms": process.last_ms}
+        for broker, process in recording.processes
+    ]
+    return {broker: at_ms + shift_ms for broker, at_ms in ends_of_brokers(rows, []).items()}
+
+
+@every_recording
+@pytest.mark.parametrize("off_ms", [-5_000, -1_500, 0, 500, 5_000])
+def test_a_clock_that_is_off_is_a_gap_of_the_whole_log(recording: Recording, off_ms: float) -> None:
+    found = wrong_clocks(ends(recording, off_ms), recording.run)
+    wrong = abs(off_ms) > CLOCK_OFF_MS
+    assert [gap.broker for gap in found] == (list("123") if wrong else [])
+    assert all(("behind" in gap.what) == (off_ms < 0) for gap in found)
+
+
+@every_recording
+def test_the_bound_is_exact(recording: Recording) -> None:
+    began_ms, over_ms = recording.run.teardown or (0.0, 0.0)
+    inside = {"1": began_ms - CLOCK_OFF_MS, "2": over_ms + CLOCK_OFF_MS}
+    outside = {"1": began_ms - CLOCK_OFF_MS - 1, "2": over_ms + CLOCK_OFF_MS + 1}
+    assert wrong_clocks(inside, recording.run) == []
+    assert len(wrong_clocks(outside, recording.run)) == 2
+
+
+@every_recording
+def test_nothing_is_proven_then(recording: Recording) -> None:
+    groups = dict.fromkeys(recording.run.experiment.group_names, (1, 1))
+    rows = {name: {"max_rebalance_timeout_ms": 3_000.0, "brokers": ["1"]} for name in groups}
+    nothing = Results({}, [], [], [], [], [], {}, {}, groups, rows, {}, dict(recording.run.starts),
+                      {}, [], ended_ms=ends(recording, 5_000))  # fmt: skip
+    judged = verdict.judge(recording.run, nothing, [], "4.3")
+    assert judged["verdict"] == "unknown"  # though the experiment's counts are not met
+    assert "ahead of that of the journal" in " ".join(judged["unknown_because"])
+
+
+def test_a_log_whose_end_is_missing_tells_no_time() -> None:
+    rows = [
+        {"broker": "1", "process": 1, "last_ms": 5.0},
+        {"broker": "1", "process": 2, "last_ms": 9.0},
+        {"broker": "2", "process": 1, "last_ms": 7.0},
+    ]
+    killed = {"broker": "1", "process": 1, "what": END_MISSING}
+    cut = {"broker": "2", "process": 1, "what": END_MISSING}
+    assert ends_of_brokers(rows, [killed, cut]) == {"1": 9.0}

@@ -1,0 +1,64 @@
+"""A run with a client history, judged in Spark: as it is, with lies, and without its history."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.judgement.breaches import Breach
+from reports.judgement.run_folder import HISTORY
+from tests.recorded.logs import HISTORIES
+from tests.reports.conftest import Judge, unpacked
+
+pytestmark = pytest.mark.spark
+
+Json = dict[str, Any]
+Lines = list[Json]
+
+
+def lied(folder: Path, lie: Callable[[Lines], None]) -> None:
+    """Alter the history of a run."""
+    history = folder / HISTORY
+    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    lie(lines)
+    history.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def commit_more(lines: Lines) -> None:
+    """Let the last commit of all say that it stored one more offset."""
+    [line for line in lines if line["event"] == "committed"][-1]["offsets"] += 1
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_run_and_a_lie_in_its_history(name: str, judge: Judge, tmp_path: Path) -> None:
+    folder = unpacked(HISTORIES[name], tmp_path / "run")
+    verdict = judge(folder)
+    assert (verdict["verdict"], verdict["findings"]) == ("pass", [])
+    compared = verdict["groups"]["static"]["clients"]
+    lines = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
+    assert compared["committed"] == sum(line["event"] == "committed" for line in lines)
+    lied(folder, commit_more)
+    with (folder / HISTORY).open("a") as history:
+        history.write('{"at_ms": 1, "member": "sta')
+    verdict = judge(folder)
+    assert verdict["verdict"] == "fail"
+    (finding,) = verdict["findings"]
+    assert (finding["kind"], finding["proven"]) == (Breach.DISAGREE, True)
+    assert finding["history"].startswith("history.jsonl: committed of static-")
+    (log,) = folder.glob(f"**/{finding['log']['file']}")
+    line = log.read_text().splitlines()[finding["log"]["line"] - 1]
+    assert '"requestApiKeyName":"OFFSET_COMMIT"' in line
+    page = (folder / "report.html").read_text()
+    assert finding["history"] in page
+    assert finding["history"] in (folder / "junit.xml").read_text()
+
+
+def test_a_run_without_a_history_says_so(judge: Judge, tmp_path: Path) -> None:
+    folder = unpacked(HISTORIES["duplicate-4.3.0"], tmp_path / "run")
+    (folder / HISTORY).unlink()
+    verdict = judge(folder)
+    assert verdict["verdict"] == "pass"
+    assert verdict["groups"]["static"]["clients"] is None
+    assert "There is no client history" in (folder / "report.html").read_text()

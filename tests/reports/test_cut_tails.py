@@ -1,0 +1,89 @@
+"""The tail of a log cut before a kill: a doubt on every coordinator, never a proven difference."""
+
+import json
+import lzma
+import shutil
+from pathlib import Path
+
+import pytest
+
+from groupquake.selftest.mutants.judging import found, missing_evidence, proven
+from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import SecondJudgement
+from reports.judgement.silent_tails import silent_tails
+from tests.recorded.logs import RECORDINGS
+
+
+@pytest.fixture(params=RECORDINGS)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return RECORDINGS[request.param]
+
+
+def cut(recording: Recording, folder: Path, lines: int, *, measured: bool = True) -> Recording:
+    """Take the last lines before the kill out of a killed broker's log.
+
+    If it was `measured`, the journal knows how many lines the log had when the broker was killed.
+    """
+    shutil.copytree(recording.folder, folder)
+    ((broker, killed_ms),) = recording.run.kills
+    (log,) = folder.glob(f"brokers/{broker}/group.log*")
+    text = log.read_bytes()
+    whole = (lzma.decompress(text) if log.suffix == ".xz" else text).decode().splitlines(True)
+    before = [
+        line.number for line in recording.lines if line.broker == broker and line.at_ms <= killed_ms
+    ]
+    known = max(before)
+    log.unlink()
+    left = whole[: known - lines] + whole[known:]
+    (folder / "brokers" / broker / "group.log").write_text("".join(left))
+    journal = folder / "journal.jsonl"
+    entries = [json.loads(entry) for entry in journal.read_text().splitlines()]
+    (kill,) = (entry for entry in entries if entry["event"] == "injected"
+               and entry["at_ms"] == killed_ms)  # fmt: skip
+    if measured:
+        kill["log_lines"] = known
+    journal.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    return Recording(folder)
+
+
+def test_the_whole_log_leaves_no_doubt(recording: Recording, tmp_path: Path) -> None:
+    whole = cut(recording, tmp_path / "run", 0)
+    assert whole.gaps == []
+    assert [finding for group in whole.groups for finding in found(whole, group)] == []
+
+
+@pytest.mark.parametrize("lines", [1, 4, 9, 12, 17, 23, 31, 57])
+def test_a_tail_that_is_cut_is_a_doubt(recording: Recording, tmp_path: Path, lines: int) -> None:
+    altered = cut(recording, tmp_path / "run", lines)
+    (gap,) = altered.gaps
+    assert gap.what == "the log's end is missing"
+    differences = [finding for group in altered.groups for finding in found(altered, group)]
+    assert proven(differences) == []
+
+
+def second(altered: Recording) -> SecondJudgement:
+    """Judge again, as a report does where something is proven wrong."""
+    missing = missing_evidence(altered, ())
+    kills = [kill for kill in altered.run.kills if kill not in altered.run.log_lines]
+    return SecondJudgement(altered.judge, missing, (), unmeasured=kills)
+
+
+@pytest.mark.parametrize("lines", [9, 12, 17, 23])
+def test_a_silence_before_a_kill_that_was_not_measured_is_a_doubt(
+    recording: Recording, tmp_path: Path, lines: int
+) -> None:
+    """Whatever is wrong after the silence may be due to what was cut."""
+    altered = cut(recording, tmp_path / "run", lines, measured=False)
+    wrong = proven(found(altered, "failover"))
+    if lines in (12, 17):
+        assert wrong  # by the rows alone
+    for finding in wrong:
+        rows = altered.rows_by_group["failover"]
+        doubt = second(altered).doubt("failover", rows, finding.at_ms)
+        assert doubt is not None
+        assert "the end of broker 3's log was cut, which is silent about the group for " in doubt
+
+
+def test_a_silence_of_the_usual_length_explains_nothing(recording: Recording) -> None:
+    rows = recording.rows_by_group["failover"]
+    assert silent_tails(rows, recording.run.kills, recording.judge.epochs) == []

@@ -1,0 +1,111 @@
+"""A group that hangs in a rebalance while its broker goes on: lies told to recorded evidence.
+
+Everything about the group from some line on is taken out, as if the coordinator had done no more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference_coordinator.replay import EpochEvent
+from reports.judgement.findings import MissingEvidence
+from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import findings_of
+from tests.recorded.logs import RECORDINGS
+
+Row = dict[str, Any]
+SLACK_MS = 500.0
+NO_LIE = ("match", "doubtful_line")
+
+
+@pytest.fixture(params=RECORDINGS)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return RECORDINGS[request.param]
+
+
+def hanging(recording: Recording, group: str, line: Any) -> Sequence[Any]:
+    """Return what the logs tell of a group before a line: the group comes no further."""
+    at_ms = line["at_ms"]
+    return [
+        row
+        for row in recording.rows_by_group[group]
+        if (row["at_ms"] if row["template"] else row["answered_ms"]) < at_ms - 0.001
+    ]
+
+
+def lines(recording: Recording, group: str, template: str, text: str = "") -> list[Any]:
+    """Return some coordinator lines about a group, in order."""
+    found = (row for row in recording.rows_by_group[group] if row["template"] == template)
+    return sorted((row for row in found if text in row["message"]), key=lambda row: row["at_ms"])
+
+
+def overdue(
+    recording: Recording, group: str, rows: Sequence[Any], broker: str, ended_ms: float
+) -> list[str]:
+    """Judge a group whose broker wrote its last line at a time; return the lines that are due."""
+    epochs = recording.judge.epochs
+    before = lambda events: [event for event in events if event.at_ms < ended_ms]
+    of_brokers = [*before(epochs.of_brokers), EpochEvent(ended_ms, broker, "ended")]
+    of_partitions = {number: before(events) for number, events in epochs.of_partitions.items()}
+    ended = replace(epochs, of_brokers=of_brokers, of_partitions=of_partitions)
+    judge = replace(recording.judge, epochs=ended)
+    found = [row for _, row in judge.differences(group, rows) if row.get("outcome") not in NO_LIE]
+    assert {row.get("outcome") for row in found} <= {"missing_line"}
+    return [f"{row['kind']} of {row['subject']}" for row in found]
+
+
+def rebalance_timeout_ms(recording: Recording, group: str) -> float:
+    seen = recording.evidence(group).requests
+    return max(one.request["rebalanceTimeoutMs"] for one in seen if one.api == "JOIN_GROUP")
+
+
+@pytest.mark.parametrize("group", ["failover", "leading", "removal"])
+@pytest.mark.parametrize(
+    ("after_ms", "found"), [(-1_000, False), (-50, False), (50, True), (600, True), (9_000, True)]
+)
+def test_a_generation_gets_an_assignment_or_ends(
+    recording: Recording, group: str, after_ms: float, found: bool
+) -> None:
+    assignment = lines(recording, group, "assignment")[0]
+    (joined,) = lines(recording, group, "stabilized", " generation 1 ")
+    due_ms = joined["at_ms"] + rebalance_timeout_ms(recording, group) + SLACK_MS
+    rows = hanging(recording, group, assignment)
+    due = overdue(recording, group, rows, assignment["broker"], due_ms + after_ms)
+    assert due == (["assignment of generation 1"] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "found"), [(-1_000, False), (-50, False), (50, True), (600, True), (9_000, True)]
+)
+def test_a_join_phase_ends(recording: Recording, after_ms: float, found: bool) -> None:
+    """A member leaves, and all others hang in the rebalance that begins."""
+    joined = next(
+        line for line in lines(recording, "failover", "stabilized") if line["generation"] == 2
+    )
+    began = max(
+        (line for line in lines(recording, "failover", "preparing")
+         if line["at_ms"] < joined["at_ms"]), key=lambda line: line["at_ms"],
+    )  # fmt: skip
+    due_ms = began["at_ms"] + rebalance_timeout_ms(recording, "failover") + SLACK_MS
+    rows = hanging(recording, "failover", joined)
+    due = overdue(recording, "failover", rows, joined["broker"], due_ms + after_ms)
+    assert due == (["stabilized of generation 2"] if found else [])
+
+
+def test_a_kill_makes_it_a_doubt_and_no_pass(recording: Recording) -> None:
+    assignment = lines(recording, "removal", "assignment")[0]
+    rows = hanging(recording, "removal", assignment)
+    timeout_ms = rebalance_timeout_ms(recording, "removal")
+    tables: dict[str, list[Row]] = {"member_lines": [], "comparison": [], "violations": []}
+    for name, row in recording.judge.differences("removal", rows):
+        if row.get("outcome") not in NO_LIE:
+            tables[name].append({"group": "removal", **row})
+    (missing,) = tables["member_lines"]
+    for killed_after_ms, proven in ((100.0, False), (timeout_ms + 1_000.0, True)):
+        kill = assignment["broker"], missing["due_ms"] + killed_after_ms
+        evidence = MissingEvidence({}, [kill], {"removal": timeout_ms})
+        (finding,) = findings_of(rows, tables, evidence)
+        assert finding.kind == "missing_line"
+        assert finding.proven is proven
