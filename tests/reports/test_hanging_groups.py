@@ -1,4 +1,4 @@
-"""A group that hangs in a rebalance while its broker goes on: lies told to recorded evidence.
+"""A group that hangs in a rebalance while its broker goes on: lies in recorded evidence.
 
 Everything about the group from some line on is taken out, as if the coordinator had done no more.
 """
