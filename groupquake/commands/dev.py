@@ -8,6 +8,7 @@ from chaos.clusters import image as images
 from groupquake.commands.class_archive import class_archive
 from groupquake.console import Console
 from groupquake.exits import Exit
+from groupquake.selftest.explore.command import explore
 from groupquake.selftest.fuzz.command import fuzz
 from groupquake.selftest.mutants.command import mutants
 from groupquake.selftest.synth.command import synth
@@ -19,6 +20,7 @@ def dev() -> None:
     """Test groupquake itself, and build what it needs."""
 
 
+dev.add_command(explore)
 dev.add_command(fuzz)
 dev.add_command(mutants)
 dev.add_command(synth)

@@ -31,6 +31,10 @@ from reports.judgement.collector import collector_paused
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
 """Exit codes of the verdicts, the worst first."""
 PROGRESS_S = 2.0
+EFFORT_S = 30.0
+"""How long the first violation is reduced, where --effort does not say."""
+UNLIMITED = 10**12
+"""Steps of a reduction that only time ends."""
 NAMES = ", ".join(PROFILE_NAMES)
 FOLDER = "counterexample"
 
@@ -102,7 +106,18 @@ def oracle() -> None:
     help="Folder for the first violation, as a text, an event file and a test."
     f" [./{FOLDER}, with a number if that exists]",
 )
-def replay(file: str, profile: str | None, folder: Path | None, *, as_json: bool) -> Exit:
+@click.option(
+    "--effort",
+    "effort_s",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=EFFORT_S,
+    show_default=True,
+    help="How long to reduce the first violation at most. What is left then is printed.",
+)
+def replay(
+    file: str, profile: str | None, folder: Path | None, effort_s: float, *, as_json: bool
+) -> Exit:
     """Explain every response in an event file (`-` is standard input), or print the violations.
 
     An event file has sequences in JSON lines, each of one group: a header, a line for each request
@@ -134,7 +149,7 @@ def replay(file: str, profile: str | None, folder: Path | None, *, as_json: bool
     except OSError as error:
         Console.error(f"{name}: cannot be read ({error.strerror}); give the path of a file")
         return Exit.USAGE
-    shown = None if first is None else _Shown.of(first, name, folder, console)
+    shown = None if first is None else _Shown.of(first, name, folder, console, effort_s)
     if as_json:
         document = {"file": name, **_totals(results), "sequences": results,
                     "counterexample": None if shown is None else shown.as_dict()}  # fmt: skip
@@ -235,16 +250,26 @@ class _Shown:
     judged: Judged
     account: Account
     files: list[str]
+    effort_s: float
 
     @classmethod
     def of(
-        cls, judged: Judged, name: str, folder: Path | None, console: Console
+        cls, judged: Judged, name: str, folder: Path | None, console: Console, effort_s: float
     ) -> "_Shown | None":
         """Reduce the sequence to what the violation needs, and write it."""
         sequence = judged.sequence
-        console.progress(f"reducing sequence {sequence.number} to its counterexample")
+        console.progress(
+            f"reducing sequence {sequence.number} to its counterexample, {effort_s:g} s at most"
+            " (--effort)"
+        )
+        end_s = time.monotonic() + effort_s
         with collector_paused():
-            found = counterexample(sequence.evidence, judged.profile)
+            found = counterexample(
+                sequence.evidence,
+                judged.profile,
+                UNLIMITED,
+                is_over=lambda: time.monotonic() >= end_s,
+            )
         if found is None:
             return None
         source = f"{name}:{sequence.line}, sequence {sequence.number}, group {sequence.group}"
@@ -258,12 +283,15 @@ class _Shown:
                 " give another folder with --counterexample"
             )
             files = []
-        return cls(judged, account, files)
+        return cls(judged, account, files, effort_s)
 
     def as_text(self) -> str:
         """Return it as text."""
         written = "".join(f"written: {file}\n" for file in self.files)
-        return f"\n{self.account.shown()}\n{written}"
+        more = "" if self.account.found.minimal else (
+            f"the {self.effort_s:g} s were over; --effort SECONDS leaves out more\n"
+        )  # fmt: skip
+        return f"\n{self.account.shown()}{more}\n{written}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return its JSON object."""
@@ -274,6 +302,7 @@ class _Shown:
             "lines": [sequence.places[seen.id] for seen in found.evidence.requests],
             "left_out": found.left_out,
             "minimal": found.minimal,
+            "effort_s": self.effort_s,
             "violation": self.judged.violation_dict(found.violation),
             "files": self.files,
         }

@@ -5,7 +5,7 @@ requests of whole members, and then single requests, as long as the first violat
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,12 +39,16 @@ def counterexample(
     profile: Profile,
     steps: int = STEPS,
     protocol: ClassicProtocol = CLASSIC,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Counterexample | None:
-    """Reduce evidence to what shows its first violation; None if it is explained."""
+    """Reduce evidence to what shows its first violation; None if it is explained.
+
+    Once `is_over`, or once the steps are used up, what is left is returned as it is.
+    """
     whole = replay(evidence, profile, first_alone=True, protocol=protocol)
     if not whole.violations:
         return None
-    rest = _Rest(evidence, profile, whole, steps, protocol)
+    rest = _Rest(evidence, profile, whole, steps, protocol, is_over)
     wrong = rest.violation
     rest.leave_out(
         "requests", [[seen for seen in evidence.requests if seen.earliest_ms > wrong.at_ms]]
@@ -72,6 +76,7 @@ class _Rest:
     outcome: Replay
     steps: int
     protocol: ClassicProtocol
+    is_over: Callable[[], bool]
 
     @property
     def violation(self) -> Violation:
@@ -87,8 +92,11 @@ class _Rest:
             items = getattr(self.evidence, part)
             gone = {id(item) for item in group if getattr(item, "id", "") != self.violation.request}
             fewer = tuple(item for item in items if id(item) not in gone)
-            if self.steps <= 0 or len(fewer) == len(items):
+            if len(fewer) == len(items):
                 continue
+            if self.steps <= 0 or self.is_over():
+                self.steps = 0
+                return
             less = replace(self.evidence, **{part: fewer})  # type: ignore[arg-type]
             outcome = replay(less, self.profile, first_alone=True, protocol=self.protocol)
             self.steps -= outcome.steps + len(less.requests)

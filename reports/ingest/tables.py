@@ -183,7 +183,7 @@ def build(
         run.outages,
         rules=rules.own,
         clients=KnownClients.of(run.experiment),
-        kills=run.kills,
+        kills=run.killed_between,
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,

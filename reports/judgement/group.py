@@ -29,7 +29,7 @@ from reports.judgement.history import ClientEvent
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
 from reports.judgement.promises import NotedRules, broken_promises, differing
-from reports.judgement.silences import Silences
+from reports.judgement.silences import Kill, Silences
 from reports.judgement.timeline import OBSERVED
 
 Json = dict[str, Any]
@@ -103,8 +103,7 @@ class Judge:
     only given where it is asked what lateness explains."""
     clients: KnownClients = NO_CLIENTS
     """Those whose requests have to be in the logs."""
-    kills: tuple[tuple[str, float], ...] = ()
-    """The brokers (ids) that were killed, and when, ms."""
+    kills: tuple[Kill, ...] = ()
     digester: Digester | None = None
     """Makes the digests of groups; without it there are none."""
     partitions: Mapping[str, int] = field(default_factory=dict)

@@ -213,7 +213,7 @@ class Recording:
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
-            clients=KnownClients.of(run.experiment), kills=run.kills,
+            clients=KnownClients.of(run.experiment), kills=run.killed_between,
         )  # fmt: skip
 
     @cached_property

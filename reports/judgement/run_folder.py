@@ -119,6 +119,15 @@ class RunFolder:
             if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
         )
 
+    @property
+    def killed_between(self) -> tuple[tuple[str, float, float], ...]:
+        """The brokers (ids) that a fault killed, and between when, in ms."""
+        return tuple(
+            (fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"])
+            for fault in self.faults
+            if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
+        )
+
     @cached_property
     def log_lines(self) -> Mapping[tuple[str, float], int]:
         """How many lines the log of a killed broker had then, by its kill; older runs tell none."""

@@ -23,6 +23,7 @@ RUN_BY = {
     "groupquake heal": "tests/groupquake/test_whole_run.py",
     "groupquake group remove-members": "tests/groupquake/commands/test_group.py",
     "groupquake oracle replay": "tests/groupquake/commands/test_oracle.py",
+    "groupquake dev explore": "tests/groupquake/selftest/explore/test_explore.py",
     "groupquake dev fuzz": "tests/groupquake/selftest/fuzz/test_real_broker.py",
     "groupquake dev mutants": "tests/groupquake/selftest/mutants/test_table.py",
     "groupquake dev spark-archive": "tests/reports/ingest/test_archive.py",

@@ -170,6 +170,19 @@ def test_a_verdict_does_not_need_room_for_its_counterexample(
     assert "Traceback" not in done.err
 
 
+def test_what_is_left_when_the_effort_is_over_is_printed(
+    groupquake: Command, write: Write, tmp_path: Path
+) -> None:
+    done = groupquake("oracle", "replay", write("violation"), "--effort", "0")
+    assert done.code == 1
+    assert "0 s at most (--effort)" in done.err
+    assert "115 requests of 115; to leave out more would take too long" in done.out
+    assert "the 0 s were over; --effort SECONDS leaves out more" in done.out
+    assert (tmp_path / "counterexample" / FILES[1]).read_text().count('"id"') == 115
+    done = groupquake("oracle", "replay", write("violation"), "--effort", "60")
+    assert "--effort SECONDS" not in done.out
+
+
 def test_as_json(groupquake: Command, write: Write) -> None:
     done = groupquake("oracle", "replay", write("explained", "violation"), "--json")
     assert done.code == 1, done.err

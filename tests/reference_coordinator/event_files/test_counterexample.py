@@ -112,6 +112,20 @@ def test_reducing_is_given_up_after_some_steps() -> None:
     assert found.violation.request == "HEARTBEAT:a:2800"
 
 
+def test_what_is_left_when_time_is_over_shows_the_same_violation() -> None:
+    sequence = one(of_scenario(fenced_without_reason()))
+    profile = NEWEST.with_settings(sequence.settings)
+    found = [
+        counterexample(sequence.evidence, profile, is_over=iter([False] * n + [True] * 2).__next__)
+        for n in (0, 1, 2)
+    ]
+    left = [len(one.evidence.requests) for one in found if one is not None and not one.minimal]
+    assert len(left) == len(found)
+    assert left == sorted(left, reverse=True)
+    assert left[0] == len(sequence.requests)
+    assert {one.violation.request for one in found if one is not None} == {"HEARTBEAT:a:2800"}
+
+
 def test_a_page_has_what_was_expected_beside_what_was_observed_and_the_raw_lines() -> None:
     sequence, found = reduced(fenced_without_reason())
     page = account(found, sequence).files()[PAGE]

@@ -7,12 +7,20 @@ from reports.judgement.logged import REQUEST
 from reports.judgement.silences import SLACK_MS, Silences
 
 KILLED_MS, EVERY_MS = 60_000.0, 1_000.0
-KILLS = [("1", KILLED_MS)]
+KILLS = [("1", KILLED_MS, KILLED_MS + 20.0)]
 
 
-def request(at_ms: float, broker: str, api: str = "HEARTBEAT", error: int = 0) -> tuple:
+def request(
+    at_ms: float,
+    broker: str,
+    api: str = "HEARTBEAT",
+    error: int = 0,
+    client: str = "a",
+    number: int | None = None,
+) -> tuple:
     known = {"at_ms": at_ms, "answered_ms": at_ms, "broker": broker, "api": api,
-             "client_id": "a", "error_code": error, "line": 7}  # fmt: skip
+             "client_id": client, "error_code": error, "line": 7,
+             "correlation_id": int(at_ms / EVERY_MS) if number is None else number}  # fmt: skip
     return tuple(known.get(name) for name in REQUEST)
 
 
@@ -23,15 +31,18 @@ def found(*requests: tuple, client: str = "a") -> list[str]:
     return [row["what"] for row in silences.rows()]
 
 
+@pytest.mark.parametrize("broker", ["1", "2"], ids=["restarted", "elsewhere"])
 @pytest.mark.parametrize(
     ("silent_ms", "cut"),
     [(0.0, False), (EVERY_MS + SLACK_MS, False), (EVERY_MS + SLACK_MS + 1.0, True), (9e3, True)],
 )
 def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
-    silent_ms: float, *, cut: bool
+    silent_ms: float, broker: str, *, cut: bool
 ) -> None:
-    rows = request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, "2")
-    what = f"nothing of a for {silent_ms:.0f} ms before the broker was killed"
+    rows = request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, broker)
+    what = (
+        f"no request for {silent_ms:.0f} ms before the broker was killed, though a was in its group"
+    )
     assert found(*rows) == ([what] if cut else [])
 
 
@@ -40,7 +51,7 @@ def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
     [
         # it waited in a JoinGroup, which a killed broker does not log
         (request(9_000, "1", error=Error.REBALANCE_IN_PROGRESS), request(70_000, "2")),
-        (request(9_000, "1", "SYNC_GROUP"), request(70_000, "2")),
+        (request(9_000, "1", "JOIN_GROUP"), request(70_000, "2")),
         # another process, or one that joined again
         (request(9_000, "1"), request(70_000, "2", "JOIN_GROUP")),
         # the group had gone elsewhere before
@@ -50,6 +61,19 @@ def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
 )
 def test_others_may_have_been_silent(last: tuple, following: tuple) -> None:
     assert found(last, following) == []
+
+
+def test_a_log_that_goes_on_with_others_was_not_cut() -> None:
+    others = [request(KILLED_MS - back_ms, "1", client="b") for back_ms in (5_000, 1_000)]
+    assert found(request(9_000, "1"), *others, request(70_000, "2")) == []
+    cut = found(request(9_000, "1"), others[0], request(70_000, "2"))
+    assert [what[:23] for what in cut] == ["no request for 5000 ms "]
+
+
+@pytest.mark.parametrize(("skipped", "cut"), [(3, False), (4, False), (5, True), (12, True)])
+def test_a_member_that_sent_nothing_was_silent_itself(skipped: int, *, cut: bool) -> None:
+    before = request(KILLED_MS - 9_000, "1", number=20)
+    assert bool(found(before, request(70_000, "2", number=21 + skipped))) == cut
 
 
 def test_a_client_whose_interval_is_not_known_is_left_out() -> None:
