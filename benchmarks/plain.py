@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kafka_protocol.apis import GROUP_APIS, HELD_APIS
+from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED, LOGGER
@@ -169,7 +169,7 @@ class Reader:
         read_ms = at_ms - total + content.request_queue_time_ms
         done_ms = read_ms + local
         answered_ms = at_ms - after
-        held = api in HELD_APIS
+        due_ms = min(done_ms, at_ms - total + HANDLING_DELAY_MS)
         self.requests[request["groupId"]].append(
             ObservedRequest(
                 f"{broker}:{line}",
@@ -180,7 +180,7 @@ class Reader:
                 connection,
                 read_ms - ARRIVAL_ERROR_MS,
                 read_ms + local / 2,
-                min(answered_ms, done_ms + HANDLING_DELAY_MS) if held else answered_ms,
+                min(answered_ms, due_ms + HANDLING_DELAY_MS),
                 answered_ms,
                 request,
                 response,
@@ -201,11 +201,11 @@ class Reader:
         if "partition" in fields:
             partition = int(fields["partition"])
             self.partitions[group] = min(partition, self.partitions.get(group, partition))
-        kind = HINTS.get(template)
+        kinds = [HINTS[template]] if template in HINTS else []
         if template == "preparing":
             classed = self.grammar.grammar.classed(fields["reason"])
-            kind = "sync_expired" if classed and classed[0] == "pending_sync" else kind
-        if kind is not None:
+            kinds += ["sync_expired"] if classed and classed[0] == "pending_sync" else []
+        for kind in kinds:
             subject = fields.get("instance" if template == "static_replaced" else "member") or ""
             generation = int(fields.get("generation") or -1)
             self.hints[group].append(Hint(at_ms, HintKind(kind), subject, generation, broker))

@@ -66,8 +66,9 @@ class ArmedTimers:
         if self.first_ms - self.early_ms <= cause.latest_ms:
             self.overtake(timer, cause)
         delay_ms = deadline_ms - clock.now_ms
-        earliest_ms = clock.earliest_ms + delay_ms
-        self.running[timer] = Due(earliest_ms, deadline_ms, clock.latest_ms + delay_ms, of_pending)
+        earliest_ms, latest_ms = clock.earliest_ms + delay_ms, clock.latest_ms + delay_ms
+        on_time_ms = cause.on_time_ms + delay_ms if cause.cause == timer else _NEVER
+        self.running[timer] = Due(earliest_ms, deadline_ms, latest_ms, of_pending, on_time_ms)
         if earliest_ms < self.first_ms:
             self.first, self.first_ms = timer, earliest_ms
 
@@ -134,7 +135,10 @@ class ArmedTimers:
             if without_end and latest_ms > also.latest_ms:
                 latest_ms = _NEVER
             earliest_ms = min(due.earliest_ms, also.earliest_ms)
-            self.running[timer] = due._replace(earliest_ms=earliest_ms, latest_ms=latest_ms)
+            on_time_ms = max(due.on_time_ms, also.on_time_ms)
+            self.running[timer] = due._replace(
+                earliest_ms=earliest_ms, latest_ms=latest_ms, on_time_ms=on_time_ms
+            )
         for timer, due in other.overtaken.items():
             also = self.overtaken.get(timer, due)
             both = due._replace(
@@ -152,4 +156,8 @@ def renamed_timer(timer: Timer, names: Mapping[str, str]) -> Timer:
 
 
 def _within(inner: Due, outer: Due) -> bool:
-    return outer.earliest_ms <= inner.earliest_ms and outer.latest_ms >= inner.latest_ms
+    return (
+        outer.earliest_ms <= inner.earliest_ms
+        and outer.latest_ms >= inner.latest_ms
+        and outer.on_time_ms >= inner.on_time_ms
+    )

@@ -26,6 +26,8 @@ class Candidate(NamedTuple):
     """Whether this is a timer that was restarted, or stopped, after it had expired."""
     of_pending: bool = False
     """Whether that timer's member was pending when it was armed."""
+    on_time_ms: float = float("inf")
+    """The latest instant of a timer that was extended, were none of its parts late."""
 
 
 LATEST_MS: Callable[[Candidate], float] = attrgetter("latest_ms")
@@ -45,10 +47,12 @@ class Mismatch:
 class Due(NamedTuple):
     """When a timer expires: the earliest, the likeliest and the latest deadline.
 
-    `of_pending` says whether its member was pending when it was armed.
+    `of_pending` says whether its member was pending when it was armed. `on_time_ms` is the latest
+    deadline of one that was extended, were none of its parts late.
     """
 
     earliest_ms: float
     at_ms: float
     latest_ms: float
     of_pending: bool = False
+    on_time_ms: float = float("inf")

@@ -52,6 +52,12 @@ class Clock:
         if not self.relaxed:
             self.latest_ms = min(self.latest_ms, latest_ms)
 
+    def within(self, from_ms: float, to_ms: float) -> None:
+        """Narrow the window to where it meets another; nothing is to be narrowed by infinity."""
+        if not self.relaxed and from_ms <= to_ms:
+            self.earliest_ms = max(self.earliest_ms, from_ms)
+            self.latest_ms = max(self.earliest_ms, min(self.latest_ms, to_ms))
+
     def covers(self, other: "Clock") -> bool:
         """Tell whether this window begins no later than another, so that it allows as much."""
         return self.relaxed or self.earliest_ms <= other.earliest_ms

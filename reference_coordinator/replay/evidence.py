@@ -60,6 +60,7 @@ class ObservedRequest:
 class HintKind(StrEnum):
     """Coordinator lines that show when a timer expired or a request was acted on."""
 
+    PREPARING = "preparing"
     SESSION_EXPIRED = "session_expired"
     JOIN_PHASE_ENDED = "join_phase_ended"
     NOBODY_REJOINED = "nobody_rejoined"
@@ -74,6 +75,8 @@ class HintKind(StrEnum):
 @frozen_dataclass(frozen=True, slots=True)
 class Hint:
     """One such line: `subject` is a member id or, where one was replaced, an instance id.
+
+    `generation` is the one that begins when a join phase ends, and the old one before.
 
     Without a `broker` it counts for every broker.
     """
@@ -130,12 +133,16 @@ class Tolerance:
 
     early: reading error of a request's reconstructed times (log line against response).
     timer: how late a timer may run out while its broker works. Measured when idle: 0 to 15 ms.
+    line: how far from its step a coordinator line may be printed. Both are in one thread, under one
+        lock. Measured on 71 runs: of 6,299 answers that a step with a line let go, one was sent
+        11 ms before the line, the others at most 0.7 ms.
     reply: how long the broker may take from deciding an answer to having sent it.
     search: how many steps a search for another order may cost, for one stretch of overlaps.
     """
 
     early: float = 10.0
     timer: float = 500.0
+    line: float = 15.0
     reply: float = 1_000.0
     search: int = 5_000
 

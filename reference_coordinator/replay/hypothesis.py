@@ -47,6 +47,7 @@ from reference_coordinator.replay.failed_writes import (
     may_wait,
     outcome_of,
 )
+from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
 from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
@@ -55,6 +56,8 @@ from reference_coordinator.replay.reactions import Reactions
 from reference_coordinator.replay.result import ExpectedLine
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
 
+OUT_OF_LINE = Mismatch("", 0.0, "line", "", "")
+"""What speaks against an order that leaves a step no instant at which its lines were printed."""
 WITHOUT_CHOICES = frozenset({"HEARTBEAT", "OFFSET_COMMIT", "DELETE_GROUPS"})
 """Requests whose events have no choices; nor has a SyncGroup, unless it shows who leads."""
 
@@ -79,6 +82,8 @@ class Hypothesis:
     penalty: int = 0
     excused: Mismatch | None = None
     reactions: Reactions = field(default_factory=Reactions)
+    lines_may_stray: bool = False
+    """Whether lines bind only those steps that have them in their windows."""
 
     @classmethod
     def of(cls, conditions: Conditions, group: Group, clock: Clock | None = None) -> "Hypothesis":
@@ -140,9 +145,11 @@ class Hypothesis:
                 event = RecordWritten(at_ms, request, written, self._choices())
             case EpochEvent() as epoch_event:
                 event = self._epoch_event(epoch_event)
-        return self._step(event, candidate, excuse)
+        return self._step(event, candidate, until_ms, excuse)
 
-    def _step(self, event: Event, candidate: Candidate, excuse: str) -> Mismatch | None:
+    def _step(
+        self, event: Event, candidate: Candidate, until_ms: float, excuse: str
+    ) -> Mismatch | None:
         before, conditions = self.group, self.conditions
         self.group, effects = conditions.step(before, event, conditions.profile)
         if self.group is before:  # then search tries no other place for it; see `search.explain`
@@ -150,9 +157,15 @@ class Hypothesis:
         else:
             self.timers.drop_stale(before, self.group, event)
         if self.group is not before or isinstance(event, TimerFired):
-            for line, subject, says in expected_lines(before, self.group, event, effects):
+            lines = list(expected_lines(before, self.group, event, effects))
+            for line, subject, says in lines:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
                 self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
+            keys = printed(lines, effects)
+            if not keep_to_lines(
+                self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
+            ):
+                return OUT_OF_LINE
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):
@@ -250,7 +263,7 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif seen.answered_ms > conditions.latest_answer(cause.latest_ms):
+        elif self._is_late(seen, cause.latest_ms):
             mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
@@ -259,6 +272,16 @@ class Hypothesis:
             self.group = rename(self.group, answer.response, observed)
             return None
         return mismatch
+
+    def _is_late(self, seen: ObservedRequest, due_ms: float) -> bool:
+        """Tell whether an answer that is due at `due_ms` came later than a broker may be."""
+        conditions = self.conditions
+        if seen.answered_ms <= conditions.latest_answer(due_ms):
+            return False
+        waits = conditions.waits_for_write(seen)
+        return not waits or seen.answered_ms > conditions.latest_answer(
+            conditions.latest_write(due_ms)
+        )
 
     def _came_to_nothing(self, cause: object) -> bool:
         """Let a request pass that the broker answered without its coordinator."""

@@ -13,14 +13,15 @@ from reference_coordinator.replay.evidence import Stall
 class Lateness:
     """The stalls that may hold something up, proven or possible, and the time that they take.
 
-    `spans` are the times in which any of them lasts, in order and apart from each other, and
-    `ends_ms` their ends. A stall excuses lateness of its own length and no more: it does not begin
-    the slack anew, and time in two stalls counts once.
+    `spans` are the times in which any of them lasts, in order and apart from each other,
+    `begins_ms` and `ends_ms` their begins and ends. A stall excuses lateness of its own length and
+    no more: it does not begin the slack anew, and time in two stalls counts once.
     """
 
     proven: tuple[Stall, ...] = ()
     spans: tuple[tuple[float, float], ...] = ()
     ends_ms: tuple[float, ...] = ()
+    begins_ms: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, stalls: Iterable[Stall]) -> Self:
@@ -38,6 +39,7 @@ class Lateness:
             tuple(stall for stall in in_order if stall.proven),
             tuple(spans),
             tuple(until_ms for _, until_ms in spans),
+            tuple(from_ms for from_ms, _ in spans),
         )
 
     def latest(self, due_ms: float, slack_ms: float) -> float:
@@ -49,6 +51,15 @@ class Lateness:
             if from_ms >= limit_ms:
                 break
             limit_ms += until_ms - max(from_ms, due_ms)
+        return limit_ms
+
+    def earliest(self, at_ms: float, slack_ms: float) -> float:
+        """Return from when on something may have happened that shows at `at_ms`."""
+        limit_ms = at_ms - slack_ms
+        for from_ms, until_ms in reversed(self.spans[: bisect_right(self.begins_ms, at_ms)]):
+            if until_ms <= limit_ms:
+                break
+            limit_ms -= min(until_ms, at_ms) - from_ms
         return limit_ms
 
     def stalled_ms(self, from_ms: float, until_ms: float) -> float:

@@ -195,7 +195,7 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
     """Tell when a timer may expire."""
     conditions = hypothesis.conditions
     earliest = due.earliest_ms - conditions.tolerance.early
-    latest = conditions.latest_expiry(due.latest_ms)
+    latest = conditions.latest_expiry_of(due)
     group, generation = hypothesis.group, hypothesis.group.generation + 1
     delay = conditions.profile.settings.initial_rebalance_delay_ms
     left = group.initial_delay_left_ms
@@ -204,6 +204,8 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
         instant = hints.of_extension(generation, delay, left, earliest, latest)
     else:
         instant = hints.of_timer(timer, generation, earliest, latest)
+        if instant is not None:
+            latest = min(latest, conditions.latest_by_line(instant))
     likely = due.at_ms
     if instant is None and timer.kind is TimerKind.JOIN:  # the first to be answered tells when
         first = hypothesis.pending_requests.joined_first()
@@ -213,5 +215,10 @@ def _expiry(hypothesis: Hypothesis, timer: Timer, due: Due, hints: Hints) -> Can
         elif not extends:
             likely = max(earliest, min(latest, end_ms))
     return Candidate(
-        earliest, likely if instant is None else instant, latest, timer, hinted=instant is not None
+        earliest,
+        likely if instant is None else instant,
+        latest,
+        timer,
+        hinted=instant is not None,
+        on_time_ms=conditions.on_time_expiry(due) if extends else float("inf"),
     )

@@ -27,7 +27,9 @@ class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
             due = Due(clock.earliest_ms, clock.now_ms, latest_ms)
         else:
             done_ms = max(seen.answered_ms, clock.now_ms)
-            due = Due(clock.earliest_ms, done_ms, done_ms + conditions.tolerance.early)
+            latest_ms = conditions.latest_write(clock.latest_ms)
+            latest_ms = min(done_ms + conditions.tolerance.early, latest_ms)
+            due = Due(clock.earliest_ms, done_ms, latest_ms)
         self[seen.id] = seen, due
 
     def next_done(self, conditions: Conditions) -> list[str]:

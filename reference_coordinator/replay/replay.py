@@ -232,6 +232,7 @@ class Replayer:
             self.epoch.requests,
             self.everything.outages,
             self.epoch.loads_closed,
+            self.hints,
             self.protocol,
             self.everything.epoch_events,
             self.given_ids,

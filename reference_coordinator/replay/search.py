@@ -7,14 +7,14 @@ of a stretch, so the search stays within the stretch.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.replay.candidates import Candidate, Mismatch
 from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.fast_path import likely_order
 from reference_coordinator.replay.hints import Hints
-from reference_coordinator.replay.hypothesis import Hypothesis
+from reference_coordinator.replay.hypothesis import OUT_OF_LINE, Hypothesis
 from reference_coordinator.replay.options import blocked, options_of
 from reference_coordinator.replay.result import Violation
 from reference_coordinator.replay.subsumption import covers, same_state, widen
@@ -26,6 +26,7 @@ class Search:
 
     Without a `hypothesis`, `mismatch` is the furthest contradiction; `furthest` is before it;
     `expected` is what else the oracle would have answered there, had other orders been true.
+    `out_of_line` tells whether lines contradicted an order.
     """
 
     hypothesis: Hypothesis | None = None
@@ -36,9 +37,16 @@ class Search:
     steps: int = 0
     exhausted: bool = True
     reordered: bool = False
+    out_of_line: bool = False
 
     def contradicted(self, mismatch: Mismatch, hypothesis: Hypothesis, depth: int) -> None:
-        """Note what speaks against an order, after `depth` events that it explains."""
+        """Note what speaks against an order, after `depth` events that it explains.
+
+        An order that lines alone contradict says nothing of answers.
+        """
+        if mismatch is OUT_OF_LINE:
+            self.out_of_line = True
+            return
         if self.mismatch is None or depth > self.depth:
             self.depth, self.mismatch, self.furthest = depth, mismatch, hypothesis
             self.expected = set()
@@ -130,7 +138,8 @@ def explain(
 ) -> Search:
     """Find an order in which every answer of a stretch is what the oracle answers.
 
-    `until_ms` is when the next stretch begins: what is due before belongs to this one.
+    `until_ms` is when the next stretch begins: what is due before belongs to this one. Where the
+    instants of lines leave no order, lines may stray (see `line_instants`).
     """
     search = Search()
     if not excuse:
@@ -139,6 +148,11 @@ def explain(
         search.hypothesis = next(
             explanations(search, hypothesis, stretch, until_ms, hints, excuse), None
         )
+    if search.hypothesis is None and search.out_of_line and not hypothesis.lines_may_stray:
+        straying = replace(hypothesis, lines_may_stray=True)
+        search = explain(straying, stretch, until_ms, hints, excuse)
+        if search.hypothesis is not None:
+            search.hypothesis.lines_may_stray = False
     return search
 
 

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence
+from reference_coordinator.replay import Evidence, Stall
 from reports.ingest import bundle, group_pass, line_pass, ownership
 from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
-from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
+from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
 from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
@@ -168,7 +168,7 @@ def build(
     epoch_lines = lines["transitions"].where(among("template", coordinator_epochs.LINES))
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
-    standstills = _standstills(lines["requests"], lines["transitions"], run)
+    pauses, standstills = _stood_still(lines["requests"], lines["transitions"], run)
     judge = Judge(
         run.grammar,
         rules.profile,
@@ -179,7 +179,7 @@ def build(
             None if most is None else most + 1,
             run.requests_enabled,
         ),
-        (*run.stalls, *as_stalls(standstills)),
+        (*pauses, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
         clients=KnownClients.of(run.experiment),
@@ -198,6 +198,8 @@ def build(
     return Tables(lines, judged, processes, judge, standstills, places)
 
 
+EVER_MS = 1e15
+"""Later than any time of a run."""
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
 """The columns of the table `requests` that tell when brokers worked."""
 
@@ -213,13 +215,20 @@ def activity(
     )
 
 
-def _standstills(requests: DataFrame, transitions: DataFrame, run: RunFolder) -> list[Standstill]:
-    """Return when brokers stood still: sources say so, and the brokers' logs do not contradict."""
-    claimed = unjournalled(run.standstills, run.stalls)
-    if not claimed:
-        return []
-    from_ms, until_ms = min(c.from_ms for c in claimed), max(c.until_ms for c in claimed)
-    return proven(claimed, lines_of(*activity(requests, transitions, from_ms, until_ms)))
+def _stood_still(
+    requests: DataFrame, transitions: DataFrame, run: RunFolder
+) -> tuple[Sequence[Stall], list[Standstill]]:
+    """Return when brokers stood still: paused by faults, and because of what other sources say.
+
+    Only what the brokers' logs do not contradict.
+    """
+    said: list[Stall | Standstill] = [*run.stalls, *run.standstills]
+    if not said:
+        return (), []
+    from_ms, until_ms = min(s.from_ms for s in said), max(s.until_ms for s in said)
+    lines = lines_of(*activity(requests, transitions, from_ms, min(until_ms, EVER_MS)))
+    pauses = silent(run.stalls, lines)
+    return pauses, proven(unjournalled(run.standstills, pauses), lines)
 
 
 def rows_of(frame: DataFrame) -> list[Json]:

@@ -14,6 +14,7 @@ the unknown time is a doubt. Only what is later than both is the broker's fault.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -38,6 +39,9 @@ NEAR_MS = 5_000.0
 BUSY_SHARE = 0.5
 """The share of a time for which the machine must be busy to make counts of that time unsure."""
 
+RESUMES_MS = 100.0
+"""How long before the entry that a pause is healed its broker may go on: the entry follows the
+signal, by less than a turn of the controller's loop."""
 SAME_PAUSE_MS = 5.0
 """How far the ends of one pause may lie apart in two sources: a collection, and its safepoint."""
 MATTERS_MS = 250.0
@@ -94,14 +98,36 @@ def proven(standstills: Iterable[Standstill], lines: Signs) -> list[Standstill]:
     """
     kept = []
     for one in standstills:
-        times = lines.get(one.broker, ())
-        inside = times[bisect_left(times, one.from_ms) : bisect_right(times, one.until_ms)]
-        spans = pairwise([one.from_ms, *inside, one.until_ms])
-        from_ms, until_ms = max(spans, key=lambda span: span[1] - span[0])
+        from_ms, until_ms = _longest_silence(one.broker, one.from_ms, one.until_ms, lines)
         if until_ms - from_ms >= SHORTEST_MS:
             kept.append(Standstill(one.broker, from_ms, until_ms, one.because))
     kept.sort(key=lambda one: (one.from_ms, one.broker, -one.until_ms))
     return [one for place, one in enumerate(kept) if not _is_within(one, kept[:place])]
+
+
+def silent(pauses: Iterable[Stall], lines: Signs) -> tuple[Stall, ...]:
+    """Keep of each pause in the journal the longest part in which its broker wrote no line.
+
+    A broker goes on up to RESUMES_MS before the journal says so.
+    """
+    kept = []
+    for pause in pauses:
+        resumes_ms = pause.until_ms - RESUMES_MS
+        from_ms, until_ms = _longest_silence(pause.broker, pause.from_ms, resumes_ms, lines)
+        if until_ms == resumes_ms:
+            until_ms = pause.until_ms
+        if until_ms - from_ms >= SHORTEST_MS:
+            kept.append(replace(pause, from_ms=from_ms, until_ms=until_ms))
+    return tuple(kept)
+
+
+def _longest_silence(
+    broker: str, from_ms: float, until_ms: float, lines: Signs
+) -> tuple[float, float]:
+    """Return the longest part of a time in which a broker wrote no line."""
+    times = lines.get(broker, ())
+    inside = times[bisect_left(times, from_ms) : bisect_right(times, until_ms)]
+    return max(pairwise([from_ms, *inside, until_ms]), key=lambda span: span[1] - span[0])
 
 
 def _is_within(one: Standstill, others: Iterable[Standstill]) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from kafka_protocol import request_log
-from kafka_protocol.apis import HELD_APIS, LOGGED_APIS
+from kafka_protocol.apis import LOGGED_APIS
 from kafka_protocol.bodies import BODIES, problems
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
@@ -21,7 +21,10 @@ ARRIVAL_ERROR_MS = 40.0
 """How much too late a reconstructed arrival may be: the line is written after the clock is read.
 Measured: 20 to 35 ms on a loaded machine."""
 HANDLING_DELAY_MS = 1_000.0
-"""How long after its local time a JoinGroup or SyncGroup may be handled on a busy machine."""
+"""How long a request may be queued and looked at on a broker that works, and how long after that
+it may wait for the thread of its group (Java). Measured on 71 runs, 44,298 requests: 104 ms in 99 %
+of them, 373 ms in 99.9 %; longer on brokers that had just started. A line may show 1 s more
+(`hints.WAITED_MS`)."""
 
 INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -99,7 +102,7 @@ class LoggedRequest(NamedTuple):
         taken = arrived + queue
         answered = logged_ms - answer_queue - sending
         done = min(taken + local, answered)
-        latest = min(answered, done + HANDLING_DELAY_MS) if self.api in HELD_APIS else answered
+        latest = min(answered, min(done, arrived + HANDLING_DELAY_MS) + HANDLING_DELAY_MS)
         return Times(arrived, taken - ARRIVAL_ERROR_MS, (taken + done) / 2, latest, answered)
 
 

@@ -19,8 +19,8 @@ from kafka_protocol.log_line import EVENT
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.replay import Evidence, ObservedRequest
-from reports.judgement.broker_activity import as_stalls, lines_of, proven, unjournalled
+from reference_coordinator.replay import Evidence, ObservedRequest, Stall
+from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.correlation_ids import KnownClients
@@ -209,7 +209,7 @@ class Recording:
         rules, run = self.profile, self.run
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
-        stalls = (*run.stalls, *as_stalls(self.standstills))
+        stalls = (*self.pauses, *as_stalls(self.standstills))
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
@@ -219,8 +219,14 @@ class Recording:
     @cached_property
     def standstills(self) -> list[Standstill]:
         """When brokers stood still, proven, and by no fault of the journal."""
-        claimed = unjournalled(self.run.standstills, self.run.stalls)
+        claimed = unjournalled(self.run.standstills, self.pauses)
         return proven(claimed, lines_of(*self.activity)) if claimed else []
+
+    @cached_property
+    def pauses(self) -> tuple[Stall, ...]:
+        """When faults paused brokers, as far as their logs bear it out."""
+        pauses = self.run.stalls
+        return silent(pauses, lines_of(*self.activity)) if pauses else ()
 
     @property
     def activity(self) -> tuple[list[Row], list[Row]]:

@@ -25,6 +25,7 @@ OBSERVED = """
 STEPS = ("preparing", "stabilized", "assignment", "empty")
 """Templates of the lines that a rebalance writes."""
 HINTS = {
+    "preparing": "preparing",
     "session_expired": "session_expired",
     "pending_expired": "session_expired",
     "stabilized": "join_phase_ended",
@@ -47,13 +48,14 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
     """List the lines that mark when a timer fired, or when a request was handled."""
     found = []
     for line in lines:
-        kind = HINTS.get(line["template"])
+        kinds = [HINTS[line["template"]]] if line["template"] in HINTS else []
         if line["template"] == "preparing" and reason(line, grammar)[0] == "pending_sync":
-            kind = "sync_expired"
-        if kind is not None:
-            generation = -1 if line["generation"] is None else line["generation"]
-            about = subject(line) or ""
-            found.append(Hint(line["at_ms"], HintKind(kind), about, generation, line["broker"]))
+            kinds.append("sync_expired")
+        generation = -1 if line["generation"] is None else line["generation"]
+        about = subject(line) or ""
+        found += [
+            Hint(line["at_ms"], HintKind(kind), about, generation, line["broker"]) for kind in kinds
+        ]
     return found
 
 

@@ -76,7 +76,10 @@ def stopped_brokers() -> Iterator[Runs]:
 
 @pytest.mark.parametrize(
     ("experiment", "late"),
-    [("protocol-corners", {"fencing", "removal", "sessions"}), ("leader-restart", {"static"})],
+    [
+        ("protocol-corners", {"fencing", "removal", "sessions", "static"}),
+        ("leader-restart", {"static"}),
+    ],
 )
 def test_brokers_that_are_stopped_now_and_then(
     experiment: str, late: set[str], stopped_brokers: Runs

@@ -139,3 +139,12 @@ def test_a_late_answer_is_not_excused_by_another_broker_that_shows_no_signs(
     assert wrong(scenario.replay()) == ["JOIN_GROUP:b:20"]
     scenario.stalls = [stall]
     assert ("JOIN_GROUP:b:20" not in wrong(scenario.replay())) == excused
+
+
+def test_what_shows_late_may_have_happened_before_a_stall() -> None:
+    lateness = Lateness.of([Stall("1", 100.0, 300.0), Stall("1", 900.0, 950.0)])
+    assert lateness.earliest(1_000.0, 5.0) == 995.0
+    assert lateness.earliest(304.0, 5.0) == 99.0
+    assert lateness.earliest(200.0, 5.0) == 95.0
+    assert lateness.earliest(100.0, 5.0) == 95.0
+    assert Lateness.of([]).earliest(50.0, 5.0) == 45.0

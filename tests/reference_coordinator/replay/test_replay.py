@@ -115,10 +115,19 @@ def test_a_response_before_the_oracle_completes_the_request_is_early() -> None:
 def test_an_answer_long_after_it_was_due_is_late() -> None:
     scenario = stable()
     scenario.heartbeat("a", 1_500, answered=4_000)
+    scenario.heartbeat("b", 2_500)  # no write was under way, or this had waited, too
     outcome = scenario.replay()
     assert [(v.rule, v.request) for v in outcome.violations] == [
         ("answered_late", "HEARTBEAT:a:1500")
     ]
+
+
+@pytest.mark.parametrize(("answered", "late"), [(7_400, 0), (7_600, 1)])
+def test_an_answer_waits_for_a_write_no_longer_than_that_may_take(answered: int, late: int) -> None:
+    scenario = stable()
+    scenario.heartbeat("a", 1_500, answered=answered)  # Java: behind another group's write, 5 s
+    rules = [v.rule for v in scenario.replay().violations if v.request == "HEARTBEAT:a:1500"]
+    assert rules == ["answered_late"] * late
 
 
 class TestAnotherBroker:

@@ -165,3 +165,17 @@ def test_a_late_initial_delay_admits_members_that_joined_meanwhile() -> None:
 
 def test_an_initial_delay_ends_no_earlier_than_its_last_extension() -> None:
     assert [v.rule for v in late_start(900).replay().violations] == ["answered_early"]
+
+
+@pytest.mark.parametrize(("ends_at", "in_time"), [(2_450, True), (2_600, False)])
+def test_an_initial_delay_is_late_as_a_whole(ends_at: int, in_time: bool) -> None:
+    """It is extended twice, so it is due at 1,500: all of it may be a second late."""
+    scenario = Scenario()
+    scenario.join("a", 0, ends_at + 2, members="abc")
+    for member, at in (("b", 300), ("c", 700)):
+        scenario.join(member, at, ends_at + 2)
+    scenario.hints = [Hint(START + ends_at, HintKind.JOIN_PHASE_ENDED, generation=1)]
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert (outcome.rows[0].joined_ms == START + ends_at) == in_time
+    assert outcome.rows[0].joined_ms <= START + 2_550  # the window of the first JoinGroup is 50 ms

@@ -1,5 +1,7 @@
 """When brokers worked, stood still, or nothing shows either."""
 
+from dataclasses import replace
+
 import pytest
 
 from reference_coordinator.replay import Stall
@@ -11,6 +13,7 @@ from reports.judgement.broker_activity import (
     possible,
     possible_in,
     signs_of,
+    silent,
 )
 from reports.judgement.machine_log import Busy, Standstill
 
@@ -146,3 +149,32 @@ def test_the_doubt_names_broker_and_time() -> None:
         " (the runner itself ran 900 ms late)"
     )
     assert "at their pace" in broker_activity.doubt("g", None, busy)
+
+
+class TestPauseOfTheJournal:
+    pause = Stall("1", 1_000.0, 11_000.0)
+
+    def test_lasts_while_no_line_comes(self) -> None:
+        assert silent([self.pause], {"1": [999.0, 11_100.0], "2": [5_000.0]}) == (self.pause,)
+
+    def test_begins_after_what_is_written_before_the_signal(self) -> None:
+        (left,) = silent([self.pause], {"1": [1_010.0, 1_030.0]})
+        assert (left.from_ms, left.until_ms) == (1_030.0, 11_000.0)
+
+    @pytest.mark.parametrize(("line_ms", "until_ms"), [(10_950.0, 11_000.0), (10_850.0, 10_850.0)])
+    def test_ends_up_to_100_ms_before_the_entry(self, line_ms: float, until_ms: float) -> None:
+        (left,) = silent([self.pause], {"1": [line_ms, 10_990.0]})
+        assert left.until_ms == until_ms
+
+    def test_is_cut_by_a_line_within(self) -> None:
+        (left,) = silent([self.pause], {"1": [4_000.0]})
+        assert (left.from_ms, left.until_ms) == (4_000.0, 11_000.0)
+
+    def test_never_was_if_the_broker_wrote_on(self) -> None:
+        assert silent([self.pause], {"1": [1_000.0 + 90 * n for n in range(120)]}) == ()
+
+    def test_may_have_no_end(self) -> None:
+        endless = replace(self.pause, until_ms=float("inf"))
+        assert silent([endless], {"1": [900.0]}) == (endless,)
+        (left,) = silent([endless], {"1": [9_000.0]})
+        assert (left.from_ms, left.until_ms) == (9_000.0, float("inf"))

@@ -61,9 +61,13 @@ def test_text_of_no_class_stays() -> None:
 def test_lines_hint_at_instants() -> None:
     found = hints([*LINES, line(9, "static_replaced", member="m-3", instance="i")], JAVA)
     assert [(hint.at_ms, str(hint.kind.value), hint.subject) for hint in found] == [
+        (100.0, "preparing", ""),
         (200.0, "join_phase_ended", ""),
         (300.0, "assigned", "m-1"),
+        (400.0, "preparing", ""),
+        (500.0, "preparing", ""),
         (600.0, "join_phase_ended", ""),
+        (700.0, "preparing", ""),
         (800.0, "join_phase_ended", ""),
         (900.0, "replaced", "i"),
     ]
