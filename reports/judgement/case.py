@@ -21,6 +21,7 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
+from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import compare, member_lines, members, timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
@@ -251,7 +252,12 @@ class Judgement:
             expected,
             compare.compare(observed, expected),
             member_lines.compare(
-                case.lines, result.expected_lines, case.grammar, case.outages, case.stalls
+                case.lines,
+                result.expected_lines,
+                case.grammar,
+                case.outages,
+                case.stalls,
+                result.bound.get(TIMED_OUT, 0),
             ),
             [
                 {**self._places[found.request], **finite(_values(found))}

@@ -28,7 +28,10 @@ KINDS = (
     "static_added", "static_replaced", "dynamic_given_id", "dynamic_added", "member_added",
     "pending_joins", "left", "pending_left", "session_expired", "pending_expired",
 )  # fmt: skip
-OF_GROUPS = ("absent_dynamic_removed", "unsynced_removed", "nobody_rejoined")
+EXTENDED = "nobody_rejoined"
+"""A join phase goes on, since nobody joined in time. Whether somebody did is open where a timer may
+have run out late."""
+OF_GROUPS = ("absent_dynamic_removed", "unsynced_removed", EXTENDED)
 """Lines about members that do not name one alone."""
 OF_LOADS = ("group_loaded", "member_loaded")
 """Lines about what a coordinator loads; when it does is judged with its epochs."""
@@ -59,12 +62,14 @@ def compare(
     grammar: Grammar,
     outages: Sequence[Outage] = (),
     stalls: Sequence[Stall] = (),
+    timed_out: int = 0,
 ) -> list[Json]:
     """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
 
     A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
     may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
-    tells of a failed write, and no outage or stall explains that.
+    tells of a failed write, and no outage or stall explains that, nor is it among the `timed_out`
+    writes that the group's answers show.
     """
     lines = list(lines)
     steps = [line for line in lines if line["template"] in ENTERED]
@@ -91,7 +96,8 @@ def compare(
                 del says["state"]  # it is that of the log's own order
             wrong = said.differences(due.says, says, names_batch=names_batch)
             found += (_row(key, "wrong_line", line, due, wrong) for wrong in wrong[:1])
-    found += _failed_writes(lines, outages, stalls)
+    found = [row for row in found if not (row["kind"] == EXTENDED and _stood_still(row, stalls))]
+    found += list(_failed_writes(lines, outages, stalls))[timed_out:]
     for row in found:
         at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
         down = any(outage.from_ms <= at_ms <= outage.until_ms for outage in outages)
@@ -108,6 +114,12 @@ def compare(
         ),
         key=lambda row: (row["due_ms"] if row["at_ms"] is None else row["at_ms"], str(row)),
     )
+
+
+def _stood_still(row: Json, stalls: Sequence[Stall]) -> bool:
+    """Tell whether the broker of a line, or any where none is known, stood still before it."""
+    at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
+    return any(stall.from_ms <= at_ms and row["broker"] in (None, stall.broker) for stall in stalls)
 
 
 def _failed_writes(
