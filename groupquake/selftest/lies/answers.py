@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from groupquake.selftest.lies.story import Lie, Lines, Story, middle, refused, rewritten
+from groupquake.selftest.lies.group_lines import GroupLines, Lie, Lines, middle, refused, rewritten
 from kafka_protocol.errors import Error
 
 QUIET = ("batch-removal", "static")
@@ -30,31 +30,31 @@ OF_JOINS = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID, Error.REBALANCE_I
 OF_SYNCS = (*OF_JOINS, Error.ILLEGAL_GENERATION)
 
 
-def _refuses(api: str, error: Error, *, outage: bool) -> Callable[[Story], Lines | None]:
+def _refuses(api: str, error: Error, *, outage: bool) -> Callable[[GroupLines], Lines | None]:
     """Refuse one request in the middle of those that were answered without an error."""
 
-    def tell(story: Story) -> Lines | None:
-        places = story.answered(api)
-        place = middle(story.in_outage(places) if outage else places)
+    def tell(log: GroupLines) -> Lines | None:
+        places = log.answered(api)
+        place = middle(log.in_outage(places) if outage else places)
         if place is None:
             return None
-        lines = story.lines
+        lines = log.lines
         lines[place] = rewritten(lines[place], lambda logged: refused(logged["response"], error))
         return lines
 
     return tell
 
 
-def _refuses_all(api: str, error: Error) -> Callable[[Story], Lines | None]:
+def _refuses_all(api: str, error: Error) -> Callable[[GroupLines], Lines | None]:
     """Refuse every request of ten seconds within an outage."""
 
-    def tell(story: Story) -> Lines | None:
-        places = story.in_outage(story.answered(api))
+    def tell(log: GroupLines) -> Lines | None:
+        places = log.in_outage(log.answered(api))
         if not places:
             return None
-        lines, from_ms = story.lines, story.recorded[places[0]].at_ms
+        lines, from_ms = log.lines, log.recorded[places[0]].at_ms
         for place in places:
-            if story.recorded[place].at_ms <= from_ms + LONG_MS:
+            if log.recorded[place].at_ms <= from_ms + LONG_MS:
                 change = lambda logged: refused(logged["response"], error)
                 lines[place] = rewritten(lines[place], change)
         return lines

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from groupquake.selftest.lies.answers import FAULTY, QUIET
-from groupquake.selftest.lies.story import Json, Lie, Lines, Story, middle, rewritten
+from groupquake.selftest.lies.group_lines import GroupLines, Json, Lie, Lines, middle, rewritten
 
-Tell = Callable[[Story], Lines | None]
+Tell = Callable[[GroupLines], Lines | None]
 SPOKEN = {
     "preparing": "Preparing to rebalance",
     "stabilized": "Stabilized group",
@@ -15,16 +15,20 @@ SPOKEN = {
     "loaded": "Loaded classic group",
 }
 """Some lines, by what they say."""
+MOVED_MS = 1_500.0
+"""By how much a line is moved: by more than what waits for it may be late."""
+HELD_MS = 2_000.0
+"""How much later an answer is sent: what a member sends next leaves no room for more."""
 
 
 def _moved(text: str, by_ms: float) -> Tell:
     """Print a line earlier or later."""
 
-    def tell(story: Story) -> Lines | None:
-        place = middle(story.saying(text))
+    def tell(log: GroupLines) -> Lines | None:
+        place = middle(log.saying(text))
         if place is None:
             return None
-        lines = story.lines
+        lines = log.lines
         lines[place] = replace(lines[place], at_ms=lines[place].at_ms + by_ms)
         return lines
 
@@ -34,9 +38,9 @@ def _moved(text: str, by_ms: float) -> Tell:
 def _left_out(text: str) -> Tell:
     """Leave a line out."""
 
-    def tell(story: Story) -> Lines | None:
-        place = middle(story.saying(text))
-        return None if place is None else story.lines[:place] + story.lines[place + 1 :]
+    def tell(log: GroupLines) -> Lines | None:
+        place = middle(log.saying(text))
+        return None if place is None else log.lines[:place] + log.lines[place + 1 :]
 
     return tell
 
@@ -44,12 +48,12 @@ def _left_out(text: str) -> Tell:
 def _twice(text: str) -> Tell:
     """Print a line once more, two seconds later."""
 
-    def tell(story: Story) -> Lines | None:
-        place = middle(story.saying(text))
+    def tell(log: GroupLines) -> Lines | None:
+        place = middle(log.saying(text))
         if place is None:
             return None
-        again = replace(story.lines[place], at_ms=story.lines[place].at_ms + 2_000.0)
-        return [*story.lines, again]
+        again = replace(log.lines[place], at_ms=log.lines[place].at_ms + 2_000.0)
+        return [*log.lines, again]
 
     return tell
 
@@ -58,12 +62,12 @@ def _more(pattern: str) -> Tell:
     """Add one to the number in a line that a pattern's group finds."""
     number = re.compile(pattern)
 
-    def tell(story: Story) -> Lines | None:
-        found = (p for p, line in enumerate(story.recorded) if line.request is None)
-        place = middle([p for p in found if number.search(story.recorded[p].text)])
+    def tell(log: GroupLines) -> Lines | None:
+        found = (p for p, line in enumerate(log.recorded) if line.request is None)
+        place = middle([p for p in found if number.search(log.recorded[p].text)])
         if place is None:
             return None
-        lines = story.lines
+        lines = log.lines
         match = number.search(lines[place].text)
         assert match is not None
         begin, end = match.span(1)
@@ -81,11 +85,11 @@ def _held(api: str, by_ms: float) -> Tell:
         logged["remoteTimeMs"] += by_ms
         logged["totalTimeMs"] += by_ms
 
-    def tell(story: Story) -> Lines | None:
-        place = middle([p for p in story.answered(api) if story.free_ms(p) > by_ms + 100.0])
+    def tell(log: GroupLines) -> Lines | None:
+        place = middle([p for p in log.answered(api) if log.free_ms(p) > by_ms + 100.0])
         if place is None:
             return None
-        lines = story.lines
+        lines = log.lines
         later = rewritten(lines[place], hold)
         lines[place] = replace(later, at_ms=later.at_ms + by_ms)
         return lines
@@ -93,11 +97,11 @@ def _held(api: str, by_ms: float) -> Tell:
     return tell
 
 
-def _id_given_again(story: Story) -> Lines | None:
+def _id_given_again(log: GroupLines) -> Lines | None:
     """Give an instance that returns the id of its first member, wherever the new one stands."""
     given: dict[str, list[str]] = {}
-    for place in story.answered("JOIN_GROUP"):
-        request = story.recorded[place].request
+    for place in log.answered("JOIN_GROUP"):
+        request = log.recorded[place].request
         assert request is not None
         instance = request["request"].get("groupInstanceId")
         member = request["response"]["memberId"]
@@ -108,7 +112,7 @@ def _id_given_again(story: Story) -> Lines | None:
     if several is None:
         return None
     first, last = several[0], several[-1]
-    return [replace(line, text=line.text.replace(last, first)) for line in story.lines]
+    return [replace(line, text=line.text.replace(last, first)) for line in log.lines]
 
 
 def _lies() -> Iterator[Lie]:
@@ -117,7 +121,7 @@ def _lies() -> Iterator[Lie]:
         yield Lie(f"{name}_line_left_out", "lines", *runs, _left_out(text))
         yield Lie(f"{name}_line_twice", "lines", *runs, _twice(text))
         if name != "loaded":
-            for by_ms in (-500.0, 500.0):
+            for by_ms in (-MOVED_MS, MOVED_MS):
                 when = "early" if by_ms < 0 else "late"
                 yield Lie(f"{name}_line_{when}", "order of lines", *runs, _moved(text, by_ms))
     yield Lie("stabilized_one_more", "lines", *QUIET, _more(r"Stabilized .* with (\d+) members"))
@@ -125,8 +129,7 @@ def _lies() -> Iterator[Lie]:
     yield Lie("one_more_assigned", "lines", *QUIET, _more(r"The group has (\d+) members"))
     yield Lie("one_more_static", "lines", *QUIET, _more(r", (\d+) of which are static"))
     yield Lie("one_more_loaded", "lines", *FAULTY, _more(r"Loaded classic group .* with (\d+) "))
-    for api in ("HEARTBEAT", "OFFSET_COMMIT"):
-        yield Lie(f"{api.lower()}_held", "lateness", *QUIET, _held(api, 2_000.0))
+    yield Lie("heartbeat_held", "lateness", *QUIET, _held("HEARTBEAT", HELD_MS))
     yield Lie("id_given_again", "member ids", "duplicate-instance-id", "static", _id_given_again)
 
 

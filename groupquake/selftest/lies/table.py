@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupquake.selftest.lies.answers import ANSWERS
+from groupquake.selftest.lies.group_lines import GroupLines, Lie
 from groupquake.selftest.lies.lines import LINES
-from groupquake.selftest.lies.story import Lie, Story
 from groupquake.selftest.mutants.judging import fails, found
 from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reports.judgement.collector import collector_paused
@@ -14,42 +14,46 @@ from reports.judgement.recording import Recording
 LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES)}
 SEEDS = 10
 """How many seeds of an experiment must show a lie."""
-NOT_SHOWN: Mapping[str, str] = {}
-"""Lies that the evidence cannot show, and why."""
+NOT_SHOWN: Mapping[str, str] = {
+    "assignment_line_left_out": "where the next JoinGroup overlaps the leader's SyncGroup, this"
+    " line alone says which came first; a log has a hole in its serial numbers there",
+    "heartbeat_held": "on Java a Heartbeat may wait for a write of its partition",
+}
+"""Lies that the evidence cannot show in each run, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One lie: `fails` and `doubts` of the runs it was `told` to have a finding, proven or not."""
+class LieResult:
+    """One lie: `fails` and `doubts` of `runs` with it have a finding, proven or not."""
 
     lie: str
     freedom: str
     experiment: str
-    told: int
+    runs: int
     fails: int
     doubts: int
 
     @property
     def caught(self) -> bool:
         """Whether no run believes it, or the evidence cannot show it."""
-        return self.fails + self.doubts == self.told >= SEEDS or self.lie in NOT_SHOWN
+        return self.fails + self.doubts == self.runs >= SEEDS or self.lie in NOT_SHOWN
 
     @property
     def line(self) -> str:
         """The row of the Markdown table."""
         found = f"{self.fails} fail" + (f", {self.doubts} unknown" if self.doubts else "")
         reason = NOT_SHOWN.get(self.lie, "")
-        cells = (f"`{self.lie}`", self.freedom, f"`{self.experiment}` {self.told}", found, reason)
+        cells = (f"`{self.lie}`", self.freedom, f"`{self.experiment}` {self.runs}", found, reason)
         return f"| {' | '.join(cells)} |"
 
 
-def told(name: str, recordings: Sequence[Recording]) -> Told:
+def result_of(name: str, recordings: Sequence[Recording]) -> LieResult:
     """Tell a lie to every run that has a place for it."""
     lie = LIES[name]
     count = failed = doubted = 0
     for recording in recordings:
         with collector_paused():
-            lines = lie.tell(Story(recording, lie.group))
+            lines = lie.tell(GroupLines(recording, lie.group))
             if lines is None:
                 continue
             count += 1
@@ -58,4 +62,4 @@ def told(name: str, recordings: Sequence[Recording]) -> Told:
                 failed += 1
             elif found(run, lie.group):
                 doubted += 1
-    return Told(name, lie.freedom, lie.experiment, count, failed, doubted)
+    return LieResult(name, lie.freedom, lie.experiment, count, failed, doubted)

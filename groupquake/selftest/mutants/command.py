@@ -18,7 +18,7 @@ HEAD = """\
 |---|---|---|---|"""
 
 HEAD_OF_LIES = """\
-| lie | freedom that it claims | told to | found in | why the evidence cannot show it |
+| lie | freedom that it claims | runs with it | found in | why the evidence cannot show it |
 |---|---|---|---|---|"""
 
 
@@ -43,7 +43,7 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
 
     A rule is broken in the log: a coordinator without the rule gets the requests of recorded runs,
     and the log that it would have written must fail. And it is broken in the oracle: responses of
-    real brokers must contradict it. Then lies are told to the same runs: one answer, line or time
+    real brokers must contradict it. Then the same runs get lies: one answer, line or time
     is changed.
 
     Make evidence by `groupquake run NAME --seed N --no-report --runs DIR` and `dev fuzz`.

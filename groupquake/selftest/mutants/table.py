@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
-from groupquake.selftest.lies.table import LIES, Told, told
+from groupquake.selftest.lies.table import LIES, LieResult, result_of
 from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
 from groupquake.selftest.mutants.evidence import Runs
@@ -74,7 +74,7 @@ class Table:
     """
 
     rows: tuple[Row, ...]
-    lies: tuple[Told, ...]
+    lies: tuple[LieResult, ...]
     runs: int
     findings: int
     sequences: int
@@ -163,8 +163,8 @@ def _row(
     return row(mutant, runs, sequences, others)
 
 
-def _told(lie: str, folders: Sequence[Path]) -> Told:
-    return told(lie, list(map(_recording, folders)))
+def _result_of_lie(lie: str, folders: Sequence[Path]) -> LieResult:
+    return result_of(lie, list(map(_recording, folders)))
 
 
 def _findings(folder: Path) -> int:
@@ -191,7 +191,7 @@ def make_table(
     with multiprocessing.get_context("spawn").Pool() as pool:
         rows = [pool.apply_async(_row, (*job, sequences, recordings)) for job in jobs]
         lies = [
-            pool.apply_async(_told, (name, folders.get(lie.experiment, [])))
+            pool.apply_async(_result_of_lie, (name, folders.get(lie.experiment, [])))
             for name, lie in LIES.items()
         ]
         clean = pool.map_async(_findings, everything, chunksize=1)

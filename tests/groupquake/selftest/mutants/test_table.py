@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.fuzz.judge import Verdict
-from groupquake.selftest.lies.table import LIES, Told
+from groupquake.selftest.lies.table import LIES, LieResult
 from groupquake.selftest.mutants import judging, traces
 from groupquake.selftest.mutants.catching_experiments import CATCHING_EXPERIMENTS
 from groupquake.selftest.mutants.command import KEPT
@@ -116,11 +116,11 @@ def test_one_miss_makes_the_table_bad(row: Row) -> None:
 
 
 def test_one_lie_that_is_believed_makes_the_table_bad() -> None:
-    found = Told("l", "lines", "demo", 10, 9, 1)
+    found = LieResult("l", "lines", "demo", 10, 9, 1)
     believed = replace(found, fails=8)
     assert Table((CAUGHT,), (found,), 50, 0, 5, 0).good
     assert not Table((CAUGHT,), (found, believed), 50, 0, 5, 0).good
-    assert not Table((CAUGHT,), (replace(found, told=9, fails=8),), 50, 0, 5, 0).good
+    assert not Table((CAUGHT,), (replace(found, runs=9, fails=8),), 50, 0, 5, 0).good
 
 
 def test_a_finding_in_unaltered_evidence_makes_it_bad() -> None:

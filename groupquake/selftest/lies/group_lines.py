@@ -15,7 +15,7 @@ Lines = list[SynthesizedLine]
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class GroupLines:
     """The lines about a group in the order of their times; indices are places in it."""
 
     recording: Recording
@@ -72,7 +72,7 @@ class Story:
 
 
 class Lie(NamedTuple):
-    """A lie: what it says, the freedom that it claims, and the runs that it is told to.
+    """A lie: what it says, the freedom that it claims, and the runs that have it.
 
     `tell` returns the lines with the lie; None where the run has no place for it.
     """
@@ -81,7 +81,7 @@ class Lie(NamedTuple):
     freedom: str
     experiment: str
     group: str
-    tell: Callable[[Story], Lines | None]
+    tell: Callable[[GroupLines], Lines | None]
 
 
 def errors(response: Mapping[str, Any]) -> set[int]:
