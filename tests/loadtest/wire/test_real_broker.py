@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -220,6 +221,36 @@ def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
     stop.set()
     living.join()
     assert other.generation == generation + 1
+
+
+def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(group):
+    """A finding of ours: docs/findings/removed-while-syncing.md."""
+    members = [group.member(name, instance=name) for name in ("a", "b")]
+    joining = [threading.Thread(target=member.join) for member in members]
+    for thread in joining:
+        thread.start()
+    for thread in joining:
+        thread.join()
+    leader, follower = sorted(members, key=lambda member: not member.leads)
+    answers = []
+
+    def sync():
+        with suppress(WireError):  # the connection is closed in the end
+            answers.append(follower.sync())
+
+    syncing = threading.Thread(target=sync)
+    syncing.start()
+    threading.Event().wait(0.5)  # nothing tells that the SyncGroup has arrived
+    removed = {"memberId": "", "groupInstanceId": follower.instance_id, "reason": None}
+    left = group.scout.ask("LEAVE_GROUP", 5, {"groupId": group.name, "members": [removed]})
+    assert (left["errorCode"], left["members"][0]["errorCode"]) == (0, 0)
+    leader.rejoin_group()
+    assert leader.heartbeat() == 0, "the next generation is complete"
+    syncing.join(timeout=2)
+    assert syncing.is_alive()
+    assert answers == []
+    follower.connection.close()
+    syncing.join()
 
 
 def test_a_follower_cannot_withhold_the_assignment(group):
