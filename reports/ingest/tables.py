@@ -15,10 +15,10 @@ from reports.ingest import bundle, group_pass, line_pass, ownership
 from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
-from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
+from reports.judgement.known_clients import known_clients
 from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
@@ -182,7 +182,7 @@ def build(
         (*pauses, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
-        clients=KnownClients.of(run.experiment),
+        clients=known_clients(run.experiment),
         kills=run.killed_between,
         digester=Digester.of(run),
         partitions=run.first_partitions,

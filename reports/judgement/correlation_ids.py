@@ -16,8 +16,6 @@ from typing import Any
 import msgspec
 
 from reports.judgement.logged import REQUEST
-from scenarios import Experiment
-from scenarios.wire_scripts import NEEDS
 
 EARLY = 0.9
 """How soon metadata may be asked for again, as a share of the interval."""
@@ -37,24 +35,6 @@ class KnownClients:
     wire_groups: frozenset[str] = frozenset()
     librdkafka: Mapping[str, float] = field(default_factory=dict)
     heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, experiment: Experiment) -> "KnownClients":
-        """Take the clients of an experiment; some wire scripts ask for metadata at any time."""
-        scripts = experiment.workload.wire_scripts
-        members = experiment.members()
-        groups = {group.name: group for group in experiment.workload.groups}
-        age_ms = {
-            name: float(groups[one.group].metadata_max_age_ms)
-            for one in members
-            if one.client == "librdkafka"
-            for name in (one.name, f"{one.name}.duplicate")
-        }
-        return cls(
-            frozenset(script for script in scripts if not NEEDS[script].grows),
-            age_ms,
-            {one.name: groups[one.group].heartbeat_interval_ms for one in members},
-        )
 
 
 NO_CLIENTS = KnownClients()

@@ -23,10 +23,10 @@ from reference_coordinator.replay import Evidence, ObservedRequest, Stall
 from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
-from reports.judgement.correlation_ids import KnownClients
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.history import ClientEvent, events_by_group
+from reports.judgement.known_clients import known_clients
 from reports.judgement.log_places import log_of
 from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
@@ -213,7 +213,7 @@ class Recording:
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
-            clients=KnownClients.of(run.experiment), kills=run.killed_between,
+            clients=known_clients(run.experiment), kills=run.killed_between,
         )  # fmt: skip
 
     @cached_property

@@ -62,10 +62,10 @@ def event_file(happened: Iterable[Happened], profile: str, settings: Mapping[str
             if isinstance(effect, Answer):
                 _answer(asked[effect.request], effect.response, at_ms + APART_MS / 2)
     release = profile if profile[0].isdigit() else NEWEST.name
-    version, _, coordinator = release.partition("-")
+    kafka, _, coordinator = release.partition("-")
     header = {
-        "format": FORMAT, "kafka": version if version.count(".") > 1 else f"{version}.0",
-        "coordinator": coordinator or default_coordinator(version), "config": dict(settings),
+        "format": FORMAT, "kafka": kafka if kafka.count(".") > 1 else f"{kafka}.0",
+        "coordinator": coordinator or default_coordinator(kafka), "config": dict(settings),
         "group": GROUP, "sequence": 0,
     }  # fmt: skip
     return "".join(

@@ -46,13 +46,9 @@ class GroupLines:
             and errors(line.request["response"]) == {error}
         ]
 
-    def saying(self, text: str) -> list[int]:
-        """List the coordinator lines that hold a text."""
-        return [
-            place
-            for place, line in enumerate(self.recorded)
-            if line.request is None and text in line.text
-        ]
+    def of_template(self, template: str) -> list[int]:
+        """List the coordinator lines of a template."""
+        return [place for place, line in enumerate(self.recorded) if line.template == template]
 
     def in_outage(self, places: Sequence[int]) -> list[int]:
         """Keep the places within an outage, a second after it began."""

@@ -8,24 +8,19 @@ from groupquake.selftest.lies.answers import FAULTY, QUIET
 from groupquake.selftest.lies.group_lines import GroupLines, Json, Lie, Lines, middle, rewritten
 
 Tell = Callable[[GroupLines], Lines | None]
-SPOKEN = {
-    "preparing": "Preparing to rebalance",
-    "stabilized": "Stabilized group",
-    "assignment": "Assignment received from leader",
-    "loaded": "Loaded classic group",
-}
-"""Some lines, by what they say."""
+TEMPLATES = ("preparing", "stabilized", "assignment", "group_loaded")
+"""Some coordinator lines."""
 MOVED_MS = 1_500.0
 """By how much a line is moved: by more than what waits for it may be late."""
 HELD_MS = 2_000.0
 """How much later an answer is sent: what a member sends next leaves no room for more."""
 
 
-def _moved(text: str, by_ms: float) -> Tell:
+def _moved(template: str, by_ms: float) -> Tell:
     """Print a line earlier or later."""
 
     def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.saying(text))
+        place = middle(log.of_template(template))
         if place is None:
             return None
         lines = log.lines
@@ -35,21 +30,21 @@ def _moved(text: str, by_ms: float) -> Tell:
     return tell
 
 
-def _left_out(text: str) -> Tell:
+def _left_out(template: str) -> Tell:
     """Leave a line out."""
 
     def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.saying(text))
+        place = middle(log.of_template(template))
         return None if place is None else log.lines[:place] + log.lines[place + 1 :]
 
     return tell
 
 
-def _twice(text: str) -> Tell:
+def _twice(template: str) -> Tell:
     """Print a line once more, two seconds later."""
 
     def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.saying(text))
+        place = middle(log.of_template(template))
         if place is None:
             return None
         again = replace(log.lines[place], at_ms=log.lines[place].at_ms + 2_000.0)
@@ -58,18 +53,16 @@ def _twice(text: str) -> Tell:
     return tell
 
 
-def _more(pattern: str) -> Tell:
+def _more(template: str, pattern: str) -> Tell:
     """Add one to the number in a line that a pattern's group finds."""
-    number = re.compile(pattern)
 
     def tell(log: GroupLines) -> Lines | None:
-        found = (p for p, line in enumerate(log.recorded) if line.request is None)
-        place = middle([p for p in found if number.search(log.recorded[p].text)])
+        place = middle(log.of_template(template))
         if place is None:
             return None
         lines = log.lines
-        match = number.search(lines[place].text)
-        assert match is not None
+        match = re.search(pattern, lines[place].text)
+        assert match is not None, lines[place].text
         begin, end = match.span(1)
         text = f"{lines[place].text[:begin]}{int(match[1]) + 1}{lines[place].text[end:]}"
         lines[place] = replace(lines[place], text=text)
@@ -116,19 +109,25 @@ def _id_given_again(log: GroupLines) -> Lines | None:
 
 
 def _lies() -> Iterator[Lie]:
-    for name, text in SPOKEN.items():
+    for template in TEMPLATES:
+        name = template.removeprefix("group_")
         runs = FAULTY if name == "loaded" else QUIET
-        yield Lie(f"{name}_line_left_out", "lines", *runs, _left_out(text))
-        yield Lie(f"{name}_line_twice", "lines", *runs, _twice(text))
+        yield Lie(f"{name}_line_left_out", "lines", *runs, _left_out(template))
+        yield Lie(f"{name}_line_twice", "lines", *runs, _twice(template))
         if name != "loaded":
             for by_ms in (-MOVED_MS, MOVED_MS):
                 when = "early" if by_ms < 0 else "late"
-                yield Lie(f"{name}_line_{when}", "order of lines", *runs, _moved(text, by_ms))
-    yield Lie("stabilized_one_more", "lines", *QUIET, _more(r"Stabilized .* with (\d+) members"))
-    yield Lie("later_generation", "lines", *QUIET, _more(r"Stabilized .* generation (\d+) with"))
-    yield Lie("one_more_assigned", "lines", *QUIET, _more(r"The group has (\d+) members"))
-    yield Lie("one_more_static", "lines", *QUIET, _more(r", (\d+) of which are static"))
-    yield Lie("one_more_loaded", "lines", *FAULTY, _more(r"Loaded classic group .* with (\d+) "))
+                yield Lie(f"{name}_line_{when}", "order of lines", *runs, _moved(template, by_ms))
+    numbers = {
+        "stabilized_one_more": ("stabilized", r"with (\d+) members"),
+        "later_generation": ("stabilized", r"generation (\d+) with"),
+        "one_more_assigned": ("assignment", r"has (\d+) members"),
+        "one_more_static": ("assignment", r"(\d+) of which"),
+        "one_more_loaded": ("group_loaded", r"with (\d+) "),
+    }
+    for name, (template, pattern) in numbers.items():
+        runs = FAULTY if name == "one_more_loaded" else QUIET
+        yield Lie(name, "lines", *runs, _more(template, pattern))
     yield Lie("heartbeat_held", "lateness", *QUIET, _held("HEARTBEAT", HELD_MS))
     yield Lie("id_given_again", "member ids", "duplicate-instance-id", "static", _id_given_again)
 

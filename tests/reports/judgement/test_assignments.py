@@ -109,7 +109,7 @@ LEFT_OUT = "orders-2 is assigned to no member"
         ([join(1, "orders"), sync(1, *WHOLE, blob(("orders", 1)))], [TWICE]),
         # the coordinator ignores it: the group has its assignment
         ([join(1, "orders"), sync(1, *WHOLE), sync(1, *WHOLE, blob(("orders", 1)))], []),
-        ([join(1, "orders"), sync(1, *WHOLE, WHOLE[1], error=27)], []),
+        ([join(1, "orders"), sync(1, *WHOLE, WHOLE[1], error=Error.REBALANCE_IN_PROGRESS)], []),
         ([join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)))], [LEFT_OUT]),
         ([join(1, "orders", "more"), sync(1, *WHOLE)], ["more-0 is assigned to no member"]),
         ([join(1, "unknown"), sync(1, blob())], []),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.parsing import ARRIVAL_ERROR_MS, parse_request
 from reports.judgement.recording import Line, Recording, Row
@@ -58,7 +59,8 @@ def refused_after(recording: Recording) -> tuple[Row, Row]:
         refused = [
             beat
             for beat in beats
-            if beat["error_code"] == 27 and line["at_ms"] + 100.0 < beat["at_ms"] < end_ms
+            if beat["error_code"] == Error.REBALANCE_IN_PROGRESS
+            and line["at_ms"] + 100.0 < beat["at_ms"] < end_ms
         ]
         if refused and end_ms > line["at_ms"] + 900.0:
             return line, min(refused, key=lambda beat: beat["at_ms"])

@@ -114,7 +114,7 @@ def test_the_files_of_a_run_are_red_by_themselves(
     assert green.returncode == 0, green.stdout
     monkeypatch.chdir(run.path)
     assert oracle_replay.callback is not None
-    assert oracle_replay.callback(str(events), None, None, as_json=False) == 1
+    assert oracle_replay.callback(str(events), None, None, 30.0, as_json=False) == 1
 
 
 def test_broker_lines_are_left_out_if_responses_alone_show_the_violation(
