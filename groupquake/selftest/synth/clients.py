@@ -83,6 +83,11 @@ class Client:
     texts: dict[Any, str] = field(default_factory=dict)
     """Printed requests of its own with places for numbers, by what they ask and answer."""
 
+    @property
+    def number(self) -> int:
+        """The number of its member in the group, which is that of a partition it commits."""
+        return int(self.client_id.rpartition("-")[2])
+
     def connect(self, dice: random.Random, broker: str, count: int) -> None:
         """Open a connection to a broker."""
         self.network_thread = count % 2

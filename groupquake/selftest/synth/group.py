@@ -215,7 +215,7 @@ class Simulation:
             "HEARTBEAT": software.heartbeat,
             "LEAVE_GROUP": software.leave,
         }.get(api, software.commit)
-        place = int(client.client_id.rpartition("-")[2]) % TOPIC_PARTITIONS
+        place = client.number % TOPIC_PARTITIONS
         body = request_body(client, api, self.name, mix.session_ms, 2 * mix.session_ms, place,
                             SUBSCRIPTION, TOPIC)  # fmt: skip
         client.correlation += 1
@@ -233,6 +233,8 @@ class Simulation:
         client, api, generation = who
         if client.state != "stable" or client.generation != generation:
             return
+        if api == "OFFSET_COMMIT" and client.number >= TOPIC_PARTITIONS:
+            return  # it owns no partition
         if client.busy_until_ms > at_ms:
             free_ms = min(at_ms + 5.0, client.busy_until_ms + 0.3)
             self.push(free_ms, self._again, who)
