@@ -11,7 +11,7 @@ The pattern and the list of fields are derived from the text, and `printed` fill
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -69,18 +69,18 @@ def parts_of(text: str) -> tuple[tuple[Part, ...], str]:
 
 def pattern_of(text: str) -> str:
     """Return the regular expression of a template's text; its groups are the fields in order."""
-    parts, end = parts_of(text)
-    return "".join(
-        _escaped(part.before) + (f"({part.pattern})" if part.reported else part.pattern)
-        for part in parts
-    ) + _escaped(end)
+    return _joined(text, lambda part: f"({part.pattern})" if part.reported else part.pattern)
 
 
 @cache
 def _with_all_fields(text: str) -> re.Pattern[str]:
+    """Return the pattern of a template's text; its groups are all fields, by their names."""
+    return re.compile(_joined(text, lambda part: f"(?P<{part.name}>{part.pattern})"), re.ASCII)
+
+
+def _joined(text: str, pattern: Callable[[Part], str]) -> str:
     parts, end = parts_of(text)
-    named = (f"{_escaped(part.before)}(?P<{part.name}>{part.pattern})" for part in parts)
-    return re.compile("".join(named) + _escaped(end), re.ASCII)
+    return "".join(_escaped(part.before) + pattern(part) for part in parts) + _escaped(end)
 
 
 def fields_of(text: str) -> tuple[str, ...]:

@@ -174,11 +174,11 @@ class Connection:
 
     def close(self) -> None:
         """Close the socket, as the crash of a process does; awaited responses are lost."""
-        if self._socket is not None:
+        open_socket, self._socket = self._socket, None  # one that it wakes may close it, too
+        if open_socket is not None:
             with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits in it
-            self._socket.close()
-            self._socket = None
+                open_socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits in it
+            open_socket.close()
 
     def _open(self) -> socket.socket:
         if self._socket is None:

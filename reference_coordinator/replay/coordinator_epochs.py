@@ -23,7 +23,7 @@ from reference_coordinator.replay.evidence import (
     ObservedRequest,
     Stall,
 )
-from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.lateness import Lateness, holding_up
 
 LEARNS_MS = 500.0
 """How long a coordinator may take to learn that another one took its place, before the slack of all
@@ -185,8 +185,7 @@ class Spans:
             self._add_broker(broker)
         loads = [s for s in evidence.epoch_events if s.kind == "loaded"]
         for span in self.in_order():
-            own = (s for s in evidence.stalls if s.proven or s.broker == span.broker)
-            span.resign(loads, own)
+            span.resign(loads, holding_up(evidence.stalls, span.broker))
         loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
         for number, span in enumerate(loaded, 1):
             span.incarnation = number

@@ -126,6 +126,10 @@ class Outage:
     from_ms: float
     until_ms: float
 
+    def has(self, at_ms: float) -> bool:
+        """Tell whether an instant lies in it, its ends among it."""
+        return self.from_ms <= at_ms <= self.until_ms
+
 
 @frozen_dataclass(frozen=True, slots=True)
 class Tolerance:

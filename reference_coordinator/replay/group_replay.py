@@ -16,7 +16,12 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Service
 from reference_coordinator.replay.adoption import newest_joins
 from reference_coordinator.replay.alternatives import GivenIds
-from reference_coordinator.replay.coordinator_epochs import Span, Spans, StoredRecords
+from reference_coordinator.replay.coordinator_epochs import (
+    CoordinatorEpoch,
+    Span,
+    Spans,
+    StoredRecords,
+)
 from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest, Tolerance
 from reference_coordinator.replay.hints import NEW_ID_LOGGED_LATE_MS, Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
@@ -187,7 +192,7 @@ class GroupReplay:
                 self.tolerance,
                 epoch.outcome,
                 epoch.records,
-                self._loaded_by(epoch, takeovers),
+                self._loaded_by(epoch, loaded, takeovers),
                 self._first_alone,
                 self._protocol,
                 self._given_ids,
@@ -197,10 +202,12 @@ class GroupReplay:
         epoch.replayer.epoch = replace(loaded, epoch_events=left)
         return epoch.replayer
 
-    def _loaded_by(self, epoch: EpochReplay, takeovers: Mapping[int, float]) -> GroupRecord | None:
+    def _loaded_by(
+        self, epoch: EpochReplay, loaded: CoordinatorEpoch, takeovers: Mapping[int, float]
+    ) -> GroupRecord | None:
         """Return the record that an epoch begins with, as its first responses show it."""
         span = epoch.span
-        record = epoch.records.loaded_by(span.epoch(), takeovers)
+        record = epoch.records.loaded_by(loaded, takeovers)
         befores = (s for s in self._spans.in_order() if s.incarnation == span.incarnation - 1 > 0)
         before = next(befores, None)
         if record is None or not may_have_stored_more(before, span.loaded_ms, self._profile):

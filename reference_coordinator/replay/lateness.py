@@ -1,7 +1,7 @@
 """Lateness: until when something that is due may happen, given when brokers stood still."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self
@@ -68,6 +68,11 @@ class Lateness:
             max(min(ended_ms, until_ms) - max(begun_ms, from_ms), 0.0)
             for begun_ms, ended_ms in self.spans
         )
+
+
+def holding_up(stalls: Iterable[Stall], broker: str) -> Iterator[Stall]:
+    """Yield the stalls that may hold a broker up: its own, and all that are proven."""
+    return (stall for stall in stalls if stall.proven or stall.broker == broker)
 
 
 NEVER_LATE = Lateness()

@@ -75,12 +75,12 @@ class Assignments:
             if seen.api == "JOIN_GROUP":
                 self._join(seen)
             elif seen.api == "SYNC_GROUP" and seen.request["assignments"]:
-                shares = [_read(Assignment, one["assignment"]) for one in _shares(seen)]
+                shares = [read(Assignment, one["assignment"]) for one in _shares(seen)]
                 given = Counter(chain.from_iterable(one.partitions for one in shares if one))
                 accepted = {
                     "generation": seen.request["generationId"],
                     "at_ms": seen.answered_ms,
-                    "partitions": ",".join(sorted(map(_named, given))),
+                    "partitions": ",".join(sorted(map(named, given))),
                 }
                 self._accepted.append(accepted)
                 of = self._subscribed[seen.request["generationId"]]
@@ -107,7 +107,7 @@ class Assignments:
             yield row(
                 Breach.ASSIGNED_TWICE,
                 expected="each partition is assigned to one member",
-                observed=f"{_listed(twice)} assigned to more than one",
+                observed=f"{_are(twice)} assigned to more than one",
             )
         if of.assignor not in ASSIGNORS or self._in_outage(seen):
             return
@@ -122,11 +122,11 @@ class Assignments:
             yield row(
                 Breach.NOT_ASSIGNED,
                 expected=f"every partition of {', '.join(sorted(of.topics))} is assigned",
-                observed=f"{_listed(missing)} assigned to no member",
+                observed=f"{_are(missing)} assigned to no member",
             )
 
     def _in_outage(self, seen: ObservedRequest) -> bool:
-        return any(one.from_ms <= seen.answered_ms <= one.until_ms for one in self.outages)
+        return any(one.has(seen.answered_ms) for one in self.outages)
 
     def rows(self) -> Iterator[Json]:
         """Yield the rows of `ASSIGNED`, without their group."""
@@ -166,7 +166,7 @@ def _accepted_ms(row: Row) -> float:
 @lru_cache(maxsize=1_000)
 def _subscription(blob: str) -> Subscription:
     """Decode a subscription; the members of a group have the same again and again."""
-    return _read(Subscription, blob) or Subscription(())
+    return read(Subscription, blob) or Subscription(())
 
 
 def _shares(sync: ObservedRequest) -> Sequence[Json]:
@@ -174,7 +174,7 @@ def _shares(sync: ObservedRequest) -> Sequence[Json]:
     return shares
 
 
-def _read(kind: type[Blob], blob: str) -> Blob | None:
+def read(kind: type[Blob], blob: str) -> Blob | None:
     """Decode bytes of the consumer protocol; None if they are of another."""
     try:
         return kind.decode(base64.b64decode(blob))
@@ -182,13 +182,17 @@ def _read(kind: type[Blob], blob: str) -> Blob | None:
         return None
 
 
-def _named(partition: TopicPartition) -> str:
+def named(partition: TopicPartition) -> str:
+    """Write a partition as `topic-number`."""
     return f"{partition.topic}-{partition.partition}"
 
 
-def _listed(partitions: Sequence[TopicPartition]) -> str:
+def listed(names: Sequence[str]) -> str:
     """List partitions, the first few by name."""
-    shown = ", ".join(map(_named, sorted(partitions)[:SHOWN]))
-    more = len(partitions) - SHOWN
-    listed = f"{shown} and {more} more" if more > 0 else shown
-    return f"{listed} {'is' if len(partitions) == 1 else 'are'}"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _are(partitions: Iterable[TopicPartition]) -> str:
+    names = [*map(named, sorted(partitions))]
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

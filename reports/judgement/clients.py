@@ -5,7 +5,6 @@ answer FENCED_INSTANCE_ID; `committed`, an OffsetCommit that stored as many offs
 of each answer once, in the order of the answers. A difference is a breach of the kind DISAGREE.
 """
 
-import base64
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from typing import Any, NamedTuple
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors import Assignment, ConsumerProtocolError
+from reference_coordinator.assignors import Assignment
 from reference_coordinator.replay import ObservedRequest, Outage
-from reports.judgement.assignments import COOPERATIVE, SHOWN
+from reports.judgement.assignments import COOPERATIVE, listed, named, read
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.history import ClientEvent
 from reports.judgement.machine_log import LOGGED_LATE_MS
@@ -368,9 +367,7 @@ def _later(event: ClientEvent, answer: Answer) -> str:
 
 
 def _listed(partitions: Iterable[str]) -> str:
-    listed = sorted(partitions)
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return (", ".join(listed[:SHOWN]) or "no partition") + more
+    return listed(sorted(partitions)) or "no partition"
 
 
 def _share(sync: ObservedRequest) -> frozenset[str] | None:
@@ -380,8 +377,5 @@ def _share(sync: ObservedRequest) -> frozenset[str] | None:
 @lru_cache(maxsize=10_000)
 def _partitions(share: str) -> frozenset[str] | None:
     """Read the assignment of a response; None if it is not of the consumer protocol."""
-    try:
-        read = Assignment.decode(base64.b64decode(share))
-    except (ConsumerProtocolError, ValueError):
-        return None
-    return frozenset(f"{topic}-{number}" for topic, number in read.partitions)
+    assignment = read(Assignment, share)
+    return None if assignment is None else frozenset(map(named, assignment.partitions))

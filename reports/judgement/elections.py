@@ -11,7 +11,7 @@ from typing import Any
 
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
-from reference_coordinator.replay.lateness import Lateness
+from reference_coordinator.replay.lateness import Lateness, holding_up
 from reports.judgement.broker_activity import clock
 from reports.judgement.compare import LATE_MS
 from reports.judgement.coordinator_epochs import CoordinatorEpochs, Load
@@ -93,8 +93,7 @@ def _is_borne_out(
 
 def _known_ms(load: Load, broker: str, stalls: Iterable[Stall]) -> float:
     """Return until when another broker may not know of a load, given what may hold it up."""
-    own = (stall for stall in stalls if stall.proven or stall.broker == broker)
-    return Lateness.of(own).latest(load.at_ms, LEARNS_MS + LATE_MS)
+    return Lateness.of(holding_up(stalls, broker)).latest(load.at_ms, LEARNS_MS + LATE_MS)
 
 
 def _started(epochs: CoordinatorEpochs, broker: str, from_ms: float, until_ms: float) -> bool:

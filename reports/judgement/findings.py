@@ -11,7 +11,7 @@ from typing import Any
 
 from reports.judgement.breaches import Breach
 from reports.judgement.compare import LATE_MS
-from reports.judgement.member_lines import DOUBTFUL
+from reports.judgement.member_lines import DOUBTFUL, time_of
 
 Row = Mapping[str, Any]
 BREACHES = frozenset(Breach)
@@ -166,7 +166,7 @@ def _in_log_order(finding: Finding) -> tuple[str, float, int]:
 
 def _from_line(row: Row) -> Finding:
     broker = row["broker"] or ""
-    at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
+    at_ms = time_of(row)
     about = f" of {row['subject']}" if row["subject"] else ""
     line = f"line {row['kind']}{about}, number {row['nth']}"
     return Finding(

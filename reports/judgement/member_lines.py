@@ -99,9 +99,7 @@ def compare(
     found = [row for row in found if not (row["kind"] == EXTENDED and _stood_still(row, stalls))]
     found += list(_failed_writes(lines, outages, stalls))[timed_out:]
     for row in found:
-        at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
-        down = any(outage.from_ms <= at_ms <= outage.until_ms for outage in outages)
-        if row["kind"] in OF_LOADS and down:
+        if row["kind"] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
             row["outcome"] = DOUBTFUL
     unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
     return sorted(
@@ -112,13 +110,19 @@ def compare(
             or row["kind"] not in unnamed
             or unpaired[row["kind"]] > unnamed[row["kind"]]
         ),
-        key=lambda row: (row["due_ms"] if row["at_ms"] is None else row["at_ms"], str(row)),
+        key=lambda row: (time_of(row), str(row)),
     )
+
+
+def time_of(row: Mapping[str, Any]) -> float:
+    """Return when the line of a row was printed, or was due, in ms."""
+    at_ms: float = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
+    return at_ms
 
 
 def _stood_still(row: Json, stalls: Sequence[Stall]) -> bool:
     """Tell whether the broker of a line, or any where none is known, stood still before it."""
-    at_ms = row["due_ms"] if row["at_ms"] is None else row["at_ms"]
+    at_ms = time_of(row)
     return any(stall.from_ms <= at_ms and row["broker"] in (None, stall.broker) for stall in stalls)
 
 
