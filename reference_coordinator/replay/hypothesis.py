@@ -156,20 +156,22 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
+        by_line_ms: float | None = float("-inf")
         if self.group is not before or isinstance(event, TimerFired):
             lines = list(expected_lines(before, self.group, event, effects))
             for line, subject, says in lines:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
                 self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
             keys = printed(lines, effects)
-            if not keep_to_lines(
+            by_line_ms = keep_to_lines(
                 self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
-            ):
+            )
+            if by_line_ms is None:
                 return OUT_OF_LINE
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):
-                mismatch = self._check(effect, candidate, excuse) or mismatch
+                mismatch = self._check(effect, candidate, by_line_ms, excuse) or mismatch
         if mismatch is not None:
             return mismatch
         for effect in effects:
@@ -225,8 +227,13 @@ class Hypothesis:
             and timer.member_id in self.group.members
         }
 
-    def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
-        """Compare an answer with what was observed, and its time with that of its cause."""
+    def _check(
+        self, answer: Answer, cause: Candidate, by_line_ms: float, excuse: str
+    ) -> Mismatch | None:
+        """Compare an answer with what was observed, and its time with that of its cause.
+
+        By its lines the cause is no earlier than `by_line_ms`.
+        """
         seen = self.pending_requests.remove(answer.request)
         if seen is None or seen.response is None:
             return None
@@ -263,6 +270,8 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
+        elif seen.answered_ms < by_line_ms:
+            mismatch = _wrong_time(seen, "answered_early", by_line_ms)
         elif self._is_late(seen, cause.latest_ms):
             mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
         else:

@@ -2,9 +2,10 @@
 
 A step prints in the thread that takes it, under the group's lock. So a line's instant is that of
 its step but for a few milliseconds (`Tolerance.line`) and what stalls add between the two. An order
-of events has to leave each step the instant of a line that it prints. Where no order does, lines
-may stray: a step that has none of its lines in its own window is not bound (the comparison calls
-such a line missing, early or late), but one that has is.
+of events has to leave each step the instant of a line that it prints. The lines of one step are at
+most LOGGED_LATE_MS farther apart, and what waits for the step is answered after them. Where no
+order does, lines may stray: a step that has none of its lines in its own window is not bound (the
+comparison calls such a line missing, early or late), but one that has is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -58,14 +59,16 @@ def keep_to_lines(
     conditions: Conditions,
     *,
     may_stray: bool,
-) -> bool:
-    """Narrow the window of a step to the instants of its lines; False if it is at none of them.
+) -> float | None:
+    """Narrow the window of a step to the instants of its lines; None if it is at none of them.
 
-    The step happens by `until_ms`. It lasts from its first line to its last.
+    The step happens by `until_ms`. It lasts from its first line to its last. Returns its earliest
+    instant by its lines, in ms; -inf if it has none.
     """
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
     from_ms, by_ms = clock.earliest_ms - LOGGED_LATE_MS, min(until_ms, clock.latest_ms)
     first_ms, last_ms = float("inf"), float("-inf")
+    begun_ms, ended_ms = float("-inf"), float("inf")
     for key in keys:
         spans = [
             (lateness.earliest(at_ms, slack_ms), lateness.latest(at_ms, slack_ms))
@@ -73,12 +76,16 @@ def keep_to_lines(
         ]
         open_ms = [span for span in spans if span[0] <= by_ms and span[1] >= from_ms]
         if open_ms:
-            first_ms = min(first_ms, *(begin_ms for begin_ms, _ in open_ms))
-            last_ms = max(last_ms, *(end_ms for _, end_ms in open_ms))
+            earliest_ms = min(begin_ms for begin_ms, _ in open_ms)
+            latest_ms = max(end_ms for _, end_ms in open_ms)
+            first_ms, last_ms = min(first_ms, earliest_ms), max(last_ms, latest_ms)
+            begun_ms, ended_ms = max(begun_ms, earliest_ms), min(ended_ms, latest_ms)
         elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
-            return False
+            return None
+    if begun_ms > ended_ms + LOGGED_LATE_MS:
+        return None
     clock.within(first_ms, last_ms)
-    return True
+    return first_ms if last_ms >= first_ms else float("-inf")
 
 
 def _is_outside(cause: Candidate, from_ms: float, to_ms: float) -> bool:
