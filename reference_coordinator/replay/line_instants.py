@@ -2,10 +2,10 @@
 
 A step prints in the thread that takes it, under the group's lock. So a line's instant is that of
 its step but for a few milliseconds (`Tolerance.line`) and what stalls add between the two. An order
-of events has to leave each step the instant of a line that it prints. The lines of one step are at
-most LOGGED_LATE_MS farther apart, and what waits for the step is answered after them. Where no
-order does, lines may stray: a step that has none of its lines in its own window is not bound (the
-comparison calls such a line missing, early or late), but one that has is.
+of events has to leave each step the instant of a line that it prints. A step takes no longer than
+a timer may be late: its lines are that far apart at most. What waits for it is answered after its
+first line. Where no order does, lines may stray: a step that has none of its lines in its own
+window is not bound (the comparison calls such a line missing, early or late), but one that has is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -82,7 +82,7 @@ def keep_to_lines(
             begun_ms, ended_ms = max(begun_ms, earliest_ms), min(ended_ms, latest_ms)
         elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
             return None
-    if begun_ms > ended_ms + LOGGED_LATE_MS:
+    if begun_ms > ended_ms + conditions.tolerance.timer:
         return None
     clock.within(first_ms, last_ms)
     return first_ms if last_ms >= first_ms else float("-inf")
