@@ -2,10 +2,11 @@
 
 A step prints in the thread that takes it, under the group's lock. So a line's instant is that of
 its step but for a few milliseconds (`Tolerance.line`) and what stalls add between the two. An order
-of events has to leave each step the instant of a line that it prints. A step takes no longer than
-a timer may be late: its lines are that far apart at most. What waits for it is answered after its
-first line. Where no order does, lines may stray: a step that has none of its lines in its own
-window is not bound (the comparison calls such a line missing, early or late), but one that has is.
+of events has to leave each step the instant of a line that it prints, and what waits for the step
+is answered after its first line. Where no order does, lines may stray: a step that has none of its
+lines in its own window is not bound (the comparison calls such a line missing, early or late), but
+one that has is. A step may take long: 524 ms were seen between two lines of a broker's first
+rebalance, at a load of 40.
 """
 
 from collections.abc import Iterable, Iterator
@@ -68,7 +69,6 @@ def keep_to_lines(
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
     from_ms, by_ms = clock.earliest_ms - LOGGED_LATE_MS, min(until_ms, clock.latest_ms)
     first_ms, last_ms = float("inf"), float("-inf")
-    begun_ms, ended_ms = float("-inf"), float("inf")
     for key in keys:
         spans = [
             (lateness.earliest(at_ms, slack_ms), lateness.latest(at_ms, slack_ms))
@@ -76,14 +76,10 @@ def keep_to_lines(
         ]
         open_ms = [span for span in spans if span[0] <= by_ms and span[1] >= from_ms]
         if open_ms:
-            earliest_ms = min(begin_ms for begin_ms, _ in open_ms)
-            latest_ms = max(end_ms for _, end_ms in open_ms)
-            first_ms, last_ms = min(first_ms, earliest_ms), max(last_ms, latest_ms)
-            begun_ms, ended_ms = max(begun_ms, earliest_ms), min(ended_ms, latest_ms)
+            first_ms = min(first_ms, *(begin_ms for begin_ms, _ in open_ms))
+            last_ms = max(last_ms, *(end_ms for _, end_ms in open_ms))
         elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
             return None
-    if begun_ms > ended_ms + conditions.tolerance.timer:
-        return None
     clock.within(first_ms, last_ms)
     return first_ms if last_ms >= first_ms else float("-inf")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
+from reports.judgement.group import Judge
 from reports.judgement.recording import Recording, Row
 
 TIMES = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms", "logged_ms")
@@ -104,10 +105,10 @@ def stretched(rows: Iterable[Row], at_ms: float, by_ms: float) -> list[Row]:
     ]
 
 
-def differences(recording: Recording, group: str, rows: Sequence[Row]) -> list[str]:
-    """List what is wrong with a group of which the logs tell other rows."""
+def differences(judge: Judge, group: str, rows: Sequence[Row]) -> list[str]:
+    """List what is wrong with a group of which the logs tell these rows."""
     return [
         str(row.get("rule") or row.get("outcome"))
-        for name, row in recording.judge.differences(group, rows)
+        for name, row in judge.differences(group, rows)
         if name != "comparison" or row["outcome"] != "match"
     ]

@@ -27,7 +27,7 @@ def recording(request: pytest.FixtureRequest) -> Recording:
 def wrong(recording: Recording, group: str, instead: dict[int, Row]) -> list[str]:
     """The differences in a group some rows of which have others in their place, by line number."""
     rows = [instead.get(row["line"], row) for row in recording.rows_by_group[group]]
-    return differences(recording, group, rows)
+    return differences(recording.judge, group, rows)
 
 
 def preparing(recording: Recording) -> Iterator[tuple[Row, list[Row], float]]:
