@@ -105,6 +105,9 @@ def test_a_coordinator_that_was_replaced_answers_no_more(group: Group, before_ms
     assert "NOT_COORDINATOR" in first["expected"]
     assert first["searched"]
     assert first["at_ms"] > at_ms + LAST_KNOWN_MS - 10.0
+    taken = [row for row in group.rows if row["template"] is None]
+    after = [row["answered_ms"] for row in taken if row["earliest_ms"] > at_ms + LAST_KNOWN_MS]
+    assert first["at_ms"] <= min(after)
 
 
 def test_a_stall_excuses_a_replaced_coordinator(group: Group) -> None:

@@ -60,7 +60,10 @@ def test_a_timer_runs_out_in_time(
 def test_a_session_does_not_end_early(recording: Recording, early_ms: int) -> None:
     """The requests of its member say that it lasts longer than it did."""
     rows = [
-        {**row, "request": row["request"].replace(SESSION_MS, f"{SESSION_MS[:-4]}{2_000 + early_ms}")}
+        {
+            **row,
+            "request": row["request"].replace(SESSION_MS, f"{SESSION_MS[:-4]}{2_000 + early_ms}"),
+        }
         if row["template"] is None
         else row
         for row in recording.rows_by_group["sessions"]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.judgement import failed_writes, verdict
+from tests.recorded.logs import RECORDINGS
 from tests.reports.page_run import made_up
 
 
@@ -17,6 +18,15 @@ def test_unusually_many_are_a_doubt(tmp_path: Path, failed: int, doubts: int) ->
     assert (members, len(run.outages)) == (8, 0)
     found = failed_writes.doubts(run, {"static": {"failed_write": failed}})
     assert len(found) == doubts
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("failed", "doubts"), [(1, 0), (36, 0), (37, 1), (200, 1)])
+def test_unusually_many_are_a_doubt_in_recorded_runs(name: str, failed: int, doubts: int) -> None:
+    """Four members, one broker was down: each has time for 9 of them."""
+    run = RECORDINGS[name].run
+    assert len(run.outages) == 1
+    assert len(failed_writes.doubts(run, {"static": {"failed_write": failed}})) == doubts
 
 
 @pytest.mark.parametrize(
