@@ -4,7 +4,7 @@ A client numbers its requests, so a number that is missing between two logged re
 that the log holds not. Wire members send what is logged, and nothing else after ApiVersions.
 librdkafka asks beside it, on the connection to its coordinator, for the topics' metadata before it
 assigns partitions as the leader, and for offsets once it has got its own: one number each (measured
-in 71 runs with 2.16.1); and for metadata again every `topic.metadata.refresh.interval.ms`. Java's
+in 71 runs with 2.16.0); and for metadata again every `topic.metadata.refresh.interval.ms`. Java's
 consumer numbers all its connections together, so a hole in one of them shows nothing.
 """
 
