@@ -8,7 +8,7 @@ import pytest
 from reports.judgement.correlation_ids import CorrelationIds, KnownClients
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.recording import Recording
-from tests.recorded.logs import RECORDINGS
+from tests.recorded.logs import FETCHES, RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
@@ -45,6 +45,18 @@ def holes(recording: Recording, group: str, logged: Requests) -> list[str]:
 )
 def test_whole_logs_have_no_holes(recording: Recording, group: str) -> None:
     assert holes(recording, group, requests(recording, group)) == []
+
+
+@pytest.mark.parametrize("recording", FETCHES.values(), ids=FETCHES)
+@pytest.mark.parametrize("nth", [0, -1])
+def test_where_requests_for_offsets_are_logged_none_may_be_missing(
+    recording: Recording, nth: int
+) -> None:
+    logged = requests(recording, "static")
+    assert holes(recording, "static", logged) == []
+    fetches = [row for row in logged[1:] if row[API] == "OFFSET_FETCH"][1:]
+    rest = [row for row in logged if row is not fetches[nth]]
+    assert holes(recording, "static", rest) == ["1"]
 
 
 @every_recording
