@@ -1,7 +1,7 @@
 """Clients against brokers: histories of real runs, and what clients cannot have seen.
 
-Only the recordings of `HISTORIES` have one. The times are those of `docs/trust.md`, a little less and
-a little more.
+Only the recordings of `HISTORIES` have one. The times are a little less, and a little more, than
+the bounds of `docs/trust.md`.
 """
 
 import json
