@@ -216,7 +216,7 @@ def test_the_error_of_a_refused_removal_is_reported(run, removed, experiment, mo
 
 
 BECOMES = (
-    "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 100ms, every: 1ms,"
+    "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 150ms, every: 1ms,"
     ' becomes: {instance_id: "app-{n}-thread-1"}}'
 )
 
