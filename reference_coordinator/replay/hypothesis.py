@@ -194,7 +194,8 @@ class Hypothesis:
                 self.output.bind(effect.kind)
                 seen = cause.cause
                 given = isinstance(seen, ObservedRequest) and seen.response_fields.get("memberId")
-                if effect.kind == "member_id" and isinstance(seen, ObservedRequest) and not given:
+                own = effect.kind == "member_id" and effect.value != given
+                if own and isinstance(seen, ObservedRequest):
                     prefix = effect.value.removesuffix(f"?{seen.id}")
                     self.unnamed = self.unnamed.with_member(effect.value, prefix)
             case Transition():
@@ -252,7 +253,7 @@ class Hypothesis:
                 "; ".join(f"{field}={ours}" for field, ours, _ in unequal),
                 "; ".join(f"{field}={theirs}" for field, _, theirs in unequal),
             )
-        elif seen.id in conditions.given_ids.repeats:
+        elif seen.id in conditions.given_ids.repeats and not self.unnamed.names_another(seen.id):
             given = seen.response_fields["memberId"]
             mismatch = Mismatch(
                 seen.id,
@@ -297,6 +298,8 @@ class Hypothesis:
         """Take the ids of unnamed members over from a response that names them."""
         ours = renamed(ours, self.unnamed.names)
         for made, given in named(ours, theirs, self.unnamed.prefixes):
+            if given in self.conditions.given_ids:
+                continue
             if made in self.group.members and given not in self.group.members:
                 self.group = with_member_id(self.group, made, given)
             self.unnamed = self.unnamed.with_name(made, given)

@@ -1,7 +1,9 @@
-"""Members whose broker-given ids are not known: their JoinGroup has no response, or one without id.
+"""Members whose broker-given ids are not known: no response to their JoinGroup gives it.
 
-The oracle keeps such a member under an id of its own. The first response in which a matching id
-stands in its place (a leader's list of members, a description) says which id the broker gave it.
+It has no response, or one without an id, or with the id of the return before it
+(`Profile.store_answers_latest_return`). The oracle keeps such a member under an id of its own. The
+first response in which a matching id stands in its place (as the leader's, in a leader's list of
+members, in a description) says which id the broker gave it: one that no JoinGroup was given.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,6 +32,10 @@ class UnnamedMembers:
     def with_name(self, made_id: str, member_id: str) -> "UnnamedMembers":
         """Note the real id of a member."""
         return UnnamedMembers(self.prefixes, {**self.names, made_id: member_id})
+
+    def names_another(self, request: str) -> bool:
+        """Tell whether the response to a request does not give the id of its own member."""
+        return any(made == f"{prefix}?{request}" for made, prefix in self.prefixes.items())
 
     def leader_in(self, group: Group, leader: str) -> str:
         """Return the id under which the group knows a leader that a response names."""

@@ -14,7 +14,8 @@ from reference_coordinator.replay import Evidence, Stall
 from reports.ingest import bundle, group_pass, line_pass, ownership
 from reports.ingest.log_files import literal
 from reports.judgement import broker_log, coordinator_epochs, group
-from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
+from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
+from reports.judgement.case import NEVER_MS
 from reports.judgement.digest import Digester
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
@@ -198,8 +199,6 @@ def build(
     return Tables(lines, judged, processes, judge, standstills, places)
 
 
-EVER_MS = 1e15
-"""Later than any time of a run."""
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")
 """The columns of the table `requests` that tell when brokers worked."""
 
@@ -218,17 +217,13 @@ def activity(
 def _stood_still(
     requests: DataFrame, transitions: DataFrame, run: RunFolder
 ) -> tuple[Sequence[Stall], list[Standstill]]:
-    """Return when brokers stood still: paused by faults, and because of what other sources say.
-
-    Only what the brokers' logs do not contradict.
-    """
+    """Return when brokers stood still: paused by faults, and otherwise."""
     said: list[Stall | Standstill] = [*run.stalls, *run.standstills]
     if not said:
         return (), []
     from_ms, until_ms = min(s.from_ms for s in said), max(s.until_ms for s in said)
-    lines = lines_of(*activity(requests, transitions, from_ms, min(until_ms, EVER_MS)))
-    pauses = silent(run.stalls, lines)
-    return pauses, proven(unjournalled(run.standstills, pauses), lines)
+    lines = lines_of(*activity(requests, transitions, from_ms, min(until_ms, NEVER_MS)))
+    return stood_still(run.stalls, run.standstills, lines)
 
 
 def rows_of(frame: DataFrame) -> list[Json]:

@@ -91,6 +91,17 @@ def _handled_at_once(row: Row) -> bool:
     return bool(held_ms <= AT_ONCE_MS)
 
 
+def stood_still(
+    pauses: Iterable[Stall], standstills: Iterable[Standstill], lines: Signs
+) -> tuple[tuple[Stall, ...], list[Standstill]]:
+    """Return when brokers stood still: paused by faults, and because of what other sources say.
+
+    Only what their `lines` do not contradict; no standstill of a fault's pause is listed twice.
+    """
+    paused = silent(pauses, lines)
+    return paused, proven(unjournalled(standstills, paused), lines)
+
+
 def proven(standstills: Iterable[Standstill], lines: Signs) -> list[Standstill]:
     """Keep of each standstill the longest part in which its broker wrote no line.
 

@@ -37,6 +37,8 @@ _unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
 
 Json = dict[str, Any]
 Named = tuple[str, Json]
+NEVER_MS = 1e15
+"""Stands for the time of what never comes: infinity, which neither JSON nor SQL has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,5 +310,5 @@ def _values(item: Violation | ExpectedRebalance) -> Json:
 
 
 def finite(item: Json) -> Json:
-    """Replace infinity, which JSON lacks: an end that never comes is 1e15 ms."""
-    return {k: 1e15 if v == float("inf") else v for k, v in item.items()}
+    """Replace infinity by NEVER_MS."""
+    return {k: NEVER_MS if v == float("inf") else v for k, v in item.items()}

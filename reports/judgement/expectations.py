@@ -25,6 +25,17 @@ class Shortfall:
     observed: int
     too_many: bool
 
+    @property
+    def as_json(self) -> Json:
+        """Its entry in `verdict.json`."""
+        return {
+            "group": self.group,
+            "phase": self.phase,
+            "what": self.what,
+            "expected": self.expected,
+            "observed": self.observed,
+        }
+
 
 def unmet(
     experiment: Experiment,

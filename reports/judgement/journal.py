@@ -22,7 +22,7 @@ _FORMS: dict[str, Form] = {
         "group": str | None,
         "args": dict | None,
     },
-    "injected": {"fault_id": str},
+    "injected": {"fault_id": str, "log_lines": int | None},
     "verified": {"fault_id": str, "verified": bool, "witness": str},
     "healed": {"fault_id": str, "healed": bool},
     "skipped": {"fault_id": str},

@@ -20,7 +20,7 @@ from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest, Stall
-from reports.judgement.broker_activity import as_stalls, lines_of, proven, silent, unjournalled
+from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
@@ -209,24 +209,25 @@ class Recording:
         rules, run = self.profile, self.run
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
-        stalls = (*self.pauses, *as_stalls(self.standstills))
+        pauses, standstills = self._stood_still
+        stalls = (*pauses, *as_stalls(standstills))
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
             clients=known_clients(run.experiment), kills=run.killed_between,
         )  # fmt: skip
 
-    @cached_property
+    @property
     def standstills(self) -> list[Standstill]:
         """When brokers stood still, proven, and by no fault of the journal."""
-        claimed = unjournalled(self.run.standstills, self.pauses)
-        return proven(claimed, lines_of(*self.activity)) if claimed else []
+        return self._stood_still[1]
 
     @cached_property
-    def pauses(self) -> tuple[Stall, ...]:
-        """When faults paused brokers, as far as their logs bear it out."""
-        pauses = self.run.stalls
-        return silent(pauses, lines_of(*self.activity)) if pauses else ()
+    def _stood_still(self) -> tuple[tuple[Stall, ...], list[Standstill]]:
+        """When brokers stood still, paused by faults, and otherwise."""
+        pauses, standstills = self.run.stalls, self.run.standstills
+        lines = lines_of(*self.activity) if pauses or standstills else {}
+        return stood_still(pauses, standstills, lines)
 
     @property
     def activity(self) -> tuple[list[Row], list[Row]]:

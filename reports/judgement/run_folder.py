@@ -13,15 +13,15 @@ from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
-from reports.judgement import machine_log
+from reports.judgement import faults, machine_log
 from reports.judgement.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
+from reports.judgement.faults import Fault
 from reports.judgement.journal import PHASES, Entry, phase_of, read
 from reports.judgement.json_form import Form, lacks, parse
 from reports.judgement.log_places import LOG, log_of
 from reports.judgement.machine_log import Busy, Standstill
 from scenarios import Experiment, ScenarioError, load
-from scenarios.faults import about
 
 HISTORY = "history.jsonl"
 """The client history."""
@@ -36,8 +36,6 @@ ENVIRONMENT: Form = {
     "broker_config": dict,
     "repeat_command": str,
 }
-CATCHING_UP_MS = 10_000
-"""How long after a broker is back writes may fail because too few replicas are in sync."""
 
 
 def logs_bytes(folder: Path) -> int:
@@ -110,32 +108,20 @@ class RunFolder:
         """Whether the brokers' lines have serial numbers; log4j 2 adds them (Kafka 4.0 on)."""
         return is_numbered(self.environment["kafka_version"])
 
-    @cached_property
+    @property
     def kills(self) -> tuple[tuple[str, float], ...]:
         """The brokers (ids) that a fault killed, and when, in ms."""
-        return tuple(
-            (fault["broker"], fault["injected_at_ms"])
-            for fault in self.faults
-            if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
-        )
+        return tuple((broker, by_ms) for broker, _, by_ms in self.killed_between)
 
-    @property
+    @cached_property
     def killed_between(self) -> tuple[tuple[str, float, float], ...]:
         """The brokers (ids) that a fault killed, and between when, in ms."""
-        return tuple(
-            (fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"])
-            for fault in self.faults
-            if broker_process(fault) == "killed" and fault["injected_at_ms"] is not None
-        )
+        return tuple(faults.killed_between(self.faults))
 
     @cached_property
     def log_lines(self) -> Mapping[tuple[str, float], int]:
         """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
-        return {
-            (fault["broker"], fault["injected_at_ms"]): fault["log_lines"]
-            for fault in self.faults
-            if fault["log_lines"] is not None
-        }
+        return faults.log_lines(self.faults)
 
     @cached_property
     def cut_short(self) -> frozenset[str]:
@@ -155,14 +141,7 @@ class RunFolder:
     @cached_property
     def outages(self) -> tuple[Outage, ...]:
         """When faults had brokers down or paused, with the time to catch up afterwards."""
-        return tuple(
-            Outage(
-                fault["meant_at_ms"],
-                _healed_ms(fault) + CATCHING_UP_MS,
-            )
-            for fault in self.faults
-            if fault["broker"] is not None
-        )
+        return tuple(faults.outages(self.faults))
 
     @cached_property
     def requests_enabled(self) -> tuple[tuple[str, float], ...]:
@@ -170,25 +149,14 @@ class RunFolder:
 
         The load starts when all of them answer.
         """
-        brokers = map(str, range(1, self.experiment.cluster.brokers + 1))
         began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
-        return (
-            *((broker, at_ms) for broker in brokers for at_ms in began),
-            *(
-                (fault["broker"], fault["healed_at_ms"])
-                for fault in self.faults
-                if fault["broker"] is not None and fault["healed"]
-            ),
-        )
+        first = ((broker, at_ms) for broker in self.brokers for at_ms in began)
+        return (*first, *faults.healed(self.faults))
 
     @cached_property
     def stalls(self) -> tuple[Stall, ...]:
         """When faults paused brokers; one that was not resumed is paused to the end."""
-        return tuple(
-            Stall(fault["broker"], fault["meant_at_ms"], _healed_ms(fault))
-            for fault in self.faults
-            if broker_process(fault) == "paused"
-        )
+        return tuple(faults.stalls(self.faults))
 
     @cached_property
     def standstills(self) -> tuple[Standstill, ...]:
@@ -218,9 +186,7 @@ class RunFolder:
 
         A fault that was not healed may have started its broker once more.
         """
-        started = ("killed", "stopped")
-        down = (f for f in self.faults if broker_process(f) in started and f["healed"])
-        return Counter([*self.brokers, *(fault["broker"] for fault in down)])
+        return Counter([*self.brokers, *faults.started_again(self.faults)])
 
     @cached_property
     def journal(self) -> tuple[Entry, ...]:
@@ -254,38 +220,9 @@ class RunFolder:
         return phase_of(self.phases, at_ms)
 
     @cached_property
-    def faults(self) -> tuple[dict[str, Any], ...]:
+    def faults(self) -> tuple[Fault, ...]:
         """The faults and their outcomes, in the order of the journal."""
-        faults: dict[str, dict[str, Any]] = {}
-        for entry in self.journal:
-            fault = faults.get(entry.get("fault_id") or "")
-            if entry["event"] == "intent":
-                faults[entry["fault_id"]] = {
-                    "name": entry["fault"],
-                    "cause": entry.get("cause"),
-                    "target": entry["target"],
-                    "group": entry.get("group"),
-                    "broker": _broker(entry),
-                    "meant_at_ms": entry["at_ms"],
-                    "injected_at_ms": None,
-                    "log_lines": None,
-                    "healed_at_ms": None,
-                    "verified": False,
-                    "witness": "",
-                    "healed": False,
-                    "open": entry.get("kind") == "recoverable",
-                }
-            elif fault is None:
-                continue
-            elif entry["event"] == "injected":
-                fault["injected_at_ms"] = entry["at_ms"]
-                fault["log_lines"] = entry.get("log_lines")
-            elif entry["event"] == "verified":
-                fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
-            elif entry["event"] == "healed":
-                fault["healed"], fault["healed_at_ms"] = entry["healed"], entry["at_ms"]
-                fault["open"] = not entry["healed"]
-        return tuple(faults.values())
+        return faults.faults_of(self.journal)
 
     @cached_property
     def absences(self) -> tuple[Absence, ...]:
@@ -407,21 +344,3 @@ def _if_readable(file: Path) -> Iterator[str]:
     """Yield the text of a file, if there is one."""
     with suppress(OSError):
         yield file.read_text(encoding="utf-8", errors="replace")
-
-
-def _healed_ms(fault: dict[str, Any]) -> float:
-    """Return when a fault was healed, in ms; infinity if it was not."""
-    return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
-
-
-def broker_process(fault: dict[str, Any]) -> str | None:
-    """Return what a fault did to the process of its broker (`About.broker`), if it hits one."""
-    known = about(fault["name"])
-    return known.broker if known else None
-
-
-def _broker(intent: dict[str, Any]) -> str | None:
-    """Return the id of the broker that a fault hits, else None."""
-    args = intent.get("args")
-    broker = args.get("broker") if isinstance(args, dict) else None
-    return None if broker is None else str(broker)

@@ -12,10 +12,10 @@ from typing import Any
 
 from reference_coordinator.replay import Outage, Stall
 from reports.judgement import broker_activity, findings
+from reports.judgement.faults import CATCHING_UP_MS
 from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Busy, Standstill
-from reports.judgement.run_folder import CATCHING_UP_MS
 from reports.judgement.silent_tails import silent_tails
 
 Row = Mapping[str, Any]

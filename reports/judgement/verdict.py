@@ -33,6 +33,13 @@ SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
 GAPS = 1_000
 """How many rejected lines, and how many rows of the table `lost`, are read."""
+DOUBTFUL = {
+    "unlogged_return": "members have ids that no response gave; their coordinator stored them,"
+    " and was killed before it logged the JoinGroup",
+    "broker_error": "requests were answered with errors that are not the group's (authorization,"
+    " quotas, unknown topics)",
+}
+"""What is a doubt where it was bound from observation, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +151,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "faults": list(run.faults),
         "findings": [_finding(number, one, data.places) for number, one in enumerate(found, 1)],
         **({"findings_left_out": data.left_out} if data.left_out else {}),
-        "expectations_unmet": [
-            {
-                "group": item.group,
-                "phase": item.phase,
-                "what": item.what,
-                "expected": item.expected,
-                "observed": item.observed,
-            }
-            for item in short
-        ],
+        "expectations_unmet": [item.as_json for item in short],
         "unknown_because": doubts,
         "counterexample": None,
         "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
@@ -239,16 +237,10 @@ def _doubts(
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
     doubts += [
-        f"group {group}: {kinds['unlogged_return']} members have ids that no response gave; their"
-        " coordinator stored them, and was killed before it logged the JoinGroup"
+        f"group {group}: {kinds[kind]} {what}"
+        for kind, what in DOUBTFUL.items()
         for group, kinds in data.bound.items()
-        if kinds.get("unlogged_return")
-    ]
-    doubts += [
-        f"group {group}: {kinds['broker_error']} requests were answered with errors that are not"
-        " the group's (authorization, quotas, unknown topics)"
-        for group, kinds in data.bound.items()
-        if kinds.get("broker_error")
+        if kinds.get(kind)
     ]
     doubts += [
         f"fault {fault['name']} on {fault['target']} was not verified: "

@@ -19,7 +19,7 @@ def actions(scene: Scene, rules: Rules) -> Iterator[Action]:
     if (due := Turn(scene, rules).due()) is not None:
         for timer in due[1]:
             yield Action("passes", pick=text_of(timer))
-    silent = (place for place, p in enumerate(scene.processes) if p.beats and not p.is_silent)
+    silent = (place for place, p in enumerate(scene.processes) if p.is_beating)
     for place in silent:
         turn = Turn(scene, rules)
         turn.silence(place)

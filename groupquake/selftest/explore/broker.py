@@ -6,12 +6,7 @@ from typing import NamedTuple
 from groupquake.selftest.explore.clients import heard
 from groupquake.selftest.explore.invariants import Stepped, broken
 from groupquake.selftest.explore.rules import Rules
-from groupquake.selftest.explore.scene import (
-    Append,
-    Armed,
-    Process,
-    Scene,
-)
+from groupquake.selftest.explore.scene import Append, Armed, Process, Scene
 from reference_coordinator.classic.effects import (
     Answer,
     Arm,
@@ -22,9 +17,7 @@ from reference_coordinator.classic.effects import (
     Response,
     Transition,
 )
-from reference_coordinator.classic.events import (
-    Event,
-)
+from reference_coordinator.classic.events import Event, Timer
 from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import COMPLETING_REBALANCE, EMPTY, Group
 from reference_coordinator.frozen import replace_fields
@@ -85,11 +78,11 @@ class Broker:
             case Answer():
                 self._answer(effect.request, effect.response)
             case Arm():
-                left = [t for t in self.scene.timers if t.timer != effect.timer]
-                self.change(timers=(*left, Armed(effect.timer, effect.deadline_ms)))
+                self.disarm(effect.timer)
+                armed = Armed(effect.timer, effect.deadline_ms)
+                self.change(timers=(*self.scene.timers, armed))
             case Disarm():
-                left = [t for t in self.scene.timers if t.timer != effect.timer]
-                self.change(timers=tuple(left))
+                self.disarm(effect.timer)
             case Transition() if effect.after in (COMPLETING_REBALANCE, EMPTY):
                 self.change(count=self.scene.count + 1, serial=self.scene.count + 1)
             case Persist():
@@ -104,6 +97,10 @@ class Broker:
             case Bound(kind="leader"):
                 self.leaders = frozenset(before.group.members) | frozenset(self.scene.group.members)
                 self.is_refused = bool(self.leader) and effect.value != self.leader
+
+    def disarm(self, timer: Timer) -> None:
+        """Let a timer run no longer."""
+        self.change(timers=tuple([t for t in self.scene.timers if t.timer != timer]))
 
     def _answer(self, request: str, response: Response) -> None:
         self.change(in_hand=self.scene.in_hand - {request})

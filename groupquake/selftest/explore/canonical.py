@@ -99,7 +99,7 @@ class _Naming:
 
     def timers(self) -> Form:
         scene = self.scene
-        beating = {p.member_id for p in scene.processes if p.beats and not p.is_silent}
+        beating = {p.member_id for p in scene.processes if p.is_beating}
         return tuple(
             sorted(
                 (

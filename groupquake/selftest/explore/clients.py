@@ -28,11 +28,7 @@ def heard(p: Process, response: Response, serial: int) -> Process:
                 serial=serial, leads=tuple(sorted(m for m, _, _ in response.members if leads)),
             )  # fmt: skip
         return replace_fields(p, phase=IN) if isinstance(response, SyncResponse) else p
-    if error in (
-        Error.FENCED_INSTANCE_ID,
-        Error.GROUP_MAX_SIZE_REACHED,
-        Error.UNKNOWN_SERVER_ERROR,
-    ):
+    if error in FATAL:
         return replace_fields(p, phase=ENDED)
     if error == Error.MEMBER_ID_REQUIRED and isinstance(response, JoinResponse):
         return replace_fields(p, phase=OUT, member_id=response.member_id)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from groupquake.selftest.explore.broker import Happened
+from groupquake.selftest.explore.scene import GROUP, HOST, OPERATOR
 from groupquake.selftest.mutants.wordings import body
 from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.errors import NO_ERROR
@@ -28,7 +29,6 @@ from reference_coordinator.classic.releases import NEWEST, default_coordinator
 from reference_coordinator.event_files.reading import FORMAT
 from reference_coordinator.replay import ObservedRequest
 
-GROUP, OPERATOR, HOST = "g", "operator", "/127.0.0.1"
 APART_MS = 2.0
 HEARTBEAT_VERSION = 4
 APIS = {

@@ -55,7 +55,7 @@ def other_rules(profile: Profile) -> Iterator[tuple[str, object]]:
 
 def breaks_of(start: Scene, course: Iterable[Action], rules: Rules) -> set[str]:
     """Return the invariants that a course of actions breaks; what is not possible is left out."""
-    scene, found = start, set[str]()
+    scene, found, waiting = start, set[str](), Waiting(rules)
     for action in course:
         possible = {(each.kind, each.who) for each in actions(scene, rules)}
         if (action.kind, action.who) not in possible:
@@ -64,5 +64,5 @@ def breaks_of(start: Scene, course: Iterable[Action], rules: Rules) -> set[str]:
         turn.take(action)
         scene = turn.scene
         found |= {what.partition(":")[0] for each in turn.log for what in each.breaks}
-        found.add(Waiting(rules).unanswered(scene).partition(":")[0])
+        found.add(waiting.unanswered(scene).partition(":")[0])
     return found - {""}

@@ -31,6 +31,8 @@ class Phase(StrEnum):
 
 OUT, JOINING, JOINED, SYNCING, IN, ENDED = Phase
 WAITING = (JOINING, SYNCING)
+GROUP, OPERATOR, HOST = "g", "operator", "/127.0.0.1"
+"""The group, who sends the requests of no process, and where from all requests come."""
 
 
 @frozen_dataclass(frozen=True)
@@ -60,8 +62,13 @@ class Process:
 
     @property
     def beats(self) -> bool:
-        """Whether it sends heartbeats."""
+        """Whether it may send heartbeats."""
         return self.has_joined and self.phase not in WAITING
+
+    @property
+    def is_beating(self) -> bool:
+        """Whether it sends heartbeats."""
+        return self.beats and not self.is_silent
 
 
 class Append(NamedTuple):

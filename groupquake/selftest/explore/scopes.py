@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from groupquake.selftest.explore.rules import Rules, Timeouts
 from groupquake.selftest.explore.scene import (
+    GROUP,
     JOINED,
     JOINING,
     OUT,
@@ -24,7 +25,6 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
 
-GROUP = "g"
 STATIC_TWICE = (Process("a", "a"), Process("a-again", "a"))
 STATIC, DYNAMIC = Process("b", "b"), Process("d", None)
 MIXES = {
@@ -106,13 +106,14 @@ def form(scene: Scene, rules: Rules) -> tuple[Scene, tuple[Action, ...]]:
                 let(Action(kind, place))
             while scene.appends:
                 let(Action("written"))
-        while phase is OUT and any(scene.processes[p].phase is JOINING for p in first):
-            if all(scene.processes[p].phase in WAITING for p in first):
-                if next_by_itself(scene, rules) is None or len(course) > LONGEST:
-                    break
-                let(Action("passes"))
-            else:
-                break
+        while (
+            phase is OUT
+            and any(scene.processes[p].phase is JOINING for p in first)
+            and all(scene.processes[p].phase in WAITING for p in first)
+            and len(course) <= LONGEST
+            and next_by_itself(scene, rules) is not None
+        ):
+            let(Action("passes"))
     return scene, tuple(course)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from groupquake.selftest.explore.broker import Happened
 from groupquake.selftest.explore.rules import Rules
-from groupquake.selftest.explore.scene import Action, Scene
+from groupquake.selftest.explore.scene import OPERATOR, Action, Scene
 from groupquake.selftest.explore.turn import Turn
 from kafka_protocol.errors import Error, name_of
 from reference_coordinator.classic.effects import (
@@ -32,8 +32,6 @@ from reference_coordinator.classic.events import (
     TimerFired,
     Unloaded,
 )
-
-OPERATOR = "operator"
 
 
 @dataclass(frozen=True)

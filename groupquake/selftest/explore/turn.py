@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from groupquake.selftest.explore.broker import Broker
 from groupquake.selftest.explore.scene import (
+    HOST,
     JOINING,
     OUT,
     SYNCING,
@@ -37,7 +38,6 @@ from reference_coordinator.classic.state import Group
 METADATA, SHARE = "AAEAAAABAAZvcmRlcnMAAAAA", "AAEAAAAA"
 """A subscription, and an assignment, as base64."""
 LEAVE_VERSION, COMMIT_VERSION, DESCRIBE_VERSION = 4, 8, 5
-HOST = "/127.0.0.1"
 
 
 @dataclass
@@ -53,13 +53,11 @@ class Turn(Broker):
 
     def join(self, action: Action) -> None:
         """Let a process send JoinGroup: a known member with its id, anyone else without."""
-        p = self.scene.processes[action.who]
-        request = self.name("r")
+        p, request = self._asks(action.who, phase=JOINING, is_replaced=False)
         if p.instance is not None and not p.member_id:
             for place, other in enumerate(self.scene.processes):
                 if other.instance == p.instance and place != action.who:
                     self.update(place, is_replaced=True)
-        self.update(action.who, request=request, phase=JOINING, is_replaced=False, is_silent=False)
         timeouts = self.rules.timeouts
         self.send(JoinReceived(
             at_ms=self.scene.now_ms, request=request, api_version=self.rules.join_version,
@@ -72,9 +70,7 @@ class Turn(Broker):
 
     def sync(self, action: Action) -> None:
         """Let a process send SyncGroup; a leader assigns to all members that it was listed."""
-        p = self.scene.processes[action.who]
-        request = self.name("r")
-        self.update(action.who, request=request, phase=SYNCING, is_silent=False)
+        p, request = self._asks(action.who, phase=SYNCING)
         self.send(SyncReceived(
             at_ms=self.scene.now_ms, request=request, generation=p.generation,
             member_id=p.member_id, group_instance_id=p.instance, protocol_type="consumer",
@@ -84,18 +80,14 @@ class Turn(Broker):
 
     def beat(self, action: Action) -> None:
         """Let a process send a heartbeat."""
-        p = self.scene.processes[action.who]
-        request = self.name("r")
-        self.update(action.who, request=request, is_silent=False)
+        p, request = self._asks(action.who)
         self.send(HeartbeatReceived(
             self.scene.now_ms, request, p.generation, p.member_id, p.instance
         ))  # fmt: skip
 
     def commit(self, action: Action) -> None:
         """Let a process commit an offset."""
-        p = self.scene.processes[action.who]
-        request = self.name("r")
-        self.update(action.who, request=request, is_silent=False)
+        p, request = self._asks(action.who)
         self.send(CommitReceived(
             self.scene.now_ms, request, COMMIT_VERSION, p.generation, p.member_id, p.instance
         ))  # fmt: skip
@@ -112,6 +104,12 @@ class Turn(Broker):
         p = self.scene.processes[action.who]
         self.put(action.who, Process(p.name, p.instance))
         self.fault()
+
+    def _asks(self, place: int, **fields: object) -> tuple[Process, str]:
+        """Name a request of a process, which is silent no longer; return it as it was before."""
+        p, request = self.scene.processes[place], self.name("r")
+        self.update(place, request=request, is_silent=False, **fields)
+        return p, request
 
     # Requests of others.
 
@@ -161,9 +159,8 @@ class Turn(Broker):
             timer = self._overdue(until_ms) or next(
                 (t for t in timers if text_of(t) == action.pick), timers[0]
             )
-            self.change(
-                now_ms=until_ms, timers=tuple([t for t in self.scene.timers if t.timer != timer])
-            )
+            self.change(now_ms=until_ms)
+            self.disarm(timer)
             before = self.scene.group
             self.step(TimerFired(until_ms, timer, Choices(leader=self.leader)))
             if self.log[-1].effects or self.scene.group is not before:
@@ -198,7 +195,7 @@ class Turn(Broker):
         return next((t.timer for t in self.scene.timers if t.deadline_ms < by_ms), None)
 
     def _beats(self, p: Process) -> bool:
-        return p.beats and not p.is_silent and not self.scene.is_closed
+        return p.is_beating and not self.scene.is_closed
 
     def _keep_alive(self, until_ms: float) -> None:
         """Send the heartbeats of all processes that send any, three a session."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from groupquake.selftest.lies.answers import FAULTY, QUIET
 from groupquake.selftest.lies.group_lines import GroupLines, Json, Lie, Lines, middle, rewritten
+from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 
 Tell = Callable[[GroupLines], Lines | None]
 TEMPLATES = ("preparing", "stabilized", "assignment", "group_loaded")
@@ -16,59 +17,44 @@ HELD_MS = 2_000.0
 """How much later an answer is sent: what a member sends next leaves no room for more."""
 
 
-def _moved(template: str, by_ms: float) -> Tell:
-    """Print a line earlier or later."""
+def _changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
+    """Print other lines instead of the middle one of a template."""
 
     def tell(log: GroupLines) -> Lines | None:
         place = middle(log.of_template(template))
         if place is None:
             return None
         lines = log.lines
-        lines[place] = replace(lines[place], at_ms=lines[place].at_ms + by_ms)
-        return lines
+        return [*lines[:place], *change(lines[place]), *lines[place + 1 :]]
 
     return tell
+
+
+def _moved(template: str, by_ms: float) -> Tell:
+    """Print a line earlier or later."""
+    return _changed(template, lambda line: [replace(line, at_ms=line.at_ms + by_ms)])
 
 
 def _left_out(template: str) -> Tell:
     """Leave a line out."""
-
-    def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.of_template(template))
-        return None if place is None else log.lines[:place] + log.lines[place + 1 :]
-
-    return tell
+    return _changed(template, lambda _: [])
 
 
 def _twice(template: str) -> Tell:
     """Print a line once more, two seconds later."""
-
-    def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.of_template(template))
-        if place is None:
-            return None
-        again = replace(log.lines[place], at_ms=log.lines[place].at_ms + 2_000.0)
-        return [*log.lines, again]
-
-    return tell
+    return _changed(template, lambda line: [line, replace(line, at_ms=line.at_ms + 2_000.0)])
 
 
 def _more(template: str, pattern: str) -> Tell:
     """Add one to the number in a line that a pattern's group finds."""
 
-    def tell(log: GroupLines) -> Lines | None:
-        place = middle(log.of_template(template))
-        if place is None:
-            return None
-        lines = log.lines
-        match = re.search(pattern, lines[place].text)
-        assert match is not None, lines[place].text
+    def change(line: SynthesizedLine) -> Lines:
+        match = re.search(pattern, line.text)
+        assert match is not None, line.text
         begin, end = match.span(1)
-        text = f"{lines[place].text[:begin]}{int(match[1]) + 1}{lines[place].text[end:]}"
-        lines[place] = replace(lines[place], text=text)
-        return lines
+        return [replace(line, text=f"{line.text[:begin]}{int(match[1]) + 1}{line.text[end:]}")]
 
-    return tell
+    return _changed(template, change)
 
 
 def _held(api: str, by_ms: float) -> Tell:

@@ -50,6 +50,10 @@ def test_responses_of_a_real_broker_are_explained(name: str) -> None:
         ("3.9.1-scala-an-expiry-outlasts-the-wait", "overtaken_expiry_counts"),
         ("3.9.1-java-a-join-fails-with-its-batch", "answers_wait_for_writes"),
         ("3.9.1-java-two-returns-at-once", "store_answers_latest_return"),
+        (
+            "3.9.1-scala-a-leader-returns-twice-while-a-write-is-under-way",
+            "store_answers_latest_return",
+        ),
         ("2.4.1-scala-statics-described-to-old-clients", "describes_static_to_old_clients"),
         (
             "2.4.1-scala-work-for-a-protocol-that-a-member-lacks",

@@ -41,6 +41,12 @@ def test_a_leader_that_is_unnamed_is_found_by_its_prefix() -> None:
     assert UnnamedMembers().leader_in(group, GIVEN) == GIVEN
 
 
+def test_a_response_with_another_members_id_is_known_by_its_request() -> None:
+    unnamed = UnnamedMembers().with_member(MADE, "c")
+    assert unnamed.names_another("1")
+    assert not unnamed.names_another("11")
+
+
 def test_what_is_known_is_not_changed_in_place() -> None:
     first = UnnamedMembers().with_member(MADE, "c")
     second = first.with_name(MADE, GIVEN)

@@ -14,6 +14,7 @@ from reports.judgement.broker_activity import (
     possible_in,
     signs_of,
     silent,
+    stood_still,
 )
 from reports.judgement.machine_log import Busy, Standstill
 
@@ -178,3 +179,14 @@ class TestPauseOfTheJournal:
         assert silent([endless], {"1": [900.0]}) == (endless,)
         (left,) = silent([endless], {"1": [9_000.0]})
         assert (left.from_ms, left.until_ms) == (9_000.0, float("inf"))
+
+
+def test_a_standstill_in_a_fault_s_pause_is_listed_once_and_only_if_the_log_is_silent() -> None:
+    pause = Stall("1", 1_000, 4_000)
+    within, after = (
+        Standstill("1", from_ms, from_ms + 2_000, "stopped") for from_ms in (1_500, 6_000)
+    )
+    silence = {"1": [900, 4_100]}
+    assert stood_still([pause], [within, after], silence) == ((pause,), [after])
+    works = {"1": list(range(900, 9_000, 50))}
+    assert stood_still([pause], [within, after], works) == ((), [])

@@ -85,6 +85,10 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(
             "'args' is of the wrong type",
         ),
         ('{"at_ms": 1, "event": "injected"}', "'fault_id' is missing"),
+        (
+            '{"at_ms": 1, "event": "injected", "fault_id": "f1", "log_lines": "7"}',
+            "'log_lines' is of the wrong type",
+        ),
         ('{"at_ms": 1, "event": "verified", "fault_id": "f1"}', "'verified' is missing"),
         ('{"at_ms": 1, "event": "healed", "fault_id": "f1"}', "'healed' is missing"),
         ('{"at_ms": 1, "event": "failed", "fault_id": "f1"}', "'error' is missing"),

@@ -52,7 +52,7 @@ def member_is_served(step: Stepped) -> Iterator[str]:
     group, event = step.before.group, step.event
     if isinstance(event, TimerFired) and event.timer.kind is TimerKind.SESSION:
         for p in step.before.processes:
-            beats = p.beats and not p.is_silent and not step.before.is_closed
+            beats = p.is_beating and not step.before.is_closed
             if beats and p.member_id == event.timer.member_id and step.effects:
                 yield "its session ends though it sends heartbeats"
     for p, answer in _served(step):

@@ -27,11 +27,11 @@ def cause_of_rebalance(step: Stepped) -> Iterator[str]:
     """A rebalance has one of the causes that KIP-345 names."""
     for effect in step.effects:
         starts = isinstance(effect, Transition) and effect.after is PREPARING_REBALANCE
-        if isinstance(effect, Transition) and starts and not _hascause(step):
+        if isinstance(effect, Transition) and starts and not _has_cause(step):
             yield f"{effect.reason} by {cause(step.event)} in {effect.before}"
 
 
-def _hascause(step: Stepped) -> bool:
+def _has_cause(step: Stepped) -> bool:
     event, before, after = step.event, step.before.group, step.after.group
     if isinstance(event, JoinReceived):
         instance = event.group_instance_id

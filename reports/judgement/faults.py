@@ -1,0 +1,109 @@
+"""The faults of a run and their outcomes, as its journal has them, and what they do to brokers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reference_coordinator.replay import Outage, Stall
+from reports.judgement.journal import Entry
+from scenarios.faults import about
+
+Fault = dict[str, Any]
+"""A fault as the verdict lists it; times in ms, None for what the journal does not have."""
+CATCHING_UP_MS = 10_000
+"""How long after a broker is back writes may fail because too few replicas are in sync."""
+
+
+def faults_of(journal: Iterable[Entry]) -> tuple[Fault, ...]:
+    """Return the faults of a journal, in its order."""
+    faults: dict[str, Fault] = {}
+    for entry in journal:
+        fault = faults.get(entry.get("fault_id") or "")
+        if entry["event"] == "intent":
+            faults[entry["fault_id"]] = _meant(entry)
+        elif fault is None:
+            continue
+        elif entry["event"] == "injected":
+            fault["injected_at_ms"] = entry["at_ms"]
+            fault["log_lines"] = entry.get("log_lines")
+        elif entry["event"] == "verified":
+            fault["verified"], fault["witness"] = entry["verified"], entry["witness"]
+        elif entry["event"] == "healed":
+            fault["healed"], fault["healed_at_ms"] = entry["healed"], entry["at_ms"]
+            fault["open"] = not entry["healed"]
+    return tuple(faults.values())
+
+
+def _meant(intent: Entry) -> Fault:
+    """Return a fault that was never carried out."""
+    args = intent.get("args") or {}
+    broker = args.get("broker")
+    return {
+        "name": intent["fault"],
+        "cause": intent.get("cause"),
+        "target": intent["target"],
+        "group": intent.get("group"),
+        "broker": None if broker is None else str(broker),
+        "meant_at_ms": intent["at_ms"],
+        "injected_at_ms": None,
+        "log_lines": None,
+        "healed_at_ms": None,
+        "verified": False,
+        "witness": "",
+        "healed": False,
+        "open": intent.get("kind") == "recoverable",
+    }
+
+
+def killed_between(faults: Iterable[Fault]) -> Iterator[tuple[str, float, float]]:
+    """Yield the brokers (ids) that were killed, and between when, in ms."""
+    for fault in faults:
+        if fault["injected_at_ms"] is not None and _done_to_broker(fault) == "killed":
+            yield fault["broker"], fault["meant_at_ms"], fault["injected_at_ms"]
+
+
+def log_lines(faults: Iterable[Fault]) -> Mapping[tuple[str, float], int]:
+    """Return how many lines the log of a killed broker had then, by its kill (id, ms)."""
+    return {
+        (fault["broker"], fault["injected_at_ms"]): fault["log_lines"]
+        for fault in faults
+        if fault["log_lines"] is not None
+    }
+
+
+def outages(faults: Iterable[Fault]) -> Iterator[Outage]:
+    """Yield when brokers were down or paused, with the time to catch up afterwards."""
+    for fault in faults:
+        if fault["broker"] is not None:
+            yield Outage(fault["meant_at_ms"], _healed_ms(fault) + CATCHING_UP_MS)
+
+
+def stalls(faults: Iterable[Fault]) -> Iterator[Stall]:
+    """Yield when brokers were paused; one that was not resumed is paused to the end."""
+    for fault in faults:
+        if _done_to_broker(fault) == "paused":
+            yield Stall(fault["broker"], fault["meant_at_ms"], _healed_ms(fault))
+
+
+def healed(faults: Iterable[Fault]) -> Iterator[tuple[str, float]]:
+    """Yield the brokers (ids) that were seen to answer again, and when, in ms."""
+    for fault in faults:
+        if fault["broker"] is not None and fault["healed"]:
+            yield fault["broker"], fault["healed_at_ms"]
+
+
+def started_again(faults: Iterable[Fault]) -> Iterator[str]:
+    """Yield the brokers (ids) that were down and started again, once for each time."""
+    for fault in faults:
+        if fault["healed"] and _done_to_broker(fault) in ("killed", "stopped"):
+            yield fault["broker"]
+
+
+def _healed_ms(fault: Fault) -> float:
+    """Return when a fault was healed, in ms; infinity if it was not."""
+    return float(fault["healed_at_ms"]) if fault["healed"] else float("inf")
+
+
+def _done_to_broker(fault: Fault) -> str | None:
+    """Return what a fault does to the process of its broker (`About.broker`), if it hits one."""
+    known = about(fault["name"])
+    return known.broker if known else None
