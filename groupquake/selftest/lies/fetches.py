@@ -1,4 +1,4 @@
-"""Lies about committed offsets: a member that goes on is told another offset than the last one."""
+"""Lies about committed offsets: a member that goes on gets another offset than the last one."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ Partition = tuple[str, int]
 VERSION = 9
 
 
-def told(offset_of: Callable[[int, int], int]) -> Callable[[GroupLines], Lines | None]:
+def fetching(offset_of: Callable[[int, int], int]) -> Callable[[GroupLines], Lines | None]:
     """Add the OffsetFetch that follows the last SyncGroup of a member that committed before.
 
     `offset_of` returns what it is answered, given the offset of the partition that was committed
@@ -98,8 +98,8 @@ def _lies() -> Iterator[Lie]:
         "newer_offset_fetched": lambda last, _: last + 1_000,
     }
     for name, offset_of in wrong.items():
-        yield Lie(f"{name}_without_a_fault", "offsets", *QUIET, told(offset_of))
-        yield Lie(f"{name}_after_failover", "offsets", *FAULTY, told(offset_of))
+        yield Lie(f"{name}_without_a_fault", "offsets", *QUIET, fetching(offset_of))
+        yield Lie(f"{name}_after_failover", "offsets", *FAULTY, fetching(offset_of))
 
 
 FETCHES = tuple(_lies())

@@ -327,12 +327,12 @@ def test_a_fetch_of_before_kip_709(recording: Recording) -> None:
     found = read(content)
     assert (found.group, found.error_code, found.readable) == (GROUP, 0, True)
     seen = replace(recorded_fetches(recording)[0], response=json.loads(found.response or ""))
-    told = {
+    expected = {
         f"{topic['name']}-{one['partitionIndex']}": one["committedOffset"]
         for topic in answer["topics"]
         for one in topic["partitions"]
     }
-    assert dict(fetched(seen)) == told != {}
+    assert dict(fetched(seen)) == expected != {}
 
 
 @OVER_FAILOVERS
