@@ -28,6 +28,7 @@ class Breach(StrEnum):
     DISAGREE = "client_and_broker_disagree"
     OFFSET_WENT_BACK = "offset_went_back"
     NEVER_ANSWERED = "request_never_answered"
+    FETCHED_DIFFERS = "fetched_offset_differs"
 
 
 def breach(

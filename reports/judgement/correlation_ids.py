@@ -3,9 +3,10 @@
 A client numbers its requests, so a number that is missing between two logged requests is a request
 that the log holds not. Wire members send what is logged, and nothing else after ApiVersions.
 librdkafka asks beside it, on the connection to its coordinator, for the topics' metadata before it
-assigns partitions as the leader, and for offsets once it has got its own: one number each (measured
-in 71 runs with 2.16.1); and for metadata again every `topic.metadata.refresh.interval.ms`. Java's
-consumer numbers all its connections together, so a hole in one of them shows nothing.
+assigns partitions as the leader, and for offsets once it has got its own (older logs lack that):
+one number each (measured in 71 runs with 2.16.0); and for metadata again every
+`topic.metadata.refresh.interval.ms`. Java's consumer numbers all its connections together, so a
+hole in one of them shows nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from kafka_protocol.apis import OFFSET_FETCH
 from reports.judgement.logged import REQUEST
 
 EARLY = 0.9
@@ -69,6 +71,8 @@ class CorrelationIds:
     _connections: dict[str, Connection] = field(default_factory=dict)
     _refreshed_ms: dict[str, float] = field(default_factory=dict)
     """When each client began, or last asked for something that is not logged."""
+    _fetches: bool = False
+    """Whether the log holds requests for offsets."""
 
     def add(self, requests: Iterable[tuple[Any, ...]]) -> None:
         """Take requests with the columns `REQUEST`, readable or not."""
@@ -83,6 +87,8 @@ class CorrelationIds:
                 known.highest, known.api = number, api
                 if api == "SYNC_GROUP":
                     known.may_fetch = True
+                elif api == OFFSET_FETCH:
+                    self._fetches = True
             elif number is not None and (of_wire or row[_CLIENT] in librdkafka):
                 self._jump(known, row, of_wire=of_wire)
 
@@ -103,13 +109,14 @@ class CorrelationIds:
             for hole in known.holes:
                 hole.missing.discard(number)
         known.api = api
+        self._fetches |= api == OFFSET_FETCH
         known.may_fetch |= api == "SYNC_GROUP"
 
     def _explained(self, known: Connection, api: str, client: str, at_ms: float) -> int:
         """Return how many of the numbers that a client of librdkafka skips it has used itself."""
         if (known.api, api) == ("JOIN_GROUP", "SYNC_GROUP"):
             return 1
-        if known.may_fetch:
+        if known.may_fetch and not self._fetches:
             known.may_fetch = False
             return 1
         if at_ms - self._refreshed_ms[client] < EARLY * self.clients.librdkafka[client]:

@@ -20,7 +20,7 @@ SLACK_MS = 1_500.0
 is due."""
 LATE_MS = 500.0
 """How much longer than the interval heartbeats are apart on the average: measured, 300."""
-IN_GROUP = ("HEARTBEAT", "OFFSET_COMMIT", "SYNC_GROUP")
+IN_GROUP = ("HEARTBEAT", "OFFSET_COMMIT", "OFFSET_FETCH", "SYNC_GROUP")
 """What a member sent last that was in its group and waits for nothing."""
 GOES_ON = ("HEARTBEAT", "OFFSET_COMMIT")
 """What a member sends that is in its group."""

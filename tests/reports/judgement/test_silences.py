@@ -3,9 +3,12 @@
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.logged import REQUEST
-from reports.judgement.silences import SLACK_MS, Silences
+from reports.judgement.logged import REQUEST, Chunk
+from reports.judgement.recording import Recording
+from reports.judgement.silences import Silences
+from tests.recorded.logs import HISTORIES, RECORDINGS
 
+AT, ANSWERED, API, BROKER = map(REQUEST.index, ("at_ms", "answered_ms", "api", "broker"))
 KILLED_MS, EVERY_MS = 60_000.0, 1_000.0
 KILLS = [("1", KILLED_MS, KILLED_MS + 20.0)]
 
@@ -34,7 +37,7 @@ def found(*requests: tuple, client: str = "a") -> list[str]:
 @pytest.mark.parametrize("broker", ["1", "2"], ids=["restarted", "elsewhere"])
 @pytest.mark.parametrize(
     ("silent_ms", "cut"),
-    [(0.0, False), (EVERY_MS + SLACK_MS, False), (EVERY_MS + SLACK_MS + 1.0, True), (9e3, True)],
+    [(0.0, False), (2_500.0, False), (2_501.0, True), (9e3, True)],
 )
 def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
     silent_ms: float, broker: str, *, cut: bool
@@ -78,3 +81,26 @@ def test_a_member_that_sent_nothing_was_silent_itself(skipped: int, *, cut: bool
 
 def test_a_client_whose_interval_is_not_known_is_left_out() -> None:
     assert found(request(9_000, "1"), request(70_000, "2"), client="another") == []
+
+
+@pytest.mark.parametrize(
+    "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
+)
+@pytest.mark.parametrize(
+    ("more_ms", "cut"), [(-1_000, False), (-10, False), (10, True), (200, True), (3_000, True)]
+)
+def test_a_recorded_log_that_is_cut_before_a_kill(
+    recording: Recording, more_ms: float, *, cut: bool
+) -> None:
+    """The kill is made up: of groups with real members only that of one history lost its broker."""
+    (group,) = (one for one in recording.run.experiment.workload.groups if one.name == "static")
+    rows = Chunk.of(recording.rows_by_group["static"]).requests
+    broker = rows[len(rows) * 3 // 4][BROKER]
+    mine = [row for row in rows if row[BROKER] == broker]
+    last = next(row for row in mine[len(mine) * 3 // 4 :] if row[API] == "HEARTBEAT")
+    silent_ms = group.heartbeat_interval_ms + 1_500 + more_ms
+    kill = (broker, last[ANSWERED] + silent_ms, last[ANSWERED] + silent_ms)
+    members = recording.run.experiment.members()
+    silences = Silences([kill], {one.name: group.heartbeat_interval_ms for one in members})
+    silences.add(row for row in rows if row is last or not last[AT] <= row[AT] <= kill[1])
+    assert bool(list(silences.rows())) == cut
