@@ -24,6 +24,7 @@ from reports.judgement.history import ClientEvent
 from reports.judgement.offsets import Offsets, Stored, stored
 from reports.judgement.owners import Owners
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
+from reports.judgement.unanswered import Unanswered
 
 Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
@@ -89,6 +90,7 @@ class Clients:
     _assignors: dict[int, str] = field(default_factory=dict)
     _pending: list[tuple[float, int, ClientEvent | Known]] = field(default_factory=list)
     _number: int = 0
+    _unanswered: Unanswered = field(default_factory=Unanswered)
 
     def __post_init__(self) -> None:
         """Begin without owners and offsets."""
@@ -109,6 +111,8 @@ class Clients:
                 self._found += self._offsets.committed(seen, kept)
             elif seen.api == "SYNC_GROUP" and error == 0:
                 self._offsets.assigned(seen, _share(seen))
+            if self.has_history:
+                self._unanswered.add(seen)
             if self.has_history and (kept or error or seen.api in HELD_APIS):
                 self._push(seen.answered_ms, (request, kept, error))
         for event in events:
@@ -172,6 +176,8 @@ class Clients:
         client, owners = self._clients[event.client], self._owners
         if event.event == "created":
             self._begin(client, event)
+        elif event.event == "unanswered":
+            self._found += self._unanswered.told(event)
         elif event.event in ("revoked", "lost"):
             self._found += owners.gave_up(event, event.partitions)
         elif event.event == "assigned":
