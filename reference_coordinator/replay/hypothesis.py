@@ -156,18 +156,19 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
-        by_line_ms: float | None = float("-inf")
+        by_line_ms = float("-inf")
         if self.group is not before or isinstance(event, TimerFired):
             lines = list(expected_lines(before, self.group, event, effects))
             for line, subject, says in lines:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
                 self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
             keys = printed(lines, effects)
-            by_line_ms = keep_to_lines(
+            instant_ms = keep_to_lines(
                 self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
             )
-            if by_line_ms is None:
+            if instant_ms is None:
                 return OUT_OF_LINE
+            by_line_ms = instant_ms
         mismatch = None
         for effect in effects:  # the answers' times narrow down when all of this happened
             if isinstance(effect, Answer):

@@ -70,7 +70,6 @@ def first_request(recording: Recording) -> Row:
         and (row["api"], row["client_id"]) == ("JOIN_GROUP", "failover-a")
         and '"memberId":""' in row["request"]
         and row["answered_ms"] - row["arrived_ms"] > 1_400.0
-        and row["broker"] == recording.rows_by_group["leading"][-1]["broker"]
     )
 
 
