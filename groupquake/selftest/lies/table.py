@@ -54,11 +54,12 @@ def result_of(name: str, recordings: Sequence[Recording]) -> LieResult:
     count = failed = doubted = 0
     for recording in recordings:
         with collector_paused():
-            lines = lie.tell(GroupLines(recording, lie.group))
+            log = GroupLines(recording, lie.group)
+            lines = lie.tell(log)
             if lines is None:
                 continue
             count += 1
-            run = SynthesizedRun(recording.folder, recording, lie.group, tuple(lines))
+            run = SynthesizedRun(recording.folder, recording, lie.group, tuple(lines), log.fenced)
             if fails(run, lie.group):
                 failed += 1
             elif found(run, lie.group):
