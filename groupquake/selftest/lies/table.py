@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupquake.selftest.lies.answers import ANSWERS
+from groupquake.selftest.lies.fenced import FENCES
 from groupquake.selftest.lies.fetches import FETCHES
 from groupquake.selftest.lies.group_lines import GroupLines, Lie
 from groupquake.selftest.lies.lines import LINES
@@ -12,7 +13,7 @@ from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reports.judgement.collector import collector_paused
 from reports.judgement.recording import Recording
 
-LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES, *FETCHES)}
+LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES, *FETCHES, *FENCES)}
 SEEDS = 10
 """How many seeds of an experiment must show a lie."""
 NOT_SHOWN: Mapping[str, str] = {
