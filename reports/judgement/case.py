@@ -21,13 +21,13 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import compare, member_lines, members, timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
 from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.fenced_lines import Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
@@ -71,12 +71,15 @@ class Case:
     assignments: Assignments
     clients: Clients
     fetched: FetchedOffsets
+    fencings: Fencings
     absent: Absent
     members: Members = field(default_factory=Members)
     lines: list[LoggedRow] = field(default_factory=list)
     """All coordinator lines about the group."""
     requests: int = 0
     """How many readable requests there are."""
+    join_timer_ms: float = 0.0
+    """The longest that a join phase may last, by the timeouts that members ask for."""
     _has_requests: bool = False
     _kip_848: bool = False
     _brokers: set[str] = field(default_factory=set)
@@ -97,6 +100,8 @@ class Case:
         if seen:
             self.requests += len(seen)
             self._brokers |= {one.broker for one in seen}
+            joins = (_join_timer_ms(one.request) for one in seen if one.api == "JOIN_GROUP")
+            self.join_timer_ms = max(self.join_timer_ms, *joins, 0.0)
             first_ms, last_ms = min(part.requests.arrived_ms), max(one.answered_ms for one in seen)
             self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
             self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
@@ -117,7 +122,9 @@ class Case:
         yield from (("breaches", row) for row in differ)
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
-        yield from (("expulsions", row) for row in members.fences(part.chunk))
+        fenced = list(part.chunk.fenced)
+        yield from (("expulsions", row) for row in members.fences(fenced))
+        self.fencings.add(part.seen, {number for *_, number in fenced})
 
     def in_the_end(self, explained: int) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained."""
@@ -148,6 +155,14 @@ class Case:
         """The partition of `__consumer_offsets` that the group's own lines name."""
         named = (line["partition"] for line in self.lines if line["partition"] is not None)
         return min(named, default=None)
+
+    @property
+    def replaced(self) -> Sequence[LoggedRow] | None:
+        """The lines about instances that got a new member id; None if they name no group."""
+        name = "static_replaced"
+        if self.grammar.lines_instead.get(name, name) is None:
+            return None
+        return [line for line in self.lines if line["template"] == name]
 
     @property
     def home(self) -> int | None:
@@ -272,7 +287,7 @@ class Judgement:
                 case.grammar,
                 case.outages,
                 case.stalls,
-                result.bound.get(TIMED_OUT, 0),
+                case.join_timer_ms,
             ),
             [
                 {**self._places[found.request], **finite(_values(found))}
@@ -304,6 +319,11 @@ class Compared:
         """Whether these rules explain every response, every rebalance and every line."""
         matches = all(row["outcome"] == "match" for row in self.comparison)
         return matches and not self.violations and not self.lines
+
+
+def _join_timer_ms(join: Mapping[str, Any]) -> float:
+    """Return the rebalance timeout of a JoinGroup; before v1 it is the session's (KIP-62)."""
+    return float(max(join.get(name) or 0 for name in ("rebalanceTimeoutMs", "sessionTimeoutMs")))
 
 
 def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
