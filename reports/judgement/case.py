@@ -107,9 +107,7 @@ class Case:
         arrived_ms = part.requests.arrived_ms
         requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
         yield from (("breaches", row) for row in self.assignments.add(part.requests))
-        if self.absent.absences:
-            arrived = zip(part.seen, arrived_ms, strict=True)
-            yield from (("breaches", row) for row in self.absent.add(arrived))
+        yield from (("breaches", row) for row in self.sent_while_down(part))
         found = self.clients.add(requests, part.chunk.events, part.known_ms)
         yield from (("breaches", row) for row in found)
         fetches = self.held_up.widened(part.chunk.fetches.observed)
@@ -118,6 +116,11 @@ class Case:
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
         yield from (("expulsions", row) for row in members.fences(part.chunk))
+
+    def sent_while_down(self, part: Part) -> Iterator[Json]:
+        """Yield the breaches of members that faults had down."""
+        if self.absent.absences:
+            yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
 
     def in_the_end(self, explained: int) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained."""
