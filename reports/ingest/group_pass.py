@@ -40,6 +40,8 @@ EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
 _EVENT = "client event"
 """Stands as `template` in the rows of clients' events."""
+_TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms")
+"""What an event tells beside its time, client and group."""
 _OF_EVENT: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
     *map(EVIDENCE.index, ("at_ms", "client_id", "group", "api", "request"))
 )
@@ -81,7 +83,7 @@ def event_rows(spark: SparkSession, uri: str) -> DataFrame:
         "at_ms": F.col("at_ms"),
         "client_id": F.col("member"),
         "api": F.col("event"),
-        "request": F.to_json(F.struct("partitions", "member_id", "offsets")),
+        "request": F.to_json(F.struct(*_TELLS)),
         "template": F.lit(_EVENT),
     }
     known = [F.col(name).isNotNull() for name in ("group", "member", "at_ms")]

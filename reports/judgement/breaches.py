@@ -28,6 +28,7 @@ class Breach(StrEnum):
     DISAGREE = "client_and_broker_disagree"
     SENT_WHILE_DOWN = "request_of_a_member_that_is_down"
     OFFSET_WENT_BACK = "offset_went_back"
+    NEVER_ANSWERED = "request_never_answered"
     FETCHED_DIFFERS = "fetched_offset_differs"
 
 

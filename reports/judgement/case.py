@@ -107,6 +107,7 @@ class Case:
         arrived_ms = part.requests.arrived_ms
         requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
         yield from (("breaches", row) for row in self.assignments.add(part.requests))
+        yield from (("assigned", row) for row in self.assignments.rows())
         yield from (("breaches", row) for row in self.sent_while_down(part))
         found = self.clients.add(requests, part.chunk.events, part.known_ms)
         yield from (("breaches", row) for row in found)
@@ -138,7 +139,7 @@ class Case:
                 "kip_848": self._kip_848,
             },
         )
-        yield from (("assigned", row) for row in self.assignments.rows())
+        yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
         if self.requests:
             yield from (("breaches", row) for row in self.clients.end())
