@@ -172,7 +172,7 @@ class Judge:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         ids = CorrelationIds(case.group, self.clients)
-        silences = Silences(self.kills, self.clients.heartbeat_ms)
+        silences = Silences(self.kills, self.clients.heartbeat_ms, self.stalls)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
