@@ -45,6 +45,11 @@ def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitRespons
     return CommitResponse(error, every_partition_alike=len(set(left)) <= 1)
 
 
+def has_of_broker(seen: ObservedRequest) -> bool:
+    """Tell whether a broker answered a partition of a commit without its coordinator."""
+    return any(code in OF_BROKER for code, _ in _partitions(seen))
+
+
 def _partitions(seen: ObservedRequest) -> Iterator[tuple[int, str]]:
     """Yield the error of each partition of a commit, and the metadata that were sent with it."""
     sent = {
