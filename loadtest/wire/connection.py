@@ -94,8 +94,8 @@ class Connection:
         exchange.sent_ms = self.log.now_ms()
         self.log.add(exchange)
         self._awaited.append(exchange)
-        wire.settimeout(SEND_TIMEOUT_S)
         try:
+            wire.settimeout(SEND_TIMEOUT_S)
             wire.sendall(frame)
         except OSError as error:
             self.close()
@@ -114,8 +114,8 @@ class Connection:
         Raises WireError if the broker has closed the connection.
         """
         wire = self._open()
-        wire.settimeout(timeout_s)
         try:
+            wire.settimeout(timeout_s)
             data = wire.recv(_CHUNK)
         except (TimeoutError, BlockingIOError):
             return []

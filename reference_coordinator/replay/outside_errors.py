@@ -36,7 +36,8 @@ def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitRespons
         for code, metadata in codes
         if code not in OF_BROKER
         and not (
-            code == BrokerError.OFFSET_METADATA_TOO_LARGE and len(metadata) > max_metadata_size
+            code == BrokerError.OFFSET_METADATA_TOO_LARGE
+            and _java_length(metadata) > max_metadata_size
         )
     ]
     if len(left) == len(codes):
@@ -48,6 +49,11 @@ def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitRespons
 def has_of_broker(seen: ObservedRequest) -> bool:
     """Tell whether a broker answered a partition of a commit without its coordinator."""
     return any(code in OF_BROKER for code, _ in _partitions(seen))
+
+
+def _java_length(text: str) -> int:
+    """Return the length of a text as Java counts it, in units of UTF-16."""
+    return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _partitions(seen: ObservedRequest) -> Iterator[tuple[int, str]]:

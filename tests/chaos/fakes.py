@@ -166,12 +166,18 @@ class FakeLoad:
     def is_up(self, name: str) -> bool:
         return self._state[name] == "joined"
 
+    def silence(self, name: str) -> None:
+        """Let a member send nothing more, though it is up."""
+        with self._one_at_a_time:
+            self._state[name] = "silent"
+
     def die(self) -> None:
         """End as a killed process does: nobody listens, every connection is gone."""
         self._over.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._threads[0].join()  # no connection comes any more
         for connection in self._connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -7,8 +7,10 @@ import pytest
 
 from chaos.controller import Outcome
 from chaos.errors import LoadGoneError, TargetError, UnreachableError
+from chaos.faults.duplicate_instance import DuplicateInstance
 from chaos.journal import open_faults, read
 from chaos.removal import GroupError, Removal
+from tests.chaos.fakes import until
 from tests.chaos.run import GOOD
 
 KILL = "{fault: broker.kill, target: {coordinator-of: static}, at: 0s, down_for: 100ms}"
@@ -59,6 +61,21 @@ def test_a_step_waits_for_a_role_that_no_broker_has(run, experiment):
     assert run.cluster.calls == [("pause", 1), ("resume", 1)]
 
 
+def comes_second(run, call):
+    """Tell which broker coordinates only after a call, so that another fault holds one by then."""
+    coordinator = run.cluster.coordinator
+
+    def once_called(group):
+        until(lambda: call in run.cluster.calls)
+        return coordinator(group)
+
+    run.cluster.coordinator = once_called
+
+
+def is_waiting(run):
+    return any("waits" in line for line in run.progress)
+
+
 def test_an_abort_ends_the_wait_for_a_role(run, experiment):
     run.cluster.answers_from_call = 10_000
     began = time.monotonic()
@@ -101,9 +118,17 @@ def test_a_broker_that_does_not_come_back_is_not_healed(run, experiment):
     assert "not ready after 60 s" in str(outcome.error)
 
 
-def test_a_fault_waits_for_a_broker_that_another_fault_holds(run, experiment):
+def test_a_fault_waits_for_a_broker_that_another_fault_holds(run, experiment, monkeypatch):
+    start, calls = run.cluster.start_broker, run.cluster.calls
+
+    def start_once_waited_for(broker):
+        until(lambda: is_waiting(run) and (broker == 2 or ("start", 2) in calls))
+        start(broker)
+
+    monkeypatch.setattr(run.cluster, "start_broker", start_once_waited_for)
+    comes_second(run, ("kill", 1))
     both = KILL.replace("{coordinator-of: static}", "{brokers: [1, 2]}")
-    assert run.of(experiment(both, KILL.replace("at: 0s", "at: 50ms"))) == GOOD
+    assert run.of(experiment(both, KILL)) == GOOD
     assert sorted(run.cluster.calls[:4]) == [("kill", 1), ("kill", 2), ("start", 1), ("start", 2)]
     assert run.cluster.calls[4:] == [("kill", 1), ("start", 1)]
     assert [entry["verified"] for entry in run.entries("verified")] == [True, True, True]
@@ -113,20 +138,20 @@ def test_a_fault_waits_for_a_broker_that_another_fault_holds(run, experiment):
 def test_a_waiting_fault_hits_the_broker_that_has_the_role_afterwards(run, experiment):
     def move():
         run.cluster.coordinates["static"] = 2
+        until(lambda: len(run.cluster.calls) > 1)
+        run.controller.stop()
 
-    long = KILL.replace("100ms", "600ms").replace("{coordinator-of: static}", "{brokers: [1]}")
-    run.meanwhile(
-        experiment(long, KILL.replace("at: 0s", "at: 50ms")),
-        lambda: any("waits" in line for line in run.progress),
-        move,
-    )
+    comes_second(run, ("kill", 1))
+    long = KILL.replace("100ms", "1m").replace("{coordinator-of: static}", "{brokers: [1]}")
+    run.meanwhile(experiment(long, KILL), lambda: is_waiting(run), move)
     assert run.cluster.calls[1] == ("kill", 2)
 
 
 def test_an_abort_ends_the_wait_for_a_broker(run, experiment):
+    comes_second(run, ("pause", 1))
     run.meanwhile(
-        experiment(LONG_PAUSE, KILL.replace("at: 0s", "at: 300ms")),
-        lambda: any("waits" in line for line in run.progress),
+        experiment(LONG_PAUSE, KILL),
+        lambda: is_waiting(run),
         lambda: run.controller.abort("SIGTERM"),
     )
     assert run.cluster.calls == [("pause", 1), ("resume", 1)]
@@ -216,7 +241,7 @@ def test_the_error_of_a_refused_removal_is_reported(run, removed, experiment, mo
 
 
 BECOMES = (
-    "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 100ms, every: 1ms,"
+    "{fault: group.bounce, target: all, group: mixed, at: 0s, down_for: 150ms, every: 1ms,"
     ' becomes: {instance_id: "app-{n}-thread-1"}}'
 )
 
@@ -231,7 +256,14 @@ def test_a_new_identity_is_numbered_by_the_position_in_the_group(run, load, expe
     assert [entry["verified"] for entry in run.entries("verified")] == 3 * [True]
 
 
-def test_kills_and_duplicates_are_made_for_members_too(run, load, experiment):
+def test_kills_and_duplicates_are_made_for_members_too(run, load, experiment, monkeypatch):
+    verify = DuplicateInstance.verify
+
+    def verify_once_fenced(self):
+        until(lambda: '"errorCode":82' in load.log.path.read_text())
+        return verify(self)
+
+    monkeypatch.setattr(DuplicateInstance, "verify", verify_once_fenced)
     kill = "{fault: member.kill, target: {names: [lone]}, at: 0s, down_for: 150ms}"
     duplicate = (
         "{fault: member.duplicate-instance, target: {names: [static-2]}, at: 0s, lasts: 150ms}"

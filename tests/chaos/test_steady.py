@@ -15,8 +15,9 @@ def path(tmp_path):
 def test_it_is_steady_once_all_probes_hold_together(experiment, path):
     sizes, states = iter([3, 4, 4]), iter(["Stable", "PreparingRebalance", "Stable"])
     probes = {"group.members": lambda _: next(sizes), "group.state": lambda _: next(states)}
+    patient = experiment().override(["steady_state.within=1m"])
     with Journal(path) as journal:
-        steady = await_steady(experiment(), probes, journal, threading.Event())
+        steady = await_steady(patient, probes, journal, threading.Event())
     assert steady.ok
     assert [probe.observed for probe in steady.probes] == [4, "Stable"]
     [entry] = read(path)
@@ -33,7 +34,11 @@ def test_it_is_steady_once_all_probes_hold_together(experiment, path):
 def test_all_are_as_many_as_the_file_gives_the_group(experiment, path):
     sizes = iter([4, 5])
     probes = {"group.members": lambda _: next(sizes), "group.state": lambda _: "Stable"}
-    grown = ["steady_state.probes.0.tolerance=all", "workload.groups.0.members.0.count=5"]
+    grown = [
+        "steady_state.within=1m",
+        "steady_state.probes.0.tolerance=all",
+        "workload.groups.0.members.0.count=5",
+    ]
     with Journal(path) as journal:
         assert await_steady(experiment().override(grown), probes, journal, threading.Event()).ok
     assert [probe["tolerance"] for probe in read(path)[0]["probes"]] == [5, "Stable"]

@@ -11,6 +11,7 @@ import pytest
 
 from groupquake import machine_sampler
 from groupquake.machine_sampler import MachineSampler
+from tests.chaos.fakes import until
 
 
 @pytest.fixture
@@ -22,32 +23,51 @@ def process():
     started.wait()
 
 
+@pytest.fixture
+def looks(monkeypatch):
+    """When the sampler looked at processes, in s, and whether it saw one that was stopped."""
+    seen, look = [], machine_sampler._is_stopped
+
+    def is_stopped(pid):
+        found = look(pid)
+        seen.append((time.time(), found))
+        return found
+
+    monkeypatch.setattr(machine_sampler, "_is_stopped", is_stopped)
+    return seen
+
+
 def noted(file, event):
-    entries = map(json.loads, file.read_text().splitlines())
+    if not file.exists():
+        return []
+    with file.open() as lines:
+        entries = list(map(json.loads, lines))
     return [entry for entry in entries if entry["event"] == event]
 
 
-def test_a_stopped_broker_is_noted(tmp_path, process):
+def test_a_stopped_broker_is_noted(tmp_path, process, looks):
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, lambda: {2: process.pid}):
-        time.sleep(0.3)
+        until(lambda: looks)
         began_ms = time.time() * 1000
         os.kill(process.pid, signal.SIGSTOP)
-        time.sleep(0.5)
+        stopped_s = lambda: [at_s for at_s, found in looks if found]
+        # the last look is at what a tick's time says, or later, and the one before is over by then
+        until(lambda: len(stopped_s()) > 1 and stopped_s()[-2] - stopped_s()[0] > 0.31)
         os.kill(process.pid, signal.SIGCONT)
         ended_ms = time.time() * 1000
-        time.sleep(0.3)
+        until(lambda: noted(file, "stopped"))
     (stopped,) = noted(file, "stopped")
     assert stopped["broker"] == "2"
     assert began_ms - 1 <= stopped["from_ms"] <= stopped["until_ms"] <= ended_ms + 1
     assert stopped["until_ms"] - stopped["from_ms"] >= 300
 
 
-def test_a_broker_that_stays_stopped_is_noted_at_the_end(tmp_path, process):
+def test_a_broker_that_stays_stopped_is_noted_at_the_end(tmp_path, process, looks):
     file = tmp_path / "machine.jsonl"
     os.kill(process.pid, signal.SIGSTOP)
     with MachineSampler(file, lambda: {1: process.pid}):
-        time.sleep(0.3)
+        until(lambda: any(found for _, found in looks))
     assert [entry["broker"] for entry in noted(file, "stopped")] == ["1"]
 
 
@@ -73,19 +93,28 @@ def test_a_sampler_that_runs_late_says_so(tmp_path):
 
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, held_up):
-        time.sleep(0.8)
-    late = noted(file, "late")
-    assert late
-    assert all(entry["until_ms"] - entry["from_ms"] >= 150 for entry in late)
+        until(lambda: any(e["until_ms"] - e["from_ms"] >= 400 for e in noted(file, "late")))
+
+
+def test_a_tick_is_late_from_150_ms_on(monkeypatch):
+    clock = {"ms": 0}
+    monkeypatch.setattr(machine_sampler.time, "monotonic", lambda: clock["ms"] / 1_000)
+    monkeypatch.setattr(machine_sampler.time, "time", lambda: clock["ms"] / 1_000)
+    out = io.StringIO()
+    ticks = machine_sampler._Ticks(out, dict)
+    for clock["ms"] in (50, 199, 350):
+        ticks.tick()
+    entries = map(json.loads, out.getvalue().splitlines())
+    (late,) = (entry for entry in entries if entry["event"] == "late")
+    assert (late["from_ms"], late["until_ms"]) == (199, 350)
 
 
 def test_samples_have_load_and_pressure(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_sampler, "SAMPLE_EVERY_S", 0.1)
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, lambda: {1: os.getpid(), 2: 999_999_999}):
-        time.sleep(0.6)
+        until(lambda: len(noted(file, "sample")) >= 2)
     samples = noted(file, "sample")
-    assert len(samples) >= 2
     assert all(sample["load"] >= 0 for sample in samples)
     assert all(0 <= sample.get("cpu_waiting", 0) <= 1 for sample in samples)
     assert all(0 <= sample.get("cpu_busy", 0) <= 1 for sample in samples)
@@ -99,8 +128,9 @@ def test_a_system_without_pressure_figures_is_sampled(tmp_path, monkeypatch):
     monkeypatch.setattr(machine_sampler.Path, "read_text", unreadable)
     monkeypatch.setattr(machine_sampler.Path, "read_bytes", unreadable)
     file = tmp_path / "machine.jsonl"
-    with MachineSampler(file, lambda: 1 / 0):
-        time.sleep(0.4)
+    asked = []
+    with MachineSampler(file, lambda: asked.append(1) or 1 / 0):
+        until(lambda: len(asked) > 2)
     monkeypatch.undo()
     assert "cpu_waiting" not in str(noted(file, "sample"))
 

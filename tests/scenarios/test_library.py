@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from chaos.faults.member_evidence import GRACE_MS
 from scenarios import (
     Experiment,
     GroupBounce,
     LeaderMemberOf,
+    MemberKill,
     MemberRestart,
     load,
     named,
@@ -19,7 +21,8 @@ NAMED = (
     "coordinator-failover", "crash-before-sync", "demo", "duplicate-in-every-state",
     "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static",
     "leader-misses-partition", "leader-restart", "mixed-group", "partition-leader-loss",
-    "protocol-corners", "replaced-then-failover", "replaced-while-completing",
+    "protocol-corners", "removed-while-syncing",
+    "replaced-then-failover", "replaced-while-completing",
     "restart-in-full-group", "rolling-bounce", "session-expiry", "skip-assignment",
     "stale-pending-sync",
 )  # fmt: skip
@@ -83,6 +86,16 @@ def test_the_impact_phase_holds_every_fault(name: str) -> None:
             ]
             lasts_ms += (len(hit) - 1) * fault.every_ms
         assert fault.at_ms + lasts_ms < start_ms + experiment.phases.impact_ms
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_absence_is_long_enough_to_be_witnessed(name: str) -> None:
+    """Two heartbeat intervals, from the last request on, which may be in flight at the stop."""
+    experiment = named(name)
+    heartbeat_ms = max(group.heartbeat_interval_ms for group in experiment.workload.groups)
+    for fault in experiment.faults:
+        if isinstance(fault, MemberRestart | MemberKill | GroupBounce):
+            assert fault.down_for_ms >= 2 * heartbeat_ms + GRACE_MS
 
 
 def test_only_the_session_expiry_keeps_a_member_away_for_longer_than_its_session() -> None:

@@ -10,6 +10,7 @@ from chaos.errors import ChaosError
 from chaos.faults.broker_down import BrokerDown
 from chaos.faults.broker_pause import BrokerPause
 from chaos.faults.broker_probe import BrokerProbe
+from chaos.journal import now_ms
 from tests.chaos.fakes import until
 
 
@@ -201,13 +202,14 @@ def test_the_end_of_the_run_ends_the_wait(fake_cluster, down, stop):
 
 def test_a_pause_is_a_request_without_an_answer(fake_cluster, pause, stop):
     assert pause.undo == {"do": "resume-broker", "broker": 2}
+    began_ms = now_ms()
     pause.inject()
     time.sleep(0.05)
     broken = pause.verify()
     assert broken.holds
     start, _, waited = broken.evidence.partition(" has had no answer for ")
     assert start == f"ApiVersions sent to 127.0.0.1:{port(fake_cluster)}"
-    assert 50 <= int(waited.removesuffix(" ms")) < 1000
+    assert 50 <= int(waited.removesuffix(" ms").replace(" ", "")) <= now_ms() - began_ms
     assert pause.heal() == "resumed"
     assert pause.verify_healed(stop).holds
 
@@ -215,9 +217,14 @@ def test_a_pause_is_a_request_without_an_answer(fake_cluster, pause, stop):
 def test_a_broker_that_answers_is_not_paused(fake_cluster, pause):
     fake_cluster.immortal.add(2)
     pause.inject()
-    time.sleep(0.2)
-    broken = pause.verify()
-    assert (broken.holds, "was answered" in broken.evidence) == (False, True)
+    found = []
+
+    def is_answered() -> bool:
+        found.append(pause.verify())
+        return not found[-1].holds
+
+    until(is_answered)
+    assert "was answered" in found[-1].evidence
     pause.heal()
 
 

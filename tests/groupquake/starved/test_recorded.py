@@ -84,7 +84,11 @@ def stopped_brokers() -> Iterator[Runs]:
 def test_brokers_that_are_stopped_now_and_then(
     experiment: str, late: set[str], stopped_brokers: Runs
 ) -> None:
-    """The samples explain every group; without them those that were late are doubts."""
+    """The samples explain every group; without them those that were late are doubts.
+
+    So is `static` of `protocol-corners`: its initial delay of twice 500 ms ends after 2,668 ms, as
+    its broker was stopped for 1,678 ms. All parts of a delay may be late by 1 s together.
+    """
     (run,) = stopped_brokers[experiment]
     assert set(outcomes(run.folder).values()) == {Outcome.EXPLAINED}
     (run.folder / MACHINE).unlink()

@@ -240,7 +240,9 @@ def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(grou
 
     syncing = threading.Thread(target=sync)
     syncing.start()
-    threading.Event().wait(0.5)  # nothing tells that the SyncGroup has arrived
+    while not (follower.connection.awaited or answers):
+        threading.Event().wait(0.02)
+    threading.Event().wait(0.5)  # it is sent; nothing tells that the broker has taken it up
     removed = {"memberId": "", "groupInstanceId": follower.instance_id, "reason": None}
     left = group.scout.ask("LEAVE_GROUP", 5, {"groupId": group.name, "members": [removed]})
     assert (left["errorCode"], left["members"][0]["errorCode"]) == (0, 0)

@@ -1,11 +1,13 @@
 """Faults on members against brokers: recorded journals, and such as have other times."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reports.judgement.absences import DOWN_MS, Absent, absences
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.absences import Absent, absences
 from reports.judgement.breaches import Breach
 from reports.judgement.logged import Chunk, Requests
 from reports.judgement.recording import Recording
@@ -47,9 +49,46 @@ def test_a_journal_whose_faults_are_at_other_times(recording: Recording, by_ms: 
 
 
 @ALL
-@pytest.mark.parametrize("by_ms", [-0.5 * DOWN_MS, 5.0])
+@pytest.mark.parametrize("by_ms", [-250.0, 5.0])
 def test_times_that_are_a_little_off(recording: Recording, by_ms: float) -> None:
     assert contradicted(recording, moved(recording, by_ms)) == []
+
+
+def stray(
+    recording: Recording, journal: Sequence[Entry], intent: Entry, after: str, ms: float
+) -> ObservedRequest:
+    """Return a heartbeat of a fault's client so long after an entry of the fault."""
+    (entry,) = (
+        e for e in journal if (e.get("fault_id"), e["event"]) == (intent["fault_id"], after)
+    )
+    args, at_ms = intent["args"], entry["at_ms"] + ms
+    client = args.get("duplicate", intent["target"])
+    seen = Requests.of(Chunk.of(recording.rows_by_group[GROUP])).observed
+    like = next(one for one in seen if one.client_id == client)
+    return replace(like, earliest_ms=at_ms, at_ms=at_ms, latest_ms=at_ms, answered_ms=at_ms)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("within_ms", "found"), [(-20, False), (-1, False), (1, True), (20, True), (400, True)]
+)
+def test_a_request_while_its_member_is_down(
+    recording: Recording, within_ms: float, *, found: bool
+) -> None:
+    """500 ms after it was stopped, and 50 ms before it is started; a duplicate the other way."""
+    journal = recording.run.journal
+    faults = [e for e in journal if e["event"] == "intent" and e["fault"] in MEMBERS]
+    assert faults
+    for intent in faults:
+        down_ms = intent["args"].get("down_for_ms")
+        if down_ms is None:
+            ends = [("intent", -50 - within_ms), ("healed", 500 + within_ms)]
+        else:
+            ends = [("injected", 500 + within_ms), ("injected", down_ms - 50 - within_ms)]
+        for after, ms in ends:
+            one = stray(recording, journal, intent, after, ms)
+            judged = Absent(absences(journal))
+            assert bool(list(judged.add([(one, one.earliest_ms)]))) == found
 
 
 def entries(fault: str, *events: tuple[str, float], **args: Any) -> list[Entry]:

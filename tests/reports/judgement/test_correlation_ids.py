@@ -1,5 +1,6 @@
 """Requests that no log has, by the numbers of those that a connection sent before and after."""
 
+import tracemalloc
 from collections import defaultdict
 from typing import Any
 
@@ -8,11 +9,13 @@ import pytest
 from reports.judgement.correlation_ids import CorrelationIds, KnownClients
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.recording import Recording
-from tests.recorded.logs import RECORDINGS
+from tests.recorded.logs import FETCHES, RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
-CONNECTION, API = REQUEST.index("connection"), REQUEST.index("api")
+AT, CLIENT, CONNECTION, API, NUMBER = map(
+    REQUEST.index, ("at_ms", "client_id", "connection", "api", "correlation_id")
+)
 AGE_MS = 300_000.0
 Requests = list[tuple[Any, ...]]
 
@@ -29,9 +32,9 @@ def longest(logged: Requests) -> Requests:
     return max(by_connection.values(), key=len)
 
 
-def holes(recording: Recording, group: str, logged: Requests) -> list[str]:
+def holes(recording: Recording, group: str, logged: Requests, age_ms: float = AGE_MS) -> list[str]:
     members = [one.name for one in recording.run.experiment.members()]
-    names = {name: AGE_MS for one in members for name in (one, f"{one}.duplicate")}
+    names = {name: age_ms for one in members for name in (one, f"{one}.duplicate")}
     wire = frozenset() if group in ("static", "dynamic") else frozenset([group])
     ids = CorrelationIds(group, KnownClients(wire, names))
     for row in logged:  # whatever chunks they come in
@@ -45,6 +48,18 @@ def holes(recording: Recording, group: str, logged: Requests) -> list[str]:
 )
 def test_whole_logs_have_no_holes(recording: Recording, group: str) -> None:
     assert holes(recording, group, requests(recording, group)) == []
+
+
+@pytest.mark.parametrize("recording", FETCHES.values(), ids=FETCHES)
+@pytest.mark.parametrize("nth", [0, -1])
+def test_where_requests_for_offsets_are_logged_none_may_be_missing(
+    recording: Recording, nth: int
+) -> None:
+    logged = requests(recording, "static")
+    assert holes(recording, "static", logged) == []
+    fetches = [row for row in logged[1:] if row[API] == "OFFSET_FETCH"][1:]
+    rest = [row for row in logged if row is not fetches[nth]]
+    assert holes(recording, "static", rest) == ["1"]
 
 
 @every_recording
@@ -81,6 +96,20 @@ def test_each_request_in_the_midst_of_a_real_clients_connection_is_missing_or_co
 
 
 @every_recording
+@pytest.mark.parametrize("group", ["static", "dynamic"])
+@pytest.mark.parametrize(("share", "found"), [(0.5, ["1"]), (0.88, ["1"]), (0.92, []), (1.1, [])])
+def test_a_real_client_asks_for_metadata_again_once_they_are_old(
+    recording: Recording, group: str, share: float, found: list[str]
+) -> None:
+    """`share` of the interval has passed, where nine tenths have to."""
+    logged = requests(recording, group)
+    *_, gone, after, _ = longest(logged)
+    first = next(row for row in logged if row[CLIENT] == gone[CLIENT])
+    age_ms = (after[AT] - first[AT]) / share
+    assert holes(recording, group, [row for row in logged if row is not gone], age_ms) == found
+
+
+@every_recording
 def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> None:
     logged = requests(recording, "sessions")
     first, second, third = longest(logged)[1:4]
@@ -88,6 +117,21 @@ def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> Non
     logged[one], logged[two] = second, first
     assert third in logged
     assert holes(recording, "sessions", logged) == []
+
+
+@every_recording
+def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
+    """The requests behind it come with lower numbers, as those do that were overtaken."""
+    logged = requests(recording, "sessions")
+    mine = longest(logged)
+    second = mine[1]
+    highest = 2**31 - 1
+    altered = tuple(highest if i == NUMBER else value for i, value in enumerate(second))
+    tracemalloc.start()
+    found = holes(recording, "sessions", [altered if row == second else row for row in logged])
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+    assert found == [str(highest - mine[0][NUMBER] - 1 - len(mine[2:]))]
 
 
 @every_recording

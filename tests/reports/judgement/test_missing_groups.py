@@ -1,5 +1,7 @@
 """Every group that an experiment runs must be in the evidence, those of wire scripts too."""
 
+from typing import Any
+
 import pytest
 
 from reports.judgement import verdict
@@ -11,21 +13,33 @@ RUN = RECORDINGS["kafka-4.3.0"].folder.parent / "leaders" / "skip-assignment-4.3
 GROUPS = {"static", "java", "leader_returns", "leader_misses"}
 
 
-def judged(groups: set[str]) -> dict:
-    """Judge the run as if only these groups had requests, all of them explained."""
-    nothing = Results({}, [], [], [], [], [], {}, {}, dict.fromkeys(groups, (1, 1)), {}, {}, {}, {},
-                      [])  # fmt: skip
-    return verdict.judge(Recording(RUN).run, nothing, [], "4.3")
+def judged(recording: Recording, groups: dict[str, int]) -> dict[str, Any]:
+    """Judge a run as if only these groups had requests, so many, all of them explained."""
+    checks = {group: (count, count) for group, count in groups.items()}
+    nothing = Results({}, [], [], [], [], [], {}, {}, checks, {}, {}, {}, {}, [])
+    return verdict.judge(recording.run, nothing, [], "4.3")
 
 
 def test_the_run_has_groups_of_real_clients_and_of_wire_scripts() -> None:
     assert set(Recording(RUN).groups) == set(Recording(RUN).run.experiment.group_names) == GROUPS
 
 
-@pytest.mark.parametrize("group", sorted(GROUPS))
-def test_a_group_without_requests_is_a_doubt(group: str) -> None:
-    doubt = f"group {group}: no request of it in any broker's log"
-    without = judged(GROUPS - {group})
-    assert doubt in without["unknown_because"]
-    assert set(without["groups"]) == GROUPS
-    assert doubt not in judged(GROUPS)["unknown_because"]
+EVERY = [
+    (recording, group)
+    for recording in (Recording(RUN), *RECORDINGS.values())
+    for group in recording.run.experiment.group_names
+]
+
+
+@pytest.mark.parametrize(("recording", "group"), EVERY)
+@pytest.mark.parametrize(("left", "missing"), [(0, True), (1, False), (50, False)])
+def test_a_group_without_requests_is_a_doubt(
+    recording: Recording, group: str, left: int, *, missing: bool
+) -> None:
+    """Even one request is evidence of a group; others that are missing are gaps."""
+    names = recording.run.experiment.group_names
+    counts = dict.fromkeys(names, 50) | {group: left}
+    found = judged(recording, {name: count for name, count in counts.items() if count})
+    doubts = [one for one in found["unknown_because"] if "no request of it" in one]
+    assert doubts == [f"group {group}: no request of it in any broker's log"] * missing
+    assert set(found["groups"]) == set(names)

@@ -91,6 +91,31 @@ def test_an_offset_below_the_one_before(recording: Recording, more: int, went_ba
 
 
 @ALL
+@pytest.mark.parametrize(
+    ("after_ms", "went_back"), [(-9, False), (-1, False), (1, True), (9, True)]
+)
+def test_commits_that_overlap_have_no_order(
+    recording: Recording, after_ms: float, went_back: bool
+) -> None:
+    """The later one arrives before, or after, the answer to the one before it."""
+    rows = recording.rows_by_group[GROUP]
+    place, number, before = twice(rows)
+    answered_ms = next(
+        row["answered_ms"]
+        for at, body in reversed([*commits(rows)])
+        for row in [rows[at]]
+        if at != place
+        and number in {p["partitionIndex"] for p in body["topics"][0]["partitions"]}
+        and row["at_ms"] < rows[place]["at_ms"]
+    )
+    lie = altered(rows, place, committedOffset=before - 1)
+    lie[place] = {**lie[place], "earliest_ms": answered_ms + after_ms}
+    clients = judged(recording, lie)
+    found = [row["kind"] for row in clients.rows]  # type: ignore[attr-defined]
+    assert found == [Breach.OFFSET_WENT_BACK] * went_back
+
+
+@ALL
 def test_a_commit_of_a_partition_that_is_not_the_member_s(recording: Recording) -> None:
     """It is counted, and it is a cause: what follows it may be lower."""
     rows = recording.rows_by_group[GROUP]

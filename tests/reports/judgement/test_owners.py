@@ -1,18 +1,24 @@
 """Owners by the clients' own account, in made-up groups and in a recorded one."""
 
+import base64
+import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kafka_protocol.errors import Error
+from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import ObservedRequest
+from reports.judgement.assignments import read
 from reports.judgement.breaches import Breach
 from reports.judgement.clients import Clients
-from reports.judgement.history import EVENTS, ClientEvent
-from reports.judgement.logged import Chunk, Requests
-from reports.judgement.owners import PROVEN_MS, SAME_MS, UNTIL_ANSWERED, Owners
+from reports.judgement.history import EVENTS, ClientEvent, in_order
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.owners import UNTIL_ANSWERED, Owners
+from reports.judgement.recording import Recording
 from tests.recorded.logs import HISTORIES
 
 Found = list[tuple[str, bool]]
@@ -75,10 +81,10 @@ class Group:
     ("after_ms", "expected"),
     [
         (-1.0, []),
-        (SAME_MS - 1, []),
-        (SAME_MS + 1, [MAYBE_TWICE]),
-        (PROVEN_MS, [MAYBE_TWICE]),
-        (PROVEN_MS + 1, [TWICE]),
+        (99.0, []),
+        (101.0, [MAYBE_TWICE]),
+        (999.0, [MAYBE_TWICE]),
+        (1_001.0, [TWICE]),
         (None, [TWICE]),
     ],
 )
@@ -153,12 +159,76 @@ def test_a_member_that_was_told_commits_no_more(
     assert group.end() == expected
 
 
+def owned_twice(
+    recording: Recording, rows: Sequence[LoggedRow], events: Iterable[ClientEvent]
+) -> set[tuple[str, bool]]:
+    """Judge a group; return which overlaps of owners there are."""
+    requests = Requests.of(Chunk.of(rows))
+    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
+    judged = Clients(recording.run.outages)
+    found = judged.add(given, sorted(events, key=in_order), float("-inf")) + judged.end()
+    return {(row["kind"], row["proven"]) for row in found if row["kind"] == Breach.OWNED_TWICE}
+
+
+def share_of(name: str, like: str) -> str:
+    """Write an assignment of one partition."""
+    topic, _, number = name.rpartition("-")
+    share = replace(read(Assignment, like), partitions=(TopicPartition(topic, int(number)),))
+    return base64.b64encode(share.encode(0)).decode()
+
+
+@pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize(
+    ("after_ms", "expected"),
+    [
+        (-10.0, set()),
+        (90.0, set()),
+        (110.0, {MAYBE_TWICE}),
+        (990.0, {MAYBE_TWICE}),
+        (1_010.0, {TWICE}),
+        (5_000.0, {TWICE}),
+    ],
+)
+def test_a_member_of_the_same_generation_is_assigned_what_another_has(
+    recording: Recording, after_ms: float, expected: set[tuple[str, bool]]
+) -> None:
+    """The lie is on both sides: to the SyncGroup that was answered, and to what the client says."""
+    rows = list(recording.rows_by_group["static"])
+    events = list(recording.events_by_group["static"])
+    # static-2 is assigned partitions for the first time when all members are there
+    assigned = [one for one in events if one.event == "assigned"]
+    former = next(one for one in assigned if one.client == "static-2")
+    owner = next(
+        one for one in assigned if one.client == "static-3" and abs(one.at_ms - former.at_ms) < 100
+    )
+    at = max(
+        at
+        for at, row in enumerate(rows)
+        if row["template"] is None
+        and (row["api"], row["client_id"], row["error_code"]) == ("SYNC_GROUP", "static-3", 0)
+        and row["at_ms"] < former.at_ms
+    )
+    name = min(former.partitions)
+    response = json.loads(rows[at]["response"])
+    response["assignment"] = share_of(name, response["assignment"])
+    rows[at] = {**rows[at], "response": json.dumps(response)}
+    owner_too = replace(owner, at_ms=former.at_ms + 20, partitions=frozenset([name]))
+    gives_up = replace(
+        former,
+        at_ms=owner_too.at_ms + after_ms,
+        order=EVENTS.index("revoked"),
+        partitions=frozenset([name]),
+    )
+    told = [owner_too if one is owner else one for one in events]
+    assert owned_twice(recording, rows, [*told, gives_up]) == expected
+
+
 REMOVAL = HISTORIES["removal-3.9.1-java"]
 
 
 @pytest.mark.parametrize(
     ("late_ms", "expected"),
-    [(0.0, set()), (0.8 * SAME_MS, set()), (5 * SAME_MS, {MAYBE_TWICE}), (2 * PROVEN_MS, {TWICE})],
+    [(0.0, set()), (80.0, set()), (500.0, {MAYBE_TWICE}), (2_000.0, {TWICE})],
 )
 def test_a_recorded_member_that_gives_up_too_late(
     late_ms: float, expected: set[tuple[str, bool]]
@@ -173,13 +243,7 @@ def test_a_recorded_member_that_gives_up_too_late(
         for one in later:  # its next assignment comes after that, as long as it is known
             if one.event == "assigned" and revoked.at_ms < one.at_ms <= events[at].at_ms:
                 events.remove(one)
-    events.sort(key=lambda one: (one.at_ms, one.order))
-    requests = Requests.of(Chunk.of(REMOVAL.rows_by_group["static"]))
-    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
-    judged = Clients(REMOVAL.run.outages)
-    found = judged.add(given, events, float("-inf")) + judged.end()
-    twice = {(row["kind"], row["proven"]) for row in found if row["kind"] == Breach.OWNED_TWICE}
-    assert twice == expected
+    assert owned_twice(REMOVAL, REMOVAL.rows_by_group["static"], events) == expected
 
 
 def handover(events: list[ClientEvent]) -> tuple[ClientEvent, ClientEvent]:

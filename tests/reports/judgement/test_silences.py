@@ -1,11 +1,20 @@
 """Members that lived on, of which the log of a killed broker has nothing for too long."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.logged import REQUEST
-from reports.judgement.silences import SLACK_MS, Silences
+from reference_coordinator.replay import Stall
+from reports.judgement.known_clients import known_clients
+from reports.judgement.logged import REQUEST, Chunk
+from reports.judgement.recording import Recording
+from reports.judgement.silences import Silences
+from scenarios import named
+from tests.recorded.logs import HISTORIES, RECORDINGS
 
+AT, ANSWERED, API, BROKER = map(REQUEST.index, ("at_ms", "answered_ms", "api", "broker"))
 KILLED_MS, EVERY_MS = 60_000.0, 1_000.0
 KILLS = [("1", KILLED_MS, KILLED_MS + 20.0)]
 
@@ -24,8 +33,8 @@ def request(
     return tuple(known.get(name) for name in REQUEST)
 
 
-def found(*requests: tuple, client: str = "a") -> list[str]:
-    silences = Silences(KILLS, {client: EVERY_MS})
+def found(*requests: tuple, client: str = "a", stalls: Sequence[Stall] = ()) -> list[str]:
+    silences = Silences(KILLS, {client: EVERY_MS}, stalls)
     for one in requests:
         silences.add([one])
     return [row["what"] for row in silences.rows()]
@@ -34,7 +43,7 @@ def found(*requests: tuple, client: str = "a") -> list[str]:
 @pytest.mark.parametrize("broker", ["1", "2"], ids=["restarted", "elsewhere"])
 @pytest.mark.parametrize(
     ("silent_ms", "cut"),
-    [(0.0, False), (EVERY_MS + SLACK_MS, False), (EVERY_MS + SLACK_MS + 1.0, True), (9e3, True)],
+    [(0.0, False), (2_500.0, False), (2_501.0, True), (9e3, True)],
 )
 def test_a_member_that_lived_on_sent_heartbeats_until_the_kill(
     silent_ms: float, broker: str, *, cut: bool
@@ -76,5 +85,47 @@ def test_a_member_that_sent_nothing_was_silent_itself(skipped: int, *, cut: bool
     assert bool(found(before, request(70_000, "2", number=21 + skipped))) == cut
 
 
+@pytest.mark.parametrize(("silent_ms", "cut"), [(7_500.0, False), (7_501.0, True)])
+def test_what_comes_while_a_broker_stands_still_is_in_no_log(
+    silent_ms: float, *, cut: bool
+) -> None:
+    stall = Stall("1", KILLED_MS - 5_500, KILLED_MS - 500)
+    rows = [request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, "2")]
+    assert bool(found(*rows, stalls=[stall])) == cut
+    assert found(*rows, stalls=[replace(stall, broker="2")])
+    assert found(*rows, stalls=[replace(stall, proven=False)])
+
+
+def test_of_members_that_number_all_their_connections_together_nothing_is_known() -> None:
+    experiment = named("skip-assignment")
+    clients = {one.name: one.client for one in experiment.members()}
+    known = known_clients(experiment).heartbeat_ms
+    assert {clients[name] for name in known} <= {"librdkafka"}
+    assert "java" in clients.values()
+
+
 def test_a_client_whose_interval_is_not_known_is_left_out() -> None:
     assert found(request(9_000, "1"), request(70_000, "2"), client="another") == []
+
+
+@pytest.mark.parametrize(
+    "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
+)
+@pytest.mark.parametrize(
+    ("more_ms", "cut"), [(-1_000, False), (-10, False), (10, True), (200, True), (3_000, True)]
+)
+def test_a_recorded_log_that_is_cut_before_a_kill(
+    recording: Recording, more_ms: float, *, cut: bool
+) -> None:
+    """The kill is made up: of groups with real members only that of one history lost its broker."""
+    (group,) = (one for one in recording.run.experiment.workload.groups if one.name == "static")
+    rows = Chunk.of(recording.rows_by_group["static"]).requests
+    broker = rows[len(rows) * 3 // 4][BROKER]
+    mine = [row for row in rows if row[BROKER] == broker]
+    last = next(row for row in mine[len(mine) * 3 // 4 :] if row[API] == "HEARTBEAT")
+    silent_ms = group.heartbeat_interval_ms + 1_500 + more_ms
+    kill = (broker, last[ANSWERED] + silent_ms, last[ANSWERED] + silent_ms)
+    members = recording.run.experiment.members()
+    silences = Silences([kill], {one.name: group.heartbeat_interval_ms for one in members})
+    silences.add(row for row in rows if row is last or not last[AT] <= row[AT] <= kill[1])
+    assert bool(list(silences.rows())) == cut

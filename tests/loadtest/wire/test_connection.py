@@ -1,0 +1,55 @@
+"""A connection that another thread closes, as the end of a script does. No broker is needed."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from loadtest.wire.connection import Connection, WireError
+
+HEARTBEAT = ("HEARTBEAT", 0, {"groupId": "g", "generationId": 0, "memberId": "m"})
+
+
+@pytest.fixture
+def connection() -> Iterator[Connection]:
+    """To a server that accepts connections and never responds."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = Connection("127.0.0.1", server.getsockname()[1], "c")
+        yield connection
+        connection.close()
+
+
+@pytest.mark.parametrize("use", [lambda c: c.receive(60.0), lambda c: c.send(*HEARTBEAT)])
+def test_one_that_is_closed_before_its_socket_is_used_is_gone(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, use: Callable[[Connection], object]
+) -> None:
+    is_open = connection._open
+
+    def closed_at_once() -> socket.socket:
+        wire = is_open()
+        connection.close()
+        return wire
+
+    monkeypatch.setattr(connection, "_open", closed_at_once)
+    with pytest.raises(WireError, match="is gone"):
+        use(connection)
+
+
+def test_one_that_is_closed_wakes_who_waits_for_a_response(connection: Connection) -> None:
+    found: list[str] = []
+
+    def wait() -> None:
+        try:
+            connection.ask(*HEARTBEAT, timeout_s=60.0)
+        except WireError as error:
+            found.append(str(error))
+
+    waits = threading.Thread(target=wait)
+    waits.start()
+    while not connection.awaited:
+        threading.Event().wait(0.01)
+    connection.close()
+    waits.join()
+    assert len(found) == 1
+    assert not connection.is_open
