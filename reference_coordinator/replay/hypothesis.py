@@ -43,10 +43,12 @@ from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.failed_writes import (
     STORED,
+    TIMED_OUT,
     Outcome,
     awaited_outcome,
     may_wait,
     outcome_of,
+    times_out_ms,
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
@@ -357,12 +359,17 @@ class Hypothesis:
 
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
-        return self._bound(outcome_of(seen, self.conditions))
+        return self._bound(outcome_of(seen, self.conditions), seen)
 
-    def _bound(self, outcome: Outcome) -> Error:
+    def _bound(self, outcome: Outcome, seen: ObservedRequest) -> Error:
         if outcome is not STORED:
             self.output.bind("failed_write")
             self.output.bind(outcome.why)
+        if outcome.why == TIMED_OUT:
+            from_ms, until_ms = times_out_ms(seen, self.conditions), seen.answered_ms
+            said = (("broker", seen.broker),)
+            line = ExpectedLine(TIMED_OUT, "", until_ms, from_ms, until_ms, said)
+            self.output.expected_lines.append(line)
         return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:
@@ -386,7 +393,7 @@ class Hypothesis:
             return False
         under_way = [write for write, _ in self.writes.values()]
         outcome = awaited_outcome(seen, under_way, self.conditions)
-        return self._bound(outcome) is not Error.NONE
+        return self._bound(outcome, seen) is not Error.NONE
 
 
 def _wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:
