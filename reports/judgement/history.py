@@ -58,7 +58,7 @@ def event_of(line: Mapping[str, Any]) -> ClientEvent | None:
     None, too, if a value is none that a client writes, such as a time that is no number.
     """
     texts = [line.get(name) for name in ("member_id", "instance_id", "api")]
-    times = [line.get("at_ms"), line.get("sent_at_ms", 0.0) or 0.0]
+    times: list[Any] = [line.get("at_ms"), line.get("sent_at_ms") or 0.0]
     named = [line.get("member"), line.get("group")]
     partitions, offsets = line.get("partitions") or [], line.get("offsets") or 0
     if (
