@@ -4,6 +4,7 @@ A hypothesis takes one candidate at a time (`take`) and says whether the observe
 those of the oracle. `search` forks hypotheses; nothing here decides the order of events.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
@@ -34,7 +35,7 @@ from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
-from reference_coordinator.replay.candidates import Candidate, Mismatch
+from reference_coordinator.replay.candidates import Candidate, Mismatch, wrong_time
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
@@ -51,7 +52,7 @@ from reference_coordinator.replay.failed_writes import (
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
+from reference_coordinator.replay.outside_errors import has_of_broker, is_of_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
@@ -165,16 +166,16 @@ class Hypothesis:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
                 self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
             keys = printed(lines, effects)
-            instant_ms = keep_to_lines(
+            by_line_ms = keep_to_lines(
                 self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
             )
-            if instant_ms is None:
+            if by_line_ms == float("inf"):
                 return OUT_OF_LINE
-            by_line_ms = instant_ms
         mismatch = None
-        for effect in effects:  # the answers' times narrow down when all of this happened
-            if isinstance(effect, Answer):
-                mismatch = self._check(effect, candidate, by_line_ms, excuse) or mismatch
+        answers = [effect for effect in effects if isinstance(effect, Answer)]
+        decided = by_line_ms, self._decided_by(answers, candidate)
+        for answer in answers:  # their times narrow down when all of this happened
+            mismatch = self._check(answer, candidate, decided, excuse) or mismatch
         if mismatch is not None:
             return mismatch
         for effect in effects:
@@ -231,12 +232,29 @@ class Hypothesis:
             and timer.member_id in self.group.members
         }
 
+    def _decided_by(self, answers: Sequence[Answer], cause: Candidate) -> float:
+        """Return by when answers are decided: before what comes next, all by the first of them."""
+        latest_ms = min(cause.latest_ms, self.clock.latest_ms)
+        if len(answers) < 2:
+            return latest_ms
+        first_ms = min(
+            (
+                seen.answered_ms
+                for answer in answers
+                for seen in (self.pending_requests.get(answer.request),)
+                if seen is not None and seen.response
+                if self.conditions.observed(seen).error == answer.response.error
+            ),
+            default=float("inf"),
+        )
+        return min(latest_ms, max(cause.earliest_ms, first_ms + self.conditions.tolerance.early))
+
     def _check(
-        self, answer: Answer, cause: Candidate, by_line_ms: float, excuse: str
+        self, answer: Answer, cause: Candidate, decided: tuple[float, float], excuse: str
     ) -> Mismatch | None:
         """Compare an answer with what was observed, and its time with that of its cause.
 
-        By its lines the cause is no earlier than `by_line_ms`.
+        It is `decided` within a time, by lines and others; the failure of a write shows later.
         """
         seen = self.pending_requests.remove(answer.request)
         if seen is None or seen.response is None:
@@ -251,6 +269,7 @@ class Hypothesis:
         if unequal and ours == of_the_group(seen, conditions.profile.settings.max_metadata_size):
             unequal = ()
             self.output.bind("partition_error")
+            self.output.bind("broker_error", has_of_broker(seen))
         mismatch, tolerance = None, conditions.tolerance
         at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
         if unequal and not (
@@ -273,11 +292,11 @@ class Hypothesis:
                 f"member_id={given}, which was given before",
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
-            mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif seen.answered_ms < by_line_ms:
-            mismatch = _wrong_time(seen, "answered_early", by_line_ms)
-        elif self._is_late(seen, cause.latest_ms):
-            mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
+            mismatch = wrong_time(seen, "answered_early", cause.earliest_ms)
+        elif seen.answered_ms < decided[0]:
+            mismatch = wrong_time(seen, "answered_early", decided[0])
+        elif self._is_late(seen, cause.latest_ms if unequal else decided[1]):
+            mismatch = wrong_time(seen, "answered_late", decided[1])
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
         if mismatch is not None and seen.id == excuse:
@@ -379,11 +398,3 @@ class Hypothesis:
         under_way = [write for write, _ in self.writes.values()]
         outcome = awaited_outcome(seen, under_way, self.conditions)
         return self._bound(outcome, seen) is not Error.NONE
-
-
-def _wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:
-    late = seen.answered_ms - due_ms
-    word = "later" if late > 0 else "earlier"
-    return Mismatch(
-        seen.id, seen.answered_ms, rule, "an answer at its time", f"{abs(late):.0f} ms {word}"
-    )

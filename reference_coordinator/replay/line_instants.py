@@ -60,8 +60,8 @@ def keep_to_lines(
     conditions: Conditions,
     *,
     may_stray: bool,
-) -> float | None:
-    """Narrow the window of a step to the instants of its lines; None if it is at none of them.
+) -> float:
+    """Narrow the window of a step to the instants of its lines; inf if it is at none of them.
 
     The step happens by `until_ms`. It lasts from its first line to its last. Returns its earliest
     instant by its lines, in ms; -inf if it has none.
@@ -79,7 +79,7 @@ def keep_to_lines(
             first_ms = min(first_ms, *(begin_ms for begin_ms, _ in open_ms))
             last_ms = max(last_ms, *(end_ms for _, end_ms in open_ms))
         elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
-            return None
+            return float("inf")
     clock.within(first_ms, last_ms)
     return first_ms if last_ms >= first_ms else float("-inf")
 
