@@ -28,6 +28,8 @@ Key = tuple[HintKind, str | int]
 """What a line speaks of: a member, an instance, or a generation."""
 OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED)
 """Hints that tell the generation, and no member."""
+OF_UNNAMED_LEADER: Key = (HintKind.ASSIGNED, "")
+"""A line before 3.0 does not name the leader whose assignment was received."""
 
 _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
@@ -43,6 +45,9 @@ as an answer may take to be sent. 314 ms were seen on two cores with 27 processe
 WAITED_MS = 1_000.0
 """How much later than its `latest_ms` a request may be acted on, if a line shows that it was: it
 waited for its turn. Measured: 451 ms on brokers that had just started."""
+
+ROUNDED_MS = 1.0
+"""How much later than its answer a request's own line may seem: before 4.0 lines have whole ms."""
 
 
 @dataclass(slots=True)
@@ -88,7 +93,7 @@ class Hints:
         for key, late_ms in tries:
             # the line itself says how long the request had to wait for its turn
             earliest_ms = seen.earliest_ms - late_ms
-            latest_ms = min(seen.answered_ms, seen.latest_ms + WAITED_MS)
+            latest_ms = min(seen.answered_ms + ROUNDED_MS, seen.latest_ms + WAITED_MS)
             at_ms = self._nearest(key, seen.at_ms, earliest_ms, latest_ms)
             if at_ms is not None:
                 return at_ms
@@ -123,7 +128,7 @@ def _logged_late_ms(kind: HintKind) -> float:
     return NEW_ID_LOGGED_LATE_MS if kind is HintKind.JOINED else LOGGED_LATE_MS
 
 
-def _subjects(seen: ObservedRequest) -> Sequence[tuple[HintKind, str]]:
+def _subjects(seen: ObservedRequest) -> Sequence[Key]:
     """List the lines that a request may have left."""
     body = seen.request
     if seen.api == "JOIN_GROUP":
@@ -137,7 +142,7 @@ def _subjects(seen: ObservedRequest) -> Sequence[tuple[HintKind, str]]:
         leaving = body.get("members") or (body,)
         return [(HintKind.LEFT, member.get("memberId") or "") for member in leaving]
     if seen.api == "SYNC_GROUP" and body.get("assignments"):
-        return ((HintKind.ASSIGNED, body["memberId"]),)
+        return (HintKind.ASSIGNED, body["memberId"]), OF_UNNAMED_LEADER
     return ()
 
 

@@ -8,7 +8,7 @@ from reference_coordinator.replay import Says
 
 UNNAMED = "-?"
 """Stands in the placeholder of a member id that no response names."""
-NOT_GIVEN = ("", "null", "None", "not provided")
+NOT_GIVEN = ("", "null", "None", "Some(null)", "not provided")
 """How coordinators write that a client gave no instance id, or no reason."""
 HOST = re.compile(", clientHost=[^,]*,")
 ELEMENTS = re.compile(r"^\w*[\[(]|[\])]$")

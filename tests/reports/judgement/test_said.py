@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reports.judgement.recording import Recording
+from reports.judgement.said import differences
 from tests.recorded.logs import RECORDINGS
 
 Row = dict[str, Any]
@@ -127,3 +128,10 @@ def test_a_join_phase_that_nobody_joined_is_due_or_not(recording: Recording) -> 
     assert [outcome for outcome, _ in wrong(recording, "static", [*rows, named])] == [
         "unexpected_line"
     ]
+
+
+@pytest.mark.parametrize(("written", "same"), [("Some(null)", True), ("None", True), ("a", False)])
+def test_an_instance_id_that_no_client_gave(written: str, same: bool) -> None:
+    """2.4 writes one that is null in the request as `Some(null)`."""
+    found = differences({"instance": ""}, {"instance": written}, names_batch=False)
+    assert (found == []) == same
