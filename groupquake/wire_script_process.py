@@ -112,7 +112,8 @@ def running(
     log = folder.resolve() / "wire_scripts.log"
     command = [
         *dying_with_parent(signal.SIGKILL), "-m", "loadtest.wire_scripts",
-        "--bootstrap", bootstrap, "--seed", str(seed), *names,
+        "--bootstrap", bootstrap, "--seed", str(seed),
+        "--history", str(folder.resolve() / "history.jsonl"), *names,
     ]  # fmt: skip
     with log.open("wb") as output:
         process = subprocess.Popen(

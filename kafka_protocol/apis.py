@@ -11,6 +11,7 @@ class ApiKey(IntEnum):
 
     METADATA = 3
     OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
     JOIN_GROUP = 11
     HEARTBEAT = 12
@@ -36,7 +37,13 @@ COORDINATOR_APIS = (*GROUP_APIS, *ADMIN_APIS)
 KIP_848_APIS = ("CONSUMER_GROUP_HEARTBEAT",)
 """Requests of the other group protocol (KIP-848), which the reference coordinator does not know."""
 
-LOGGED_APIS = (*GROUP_APIS, *KIP_848_APIS)
+OFFSET_FETCH = "OFFSET_FETCH"
+"""Asks for committed offsets, for a member or anyone else; it changes no group."""
+
+READ_APIS = (*GROUP_APIS, OFFSET_FETCH)
+"""The requests whose bodies are read."""
+
+LOGGED_APIS = (*READ_APIS, *KIP_848_APIS)
 """The requests that `group.log` holds, and no others."""
 
 HELD_APIS = ("JOIN_GROUP", "SYNC_GROUP")

@@ -19,6 +19,12 @@ from kafka_protocol.versions import (
     FIRST_COMMIT_WITH_TOPIC_ID,
     FIRST_DESCRIBE_WITH_GROUP_ERRORS,
     FIRST_DESCRIBE_WITH_INSTANCE_ID,
+    FIRST_FETCH_WITH_ERROR,
+    FIRST_FETCH_WITH_GROUPS,
+    FIRST_FETCH_WITH_LEADER_EPOCH,
+    FIRST_FETCH_WITH_MEMBER,
+    FIRST_FETCH_WITH_STABLE,
+    FIRST_FETCH_WITH_TOPIC_ID,
     FIRST_HEARTBEAT_WITH_INSTANCE_ID,
     FIRST_JOIN_WITH_INSTANCE_ID,
     FIRST_JOIN_WITH_PROTOCOL_TYPE,
@@ -87,8 +93,10 @@ def _bytes(name: str) -> Field:
     return Field(name, "bytes")
 
 
-def _list(name: str, *entry: Field, since: int = 0) -> Field:
-    return Field(name, entry, since, listed=True)
+def _list(
+    name: str, *entry: Field, since: int = 0, until: int = EVER, null_since: int | None = None
+) -> Field:
+    return Field(name, entry, since, until, null_since, listed=True)
 
 
 def _instance(since: int = 0) -> Field:
@@ -114,6 +122,31 @@ def _topics(*partition: Field) -> Field:
         _text("topicId", FIRST_COMMIT_WITH_TOPIC_ID),
         _list("partitions", _number("partitionIndex"), *partition),
     )
+
+
+def _asked(since: int = 0, until: int = EVER) -> Field:
+    """Return the topics whose offsets are asked for; null for all."""
+    return _list(
+        "topics",
+        _text("name", until=FIRST_FETCH_WITH_TOPIC_ID - 1),
+        _text("topicId", FIRST_FETCH_WITH_TOPIC_ID),
+        Field("partitionIndexes", "number", listed=True),
+        since=since, until=until, null_since=FIRST_FETCH_WITH_ERROR,
+    )  # fmt: skip
+
+
+def _fetched(since: int = 0, until: int = EVER) -> Field:
+    return _list(
+        "topics",
+        _text("name", until=FIRST_FETCH_WITH_TOPIC_ID - 1),
+        _text("topicId", FIRST_FETCH_WITH_TOPIC_ID),
+        _list(
+            "partitions", _number("partitionIndex"), _number("committedOffset"),
+            _number("committedLeaderEpoch", FIRST_FETCH_WITH_LEADER_EPOCH, read=False),
+            _text("metadata", null_since=0, read=False), _ERROR,
+        ),
+        since=since, until=until,
+    )  # fmt: skip
 
 
 BODIES: Mapping[str, Bodies] = {
@@ -179,6 +212,25 @@ BODIES: Mapping[str, Bodies] = {
             ),
         ),
         (_throttle(3), _topics(_ERROR)),
+    ),
+    "OFFSET_FETCH": Bodies(
+        (
+            _text("groupId", until=FIRST_FETCH_WITH_GROUPS - 1),
+            _asked(until=FIRST_FETCH_WITH_GROUPS - 1),
+            _list(
+                "groups", _GROUP,
+                _text("memberId", FIRST_FETCH_WITH_MEMBER, null_since=0, read=False),
+                _number("memberEpoch", FIRST_FETCH_WITH_MEMBER, read=False), _asked(),
+                since=FIRST_FETCH_WITH_GROUPS,
+            ),
+            Field("requireStable", "boolean", FIRST_FETCH_WITH_STABLE, read=False),
+        ),
+        (
+            _throttle(3), _fetched(until=FIRST_FETCH_WITH_GROUPS - 1),
+            _number("errorCode", FIRST_FETCH_WITH_ERROR, FIRST_FETCH_WITH_GROUPS - 1),
+            _list("groups", _GROUP, _fetched(), _ERROR, since=FIRST_FETCH_WITH_GROUPS),
+        ),
+        groups="groups",
     ),
     "DESCRIBE_GROUPS": Bodies(
         (Field("groups", "text", listed=True),),

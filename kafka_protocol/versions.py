@@ -40,6 +40,19 @@ FIRST_COMMIT_WITH_GROUP_ERRORS = 9
 FIRST_COMMIT_WITH_TOPIC_ID = 10
 """OffsetCommit names topics by id (KIP-848)."""
 
+FIRST_FETCH_WITH_ERROR = 2
+"""OffsetFetch has an error of the group beside those of partitions, and null for all topics."""
+FIRST_FETCH_WITH_LEADER_EPOCH = 5
+"""OffsetFetch tells the leader epoch of an offset (KIP-320)."""
+FIRST_FETCH_WITH_STABLE = 7
+"""OffsetFetch may ask for no offset while a transaction has one of it open (KIP-447)."""
+FIRST_FETCH_WITH_GROUPS = 8
+"""OffsetFetch asks for several groups (KIP-709)."""
+FIRST_FETCH_WITH_MEMBER = 9
+"""OffsetFetch names the member (KIP-848)."""
+FIRST_FETCH_WITH_TOPIC_ID = 10
+"""OffsetFetch names topics by id (KIP-848)."""
+
 FIRST_DESCRIBE_WITH_INSTANCE_ID = 4
 """DescribeGroups tells the members' `group.instance.id` (KIP-345)."""
 FIRST_DESCRIBE_WITH_GROUP_ERRORS = 6
@@ -62,7 +75,7 @@ FIRST_WITH_ERROR: Mapping[str, int] = {
 
 FIRST_FLEXIBLE: Mapping[str, int] = {
     "JOIN_GROUP": 6, "SYNC_GROUP": 4, "HEARTBEAT": 4, "LEAVE_GROUP": 4, "OFFSET_COMMIT": 8,
-    "DESCRIBE_GROUPS": 5, "DELETE_GROUPS": 2,
+    "OFFSET_FETCH": 6, "DESCRIBE_GROUPS": 5, "DELETE_GROUPS": 2,
 }  # fmt: skip
 """Messages have tagged fields (KIP-482)."""
 

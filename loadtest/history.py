@@ -16,6 +16,8 @@ Every line has `at_ms` (the time of the client's callback), `member` (the client
                 closed; it owned these partitions to the end
     closing     a clean close begins; it revokes all partitions
     closed      the close ended, after `took_ms`; these partitions were not revoked or lost before
+    unanswered  a request of the `api` that it sent at `sent_at_ms` has no response, and it waits no
+                longer; its member has this `member_id` and `instance_id` (wire scripts)
     committed   the number of stored `offsets`
     error       an error of Kafka's client; at most one line a second for each member and kind of
                 error, `left_out` counts the others since the line before (`client_errors.py`)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MIN_SESSION_MS = 6_000
 """The brokers' default of `group.min.session.timeout.ms`."""
+OF_NO_RULE = ("unowned", "unanswered")
+"""Reasons of a fail that are no promises of KIP-345."""
 
 
 def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
@@ -57,7 +59,7 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
                 yield from unknown(
                     "group", expected.group, experiment.group_names, (*path, "group")
                 )
-            if expected.because != "unowned" and experiment.judge != "kip-345":
+            if expected.because not in OF_NO_RULE and experiment.judge != "kip-345":
                 yield Problem(
                     (*path, "because"),
                     "a release keeps to its own rules; write judge: kip-345, or remove it",

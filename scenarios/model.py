@@ -219,7 +219,7 @@ Promise = Literal[
     "unknown_instance_is_refused",
 ]
 """The rules that KIP-345 promises, as `reference_coordinator` names them (`PROMISES`)."""
-Because = Literal[Promise, "unowned"]
+Because = Literal[Promise, "unowned", "unanswered"]
 
 Number = Annotated[Range, BeforeValidator(_as_range, json_schema_input_type=Count | Range)]
 
@@ -228,7 +228,8 @@ class ExpectedVerdict(Part):
     """The verdict that the experiment expects of a release, because of a known defect.
 
     An expected `fail` breaks one promise in one group and nothing else. With `because: unowned`
-    the only finding is that partitions have no owner at the end.
+    the only finding is that partitions have no owner at the end, with `because: unanswered` that a
+    broker never answered a request.
     """
 
     since: Release
@@ -237,7 +238,7 @@ class ExpectedVerdict(Part):
     """Only for this coordinator; by default for any."""
     verdict: Literal["pass", "fail"]
     because: Because | None = None
-    """The promise of KIP-345 that a `fail` must break, or `unowned`."""
+    """The promise of KIP-345 that a `fail` must break, or `unowned` or `unanswered`."""
     group: str | None = None
     """The group of the finding. By default, with `unowned`, any groups."""
 

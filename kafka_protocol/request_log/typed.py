@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.apis import READ_APIS
 from kafka_protocol.bodies import BODIES, GREATEST, LEAST, Field
 
 Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
@@ -90,7 +90,7 @@ Decoders = tuple[msgspec.json.Decoder[Any], msgspec.json.Decoder[Any]]
 
 @lru_cache(maxsize=256)
 def _decoders(api: str, version: int, earlier_names: bool) -> Decoders | None:
-    if api not in GROUP_APIS:
+    if api not in READ_APIS:
         return None
     bodies = BODIES[api]
     request, response = (

@@ -9,8 +9,10 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
+from loadtest.history import History
 from loadtest.wire import WireError
 from loadtest.wire_scripts import FINISHED
 from loadtest.wire_scripts.duplicate_instance_ids import DUPLICATE_INSTANCE_IDS
@@ -27,12 +29,18 @@ SCRIPTS = {
 """All scripts by name."""
 
 
-async def run_scripts(names: Sequence[str], ports: Sequence[int], seed: int) -> list[str]:
-    """Run the named scripts at the same time, each to its end; return the errors."""
+async def run_scripts(
+    names: Sequence[str], ports: Sequence[int], seed: int, history: Path | None = None
+) -> list[str]:
+    """Run the named scripts at the same time, each to its end; return the errors.
+
+    What a script alone sees goes into the client history (`loadtest.history`).
+    """
     make_room()
 
     async def one(name: str) -> None:
-        group = Group(name, dict(enumerate(ports, 1)), rng=Random(f"{seed}:{name}"))
+        rng, told = Random(f"{seed}:{name}"), History(history)
+        group = Group(name, dict(enumerate(ports, 1)), rng=rng, history=told)
         await group.find()
         await SCRIPTS[name](group)
         print(f"{name}: {FINISHED}", flush=True)
@@ -49,11 +57,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m loadtest.wire_scripts", description=__doc__)
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--history", type=Path)
     parser.add_argument("names", nargs="+", choices=SCRIPTS)
     given = parser.parse_args()
     print("running", *given.names, flush=True)  # the runner waits for this line
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
-    if errors := asyncio.run(run_scripts(given.names, ports, given.seed)):
+    if errors := asyncio.run(run_scripts(given.names, ports, given.seed, given.history)):
         print("groupquake:", "; ".join(errors), flush=True)
         sys.exit(1)
 

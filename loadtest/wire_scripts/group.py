@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from kafka_protocol.errors import Error
+from loadtest.history import History
 from loadtest.wire_scripts.members import Member, Wire, await_rebalance, start_request, sync_all
 
 MOST_WAITING = 100
@@ -27,6 +28,7 @@ class Group:
     session_ms: int = 3_000
     rebalance_ms: int = 3_000
     rng: Random = field(default_factory=Random)
+    history: History = field(default_factory=lambda: History(None))
     coordinator: int = field(init=False)
 
     async def find(self) -> None:

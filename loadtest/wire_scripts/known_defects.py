@@ -1,12 +1,14 @@
 """Wire scripts of known defects. The verdict judges the effect, so scripts accept any response.
 
-Each restarts a static member (KIP-345) in a way that some releases handle wrongly.
+Each restarts or removes a static member (KIP-345) in a way that some releases handle wrongly.
 """
 
 import asyncio
 import time
+from contextlib import suppress
 
 from kafka_protocol.errors import Error
+from loadtest.history import now_ms
 from loadtest.wire import WireError
 from loadtest.wire_scripts import READY_FOR_KILL
 from loadtest.wire_scripts.group import Group, complete_rebalance, form_group, leader_first
@@ -25,6 +27,8 @@ NONE_OR_REBALANCE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 """The error codes of a heartbeat that a member of the group may get."""
 KILL_WITHIN_S = 60
 """How long a script waits for its coordinator to be killed, and to be back."""
+UNANSWERED_S = 8
+"""How long a script waits for a response that may never come."""
 
 
 async def stale_sync(group: Group) -> None:
@@ -188,4 +192,33 @@ async def replaced(group: Group) -> None:
     await keep_alive(2, leader, back)
 
 
-KNOWN_DEFECTS = (stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out)
+async def removed_in_sync(group: Group) -> None:
+    """A follower is removed while its SyncGroup waits for the leader's assignment."""
+    group.session_ms = group.rebalance_ms = 20_000
+    a, b = group.static("a"), group.static("b")
+    await asyncio.gather(await start_request(a.join()), await start_request(b.join()))
+    leader, follower = leader_first(a, b)
+    sent_ms = now_ms()
+    syncing = await start_request(follower.sync(Error.UNKNOWN_MEMBER_ID), 0.5)
+    await leader.remove({("", follower.instance): Error.NONE})
+    await rejoin_all(leader)
+    await keep_alive(UNANSWERED_S, leader)
+    if not syncing.done():
+        group.history.write(
+            "unanswered",
+            member=follower.wire.client_id,
+            group=group.name,
+            kind="static",
+            api="SYNC_GROUP",
+            sent_at_ms=sent_ms,
+            member_id=follower.member_id,
+            instance_id=follower.instance,
+        )
+    follower.wire.disconnect()
+    with suppress(WireError):  # the connection is closed
+        await syncing
+
+
+KNOWN_DEFECTS = (
+    stale_sync, resubscribed, retimed, replaced, missed, unstored, locked_out, removed_in_sync,
+)  # fmt: skip

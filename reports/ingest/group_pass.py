@@ -40,6 +40,8 @@ EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
 _EVENT = "client event"
 """Stands as `template` in the rows of clients' events."""
+_TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms")
+"""What an event tells beside its time, client and group."""
 _OF_EVENT: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
     *map(EVIDENCE.index, ("at_ms", "client_id", "group", "api", "request"))
 )
@@ -81,7 +83,7 @@ def event_rows(spark: SparkSession, uri: str) -> DataFrame:
         "at_ms": F.col("at_ms"),
         "client_id": F.col("member"),
         "api": F.col("event"),
-        "request": F.to_json(F.struct("partitions", "member_id", "offsets")),
+        "request": F.to_json(F.struct(*_TELLS)),
         "template": F.lit(_EVENT),
     }
     known = [F.col(name).isNotNull() for name in ("group", "member", "at_ms")]
@@ -142,7 +144,8 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
                 if row[_TEMPLATE] is None:
                     requests.append(row[_FIRST:_TEMPLATE])
                 elif row[_TEMPLATE] == _EVENT:
-                    events.append(_event(row))
+                    if (event := _event(row)) is not None:
+                        events.append(event)
                 else:
                     lines.append(dict(zip(LINE, _LINE(row), strict=True)))
             first = next(rows, None)
@@ -153,9 +156,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
             yield group, Chunk(requests, lines, known_ms, events)
 
 
-def _event(row: tuple[Any, ...]) -> history.ClientEvent:
+def _event(row: tuple[Any, ...]) -> history.ClientEvent | None:
     at_ms, client, group, event, fields = _OF_EVENT(row)
     named = {"at_ms": at_ms, "member": client, "group": group, "event": event}
-    found = history.event_of(named | json.loads(fields))
-    assert found is not None, "others are left out"
-    return found
+    return history.event_of(named | json.loads(fields))

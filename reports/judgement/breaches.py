@@ -27,6 +27,8 @@ class Breach(StrEnum):
     OWNED_TWICE = "partition_owned_twice"
     DISAGREE = "client_and_broker_disagree"
     OFFSET_WENT_BACK = "offset_went_back"
+    NEVER_ANSWERED = "request_never_answered"
+    FETCHED_DIFFERS = "fetched_offset_differs"
 
 
 def breach(

@@ -28,6 +28,7 @@ from reports.judgement.assignments import Assignments
 from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
 
@@ -69,6 +70,7 @@ class Case:
     keeps: bool
     assignments: Assignments
     clients: Clients
+    fetched: FetchedOffsets
     absent: Absent
     members: Members = field(default_factory=Members)
     lines: list[LoggedRow] = field(default_factory=list)
@@ -110,6 +112,9 @@ class Case:
             yield from (("breaches", row) for row in self.absent.add(arrived))
         found = self.clients.add(requests, part.chunk.events, part.known_ms)
         yield from (("breaches", row) for row in found)
+        fetches = self.held_up.widened(part.chunk.fetches.observed)
+        differ = self.fetched.add(part.seen, fetches, self.home, part.known_ms)
+        yield from (("breaches", row) for row in differ)
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
         yield from (("expulsions", row) for row in members.fences(part.chunk))
@@ -134,6 +139,7 @@ class Case:
         yield from (("heard", row) for row in self.members.heard())
         if self.requests:
             yield from (("breaches", row) for row in self.clients.end())
+            yield from (("breaches", row) for row in self.fetched.end(self.home))
             counted = sorted(self.clients.counts.items())
             yield from (("clients", {"name": name, "count": count}) for name, count in counted)
 
@@ -144,14 +150,21 @@ class Case:
         return min(named, default=None)
 
     @property
-    def beforehand(self) -> Evidence:
-        """The evidence without requests and lines, once the first chunk is in."""
+    def home(self) -> int | None:
+        """The group's partition of `__consumer_offsets`, if anything is known of the group."""
         known = self.partition
         if known is None and self._has_requests:
             known = self.epochs.partition_of(self.group)
+        return known
+
+    @property
+    def beforehand(self) -> Evidence:
+        """The evidence without requests and lines, once the first chunk is in."""
+        known = self.home
         events = self.epochs.events_of(known, self.group)
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
-        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages)
+        loading = tuple(self.epochs.loading)
+        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages, loading)
 
     @cached_property
     def observed(self) -> list[Json]:

@@ -6,12 +6,12 @@ of each answer once, in the order of the answers. A difference is a breach of th
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
@@ -19,11 +19,12 @@ from reference_coordinator.assignors import Assignment
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.assignments import COOPERATIVE, listed, named, read
 from reports.judgement.breaches import Breach, breach
+from reports.judgement.client_answers import SEEN_MS, Answer, Answers, Fits, Waiting
 from reports.judgement.history import ClientEvent
-from reports.judgement.machine_log import LOGGED_LATE_MS
 from reports.judgement.offsets import Offsets, Stored, stored
 from reports.judgement.owners import Owners
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
+from reports.judgement.unanswered import Unanswered
 
 Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
@@ -34,11 +35,6 @@ Known = tuple[Request, Stored | None, int | None]
 CLIENTS = "group STRING, name STRING, count LONG"
 """How much of each kind was compared, and what is counted beside it (`Clients.counts`)."""
 
-SEEN_MS = LOGGED_LATE_MS
-"""How much earlier than its answer an event may seem. Measured on 2,740 events: 0.5 ms, and 65 ms
-later at most; a broker of a busy machine may write the answer's line late."""
-OLD_MS = 500.0
-"""How long before an event its answer is, usually: several times what was measured."""
 LOOKED_FOR_MS = 2_000.0
 """How long after an event its answer is looked for before the event is judged."""
 UNLOGGED_MS = 2_000.0
@@ -47,59 +43,10 @@ answered, and never logged."""
 TAIL_MS = 5_000.0
 """How long before its end a client may be answered what it does not report any more: closing takes
 that long where a JoinGroup waits."""
-KEPT = 100
-"""How many answers of one kind are kept that a client has not reported: some never report one."""
 GOES_ON_MS = 1_000.0
 """How long after an answer that fences it a client may be answered something else."""
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
 """The answers that say to a member that it is out of its generation."""
-
-
-class Answer(NamedTuple):
-    """An answer: when it was sent, and when at the earliest; what a client would tell of it."""
-
-    at_ms: float
-    early_ms: float
-    seen: ObservedRequest
-    tells: Any = None
-
-
-Fits = Callable[[Answer], bool]
-
-
-class Waiting(NamedTuple):
-    """An event for which no answer has come so far, which answer fits it, and that in words.
-
-    `unlogged` if the broker may have answered and never logged it.
-    """
-
-    event: ClientEvent
-    fits: Fits
-    what: str
-    unlogged: bool
-
-
-@dataclass(slots=True)
-class Answers:
-    """The answers of one kind to one client that it has not reported yet."""
-
-    answers: list[Answer] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)
-
-    def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
-        """Take the answer that an event tells of; return it, and those before it.
-
-        Of several before the event it is the first that is not old, or else the last.
-        """
-        fitting = [place for place, one in enumerate(self.answers) if fits(one)]
-        if not fitting:
-            return None, []
-        before = [at for at in fitting if self.answers[at].early_ms <= at_ms + ARRIVAL_ERROR_MS]
-        recent = [at for at in before if self.answers[at].at_ms >= at_ms - OLD_MS]
-        at = next(iter(recent or before[-1:] or fitting))
-        found, passed = self.answers[at], self.answers[:at]
-        del self.answers[: at + 1]
-        return found, passed
 
 
 @dataclass(slots=True)
@@ -111,6 +58,10 @@ class Client:
     fenced: Answers = field(default_factory=Answers)
     ids: set[str] = field(default_factory=set)
     """The member ids that brokers gave it."""
+    joined_ms: float = -inf
+    """When it was last answered a JoinGroup that a log has."""
+    connections: set[str] = field(default_factory=set)
+    """Those on which its process was answered something that it told of."""
     said: set[str] = field(default_factory=set)
     """The events that it ever reported: clients differ in what they report."""
     ended_ms: float | None = None
@@ -139,6 +90,7 @@ class Clients:
     _assignors: dict[int, str] = field(default_factory=dict)
     _pending: list[tuple[float, int, ClientEvent | Known]] = field(default_factory=list)
     _number: int = 0
+    _unanswered: Unanswered = field(default_factory=Unanswered)
 
     def __post_init__(self) -> None:
         """Begin without owners and offsets."""
@@ -159,6 +111,8 @@ class Clients:
                 self._found += self._offsets.committed(seen, kept)
             elif seen.api == "SYNC_GROUP" and error == 0:
                 self._offsets.assigned(seen, _share(seen))
+            if self.has_history:
+                self._unanswered.add(seen)
             if self.has_history and (kept or error or seen.api in HELD_APIS):
                 self._push(seen.answered_ms, (request, kept, error))
         for event in events:
@@ -199,29 +153,22 @@ class Clients:
         late_ms = max(0.0, arrived_ms - ARRIVAL_ERROR_MS - seen.earliest_ms)
         answer = Answer(seen.answered_ms, seen.answered_ms - late_ms, seen)
         if seen.api == "JOIN_GROUP":
+            client.joined_ms = seen.answered_ms
             if response.get("memberId"):
                 client.ids.add(response["memberId"])
             if error == 0:
                 self._assignors[response["generationId"]] = response.get("protocolName") or ""
                 self._owners.joined(seen)
         elif seen.api == "SYNC_GROUP" and error == 0:
-            self._may_tell(client.assigned, answer._replace(tells=_share(seen)))
+            client.assigned.add(answer._replace(tells=_share(seen)))
         elif kept:
-            self._may_tell(client.committed, answer._replace(tells=len(kept)))
+            # of partitions that were refused clients tell differently
+            tells = None if error else len(kept)
+            client.committed.add(answer._replace(tells=tells))
         if error == Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
-            self._may_tell(client.fenced, answer)
+            client.fenced.add(answer)
         if error in OUT:
             self._owners.answered(seen.client_id, seen.answered_ms)
-
-    def _may_tell(self, kept: Answers, answer: Answer) -> None:
-        """Note an answer; an event that waits for it has it if its line may be that late."""
-        for place, one in enumerate(kept.waiting):
-            if answer.early_ms <= one.event.at_ms + SEEN_MS and one.fits(answer):
-                del kept.waiting[place]
-                return
-        kept.answers.append(answer)
-        if len(kept.answers) > 2 * KEPT:
-            del kept.answers[:-KEPT]
 
     # what clients say
 
@@ -229,6 +176,8 @@ class Clients:
         client, owners = self._clients[event.client], self._owners
         if event.event == "created":
             self._begin(client, event)
+        elif event.event == "unanswered":
+            self._found += self._unanswered.told(event)
         elif event.event in ("revoked", "lost"):
             self._found += owners.gave_up(event, event.partitions)
         elif event.event == "assigned":
@@ -238,7 +187,7 @@ class Clients:
             count = event.offsets
             what = f"an OFFSET_COMMIT of {event.client} that stored {count} offsets"
             answer = self._answer_to(
-                client, client.committed, event, lambda of: of.tells == count, what
+                client, client.committed, event, lambda of: of.tells in (None, count), what
             )
             if answer:
                 self._found += owners.committed(event, answer.seen)
@@ -254,6 +203,7 @@ class Clients:
         """Begin with a new process; what is left is what its last one was kept."""
         self._over(client, event.at_ms)
         client.ended_ms = None
+        client.connections.clear()
         held = frozenset(self._owners.held[event.client])
         self._found += self._owners.gave_up(event, held)
 
@@ -267,7 +217,11 @@ class Clients:
             for event, _, what, _ in waiting:
                 self._disagree(event, what, "there is none at that time", proven=proven)
             kept.waiting.clear()
-            old = [one for one in kept.answers if one.at_ms < ended_ms - TAIL_MS]
+            old = [
+                one
+                for one in kept.answers
+                if one.tells is not None and one.at_ms < ended_ms - TAIL_MS
+            ]
             if old and (name == "assigned" or name in client.said) and name != "fenced":
                 self._unreported(name, old[0], proven=False)
             kept.answers = [one for one in kept.answers if one.at_ms > until_ms]
@@ -284,7 +238,11 @@ class Clients:
         answer = self._answer_to(client, client.assigned, event, fits, what)
         if answer and event.member_id is not None and event.member_id not in client.ids:
             what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
-            self._disagree(event, what, "there is none", answer, proven=True)
+            # a broker that was killed may have given it, and never logged that
+            since_ms = client.joined_ms - UNLOGGED_MS
+            killed = any(since_ms < one.from_ms < event.at_ms for one in self.outages)
+            self._disagree(event, what, "there is none", answer, proven=not killed)
+            client.ids.add(event.member_id)
         return answer
 
     def _answer_to(
@@ -307,11 +265,17 @@ class Clients:
         if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, _later(event, answer), answer)
         for one in passed:
-            if one.seen.connection == answer.seen.connection and kept is not client.fenced:
+            same = one.seen.connection == answer.seen.connection and one.tells is not None
+            if same and kept is not client.fenced:
                 # it has arrived; but a client may pass an assignment over that is no more valid
                 self._unreported(event.event, one, proven=kept is client.committed)
-        fenced = next((one for one in client.fenced.answers if one.at_ms < answer.at_ms), None)
-        if fenced and kept is not client.fenced and answer.at_ms > fenced.at_ms + GOES_ON_MS:
+        if kept is client.fenced:
+            return answer
+        # an answer on another connection may be one to the process before, which is dead
+        client.connections.add(answer.seen.connection)
+        to_it = (one for one in client.fenced.answers if one.seen.connection in client.connections)
+        fenced = next((one for one in to_it if one.at_ms < answer.at_ms - GOES_ON_MS), None)
+        if fenced:
             client.fenced.answers.clear()
             what = f"{event.client} ends once an answer fences it"
             self._disagree(

@@ -3,9 +3,10 @@
 A client numbers its requests, so a number that is missing between two logged requests is a request
 that the log holds not. Wire members send what is logged, and nothing else after ApiVersions.
 librdkafka asks beside it, on the connection to its coordinator, for the topics' metadata before it
-assigns partitions as the leader, and for offsets once it has got its own: one number each (measured
-in 71 runs with 2.16.1); and for metadata again every `topic.metadata.refresh.interval.ms`. Java's
-consumer numbers all its connections together, so a hole in one of them shows nothing.
+assigns partitions as the leader, and for offsets once it has got its own (older logs lack that):
+one number each (measured in 71 runs with 2.16.0); and for metadata again every
+`topic.metadata.refresh.interval.ms`. Java's consumer numbers all its connections together, so a
+hole in one of them shows nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from kafka_protocol.apis import OFFSET_FETCH
 from reports.judgement.logged import REQUEST
 
 EARLY = 0.9
@@ -26,10 +28,10 @@ _CLIENT = REQUEST.index("client_id")
 
 @dataclass(frozen=True, slots=True)
 class KnownClients:
-    """The clients whose other requests are known: groups of wire scripts, and client ids.
+    """The clients whose other requests are known: groups of wire scripts, and librdkafka's by id.
 
     `librdkafka` has the ms after which these clients ask for the metadata of topics again, and
-    `heartbeat_ms` those after which real clients send heartbeats.
+    `heartbeat_ms` those after which they send heartbeats.
     """
 
     wire_groups: frozenset[str] = frozenset()
@@ -41,12 +43,21 @@ NO_CLIENTS = KnownClients()
 
 
 class Hole(msgspec.Struct):
-    """Numbers that are missing so far; `explained` of them the client used for something else."""
+    """Numbers that were missing; `explained` of them the client used for something else.
 
-    missing: set[int]
+    A number may be anything up to 2 ** 31, so only those that `came` since are kept one by one.
+    """
+
+    numbers: range
     explained: int
     before: tuple[str, int, float, str]
     """Broker, line, time and client of the request behind it."""
+    came: set[int] = msgspec.field(default_factory=set)
+
+    @property
+    def unexplained(self) -> int:
+        """How many numbers nothing explains."""
+        return len(self.numbers) - len(self.came) - self.explained
 
 
 @dataclass(slots=True)
@@ -69,6 +80,8 @@ class CorrelationIds:
     _connections: dict[str, Connection] = field(default_factory=dict)
     _refreshed_ms: dict[str, float] = field(default_factory=dict)
     """When each client began, or last asked for something that is not logged."""
+    _fetches: bool = False
+    """Whether the log holds requests for offsets."""
 
     def add(self, requests: Iterable[tuple[Any, ...]]) -> None:
         """Take requests with the columns `REQUEST`, readable or not."""
@@ -83,6 +96,8 @@ class CorrelationIds:
                 known.highest, known.api = number, api
                 if api == "SYNC_GROUP":
                     known.may_fetch = True
+                elif api == OFFSET_FETCH:
+                    self._fetches = True
             elif number is not None and (of_wire or row[_CLIENT] in librdkafka):
                 self._jump(known, row, of_wire=of_wire)
 
@@ -96,20 +111,23 @@ class CorrelationIds:
             return
         if number > known.highest:
             explained = 0 if of_wire else self._explained(known, api, client, at_ms or 0.0)
-            missing = set(range(known.highest + 1, number))
-            known.holes.append(Hole(missing, explained, (broker, line, at_ms, client)))
+            skipped = range(known.highest + 1, number)
+            if len(skipped) > explained:
+                known.holes.append(Hole(skipped, explained, (broker, line, at_ms, client)))
             known.highest = number
         else:
             for hole in known.holes:
-                hole.missing.discard(number)
+                if number in hole.numbers:
+                    hole.came.add(number)
         known.api = api
+        self._fetches |= api == OFFSET_FETCH
         known.may_fetch |= api == "SYNC_GROUP"
 
     def _explained(self, known: Connection, api: str, client: str, at_ms: float) -> int:
         """Return how many of the numbers that a client of librdkafka skips it has used itself."""
         if (known.api, api) == ("JOIN_GROUP", "SYNC_GROUP"):
             return 1
-        if known.may_fetch:
+        if known.may_fetch and not self._fetches:
             known.may_fetch = False
             return 1
         if at_ms - self._refreshed_ms[client] < EARLY * self.clients.librdkafka[client]:
@@ -121,7 +139,7 @@ class CorrelationIds:
         """Yield holes as rows of `group.UNLOGGED`, once all requests are in."""
         for known in self._connections.values():
             for hole in known.holes:
-                if (count := len(hole.missing) - hole.explained) > 0:
+                if (count := hole.unexplained) > 0:
                     broker, line, at_ms, client = hole.before
                     what = f"{count} requests of {client} missing, by their correlation ids"
                     yield {"broker": broker, "line": line, "at_ms": at_ms, "what": what}

@@ -82,6 +82,7 @@ def expected_verdict(
     broken: Mapping[str, Sequence[str]],
     proven: Collection[str],
     unmet: Sequence[Shortfall],
+    unanswered: Collection[str] = (),
 ) -> Json | None:
     """Return the verdict that the experiment expects and whether it came true; None without one.
 
@@ -89,7 +90,8 @@ def expected_verdict(
     the unmet expectations that prove something. An expected fail comes true only if the promise it
     names is the only one broken in the group it names, and nothing else is wrong in any group. For
     the reason `unowned`, all that is wrong must be partitions without owner, in that group, or in
-    any group if none is named.
+    any group if none is named. For `unanswered`, all that is wrong must be requests that were never
+    answered: `unanswered` are the groups where nothing else is proven.
     """
     if expected is None:
         return None
@@ -100,6 +102,8 @@ def expected_verdict(
             ownerless = {item.group for item in unmet if item.what == UNOWNED and item.too_many}
             where = ownerless if expected.group is None else {expected.group}
             came_true = came_true and not proven and short == ownerless == where
+        elif expected.because == "unanswered":
+            came_true = came_true and {*unanswered} == {*proven, *short} == {expected.group}
         else:
             named = broken.get(expected.group or "", ()) == [expected.because]
             came_true = came_true and named and {*proven, *short} == {expected.group}

@@ -4,6 +4,7 @@ A root is the first difference of its group in log order. Differences that follo
 knows the group's state again, are linked to it as consequences.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -98,6 +99,14 @@ class MissingEvidence:
 def proven_roots(found: Iterable[Finding]) -> list[Finding]:
     """Return the findings that make the verdict `fail`."""
     return [finding for finding in found if finding.root is None and finding.proven]
+
+
+def unanswered(proven: Iterable[Finding]) -> set[str]:
+    """Return the groups of which nothing is proven but requests that were never answered."""
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for finding in proven:
+        kinds[finding.group].add(finding.kind)
+    return {group for group, found in kinds.items() if found == {Breach.NEVER_ANSWERED}}
 
 
 def located(

@@ -25,6 +25,7 @@ from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.history import ClientEvent
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
@@ -165,7 +166,7 @@ class Judge:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         ids = CorrelationIds(case.group, self.clients)
-        silences = Silences(self.kills, self.clients.heartbeat_ms)
+        silences = Silences(self.kills, self.clients.heartbeat_ms, self.stalls)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
@@ -197,10 +198,12 @@ class Judge:
     def _case(self, group: str) -> Case:
         asks_again = self.promised != self.profile or self.rules is not None
         held_up = HeldUp(self.stalls, self.busy)
+        heard = clients.Clients(self.outages, self.has_history)
         return Case(
             group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
             assignments.Assignments(self.partitions, self.outages),
-            clients.Clients(self.outages, self.has_history),
+            heard,
+            FetchedOffsets(self.epochs, heard.counts),
             Absent([one for one in self.absences if one.group == group]),
         )  # fmt: skip
 

@@ -4,23 +4,28 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from operator import attrgetter
 from typing import Any
 
 EVENTS = (
     "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
+    "unanswered",
 )  # fmt: skip
 """The events about members that are judged; those of one instant happen in this order."""
 LINE = """
     at_ms DOUBLE, member STRING, group STRING, event STRING, partitions ARRAY<STRING>,
-    member_id STRING, offsets INT
+    member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE
 """
 """The fields of a line that are read (`loadtest.history`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientEvent:
-    """What a client saw: `partitions` are written `topic-number`, `offsets` counts those stored."""
+    """What a client saw: `partitions` are written `topic-number`, `offsets` counts those stored.
+
+    `api` and `sent_at_ms` are those of a request that was never answered.
+    """
 
     at_ms: float
     order: int
@@ -28,6 +33,9 @@ class ClientEvent:
     partitions: frozenset[str] = frozenset()
     member_id: str | None = None
     offsets: int = 0
+    instance_id: str | None = None
+    api: str = ""
+    sent_at_ms: float = inf
 
     @property
     def event(self) -> str:
@@ -56,6 +64,9 @@ def event_of(line: Mapping[str, Any]) -> ClientEvent | None:
         frozenset(line.get("partitions") or ()),
         line.get("member_id") or None,
         line.get("offsets") or 0,
+        line.get("instance_id") or None,
+        line.get("api") or "",
+        inf if line.get("sent_at_ms") is None else float(line["sent_at_ms"]),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.apis import GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
@@ -81,6 +81,12 @@ class Chunk:
                 response, at_ms, client_id, api = _OF_RESPONSE(row)
                 if FENCED.search(response):
                     yield at_ms, client_id, api
+
+    @property
+    def fetches(self) -> "Requests":
+        """The readable requests for committed offsets."""
+        rows = [row for row in self.requests if row[_API] == OFFSET_FETCH and row[_READABLE]]
+        return Requests.decoded(rows)
 
     @property
     def apis(self) -> set[str]:

@@ -23,22 +23,29 @@ NOT_THEIRS = "commits_of_others_partitions"
 
 def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
     """Return what an OffsetCommit stored, and the last error of its answer, or 0."""
+    kept, error = [], 0
+    for name, offset, code in partitions_of(commit):
+        if code:
+            error = code
+        else:
+            kept.append((name, offset))
+    return kept, error
+
+
+def partitions_of(commit: ObservedRequest) -> Iterator[tuple[str, int, int]]:
+    """Yield the partitions that an OffsetCommit was answered about: offset and error."""
     errors: dict[str, int] = {}
     for topic in commit.response_fields.get("topics", ()):
         name = topic.get("name") or topic.get("topicId")
         for one in topic["partitions"]:
             errors[f"{name}-{one['partitionIndex']}"] = one["errorCode"]
-    kept, error = [], 0
     for topic in commit.request.get("topics", ()):
         name = topic.get("name") or topic.get("topicId")
         for one in topic["partitions"]:
             partition = f"{name}-{one['partitionIndex']}"
             code = errors.get(partition)
-            if code:
-                error = code
-            elif code is not None and "committedOffset" in one:
-                kept.append((partition, one["committedOffset"]))
-    return kept, error
+            if code is not None and "committedOffset" in one:
+                yield partition, one["committedOffset"], code
 
 
 class _Last(NamedTuple):

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from kafka_protocol import request_log
-from kafka_protocol.apis import LOGGED_APIS
+from kafka_protocol.apis import LOGGED_APIS, OFFSET_FETCH
 from kafka_protocol.bodies import BODIES, problems
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
@@ -77,6 +77,7 @@ class Times(NamedTuple):
 class LoggedRequest(NamedTuple):
     """A logged request and its response; what is missing or of a wrong type is None.
 
+    An OffsetFetch of several groups (KIP-709), which no member sends, has no `group`.
     `request` and `response` are JSON. `times_ms` are its total time and the parts of that.
     `readable` if the line is complete and the total time is the sum of its parts.
     """
@@ -107,6 +108,15 @@ class LoggedRequest(NamedTuple):
 
 
 UNREADABLE = LoggedRequest()
+
+
+class _Group(NamedTuple):
+    """Stands for the group of a request that names several."""
+
+    groupId: None = None  # noqa: N815, the schema's name
+
+
+NO_GROUP = _Group()
 
 
 @dataclass(slots=True)
@@ -155,7 +165,9 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
     """Return a request whose line is as Kafka writes it."""
     completed, request, response, request_text, response_text = known
     header = completed.request_header
-    code = getattr(response, "errorCode", None)
+    api, named, code = header.request_api_key_name, request, getattr(response, "errorCode", None)
+    if api == OFFSET_FETCH and hasattr(request, "groups"):
+        named = request.groups[0] if len(request.groups) == 1 else NO_GROUP
     times = (
         completed.total_time_ms,
         completed.request_queue_time_ms,
@@ -165,8 +177,8 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
         completed.send_time_ms,
     )
     return LoggedRequest(
-        request.groupId,
-        header.request_api_key_name,
+        named.groupId,
+        api,
         header.request_api_version,
         header.client_id,
         header.correlation_id,
@@ -199,8 +211,11 @@ def parse_any(body: str) -> LoggedRequest:
         times = tuple(float(part) for part in parts) if timed else None
     except OverflowError:
         times = None
+    groups: Any = request.get("groups")
+    batched = isinstance(groups, list)
+    named = groups[0] if batched and len(groups) == 1 else request
+    group = _text(named.get("groupId")) if isinstance(named, dict) else None
     whole: Json = {
-        "group": _text(request.get("groupId")),
         "api": _text(header.get("requestApiKeyName")),
         "api_version": _int(header.get("requestApiVersion")),
         "client_id": _text(header.get("clientId")),
@@ -208,8 +223,11 @@ def parse_any(body: str) -> LoggedRequest:
         "connection": _text(content.get("connection")),
     }
     result = response.get("topics") if (code := response.get("errorCode")) is None else code
+    if batched:
+        result = response.get("groups")
     readable = (
         None not in whole.values()
+        and (group is not None or batched)
         and whole["api"] in LOGGED_APIS
         and result is not None
         and times is not None
@@ -217,6 +235,7 @@ def parse_any(body: str) -> LoggedRequest:
         and _has_all(whole, request, response)
     )
     return LoggedRequest(
+        group,
         **whole,
         request=WHOLE_TEXT(request) if request else None,
         response=WHOLE_TEXT(response) if response else None,

@@ -143,6 +143,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
             data.broken_promises,
             [one.group for one in proven],
             counted,
+            findings.unanswered(proven),
         ),
         "broken_promises": data.broken_promises,
         "evidence_level": "requests",

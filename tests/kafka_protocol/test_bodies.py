@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 from kio.schema.index import api_key_map
 
-from kafka_protocol.apis import COORDINATOR_APIS, ApiKey
+from kafka_protocol.apis import COORDINATOR_APIS, OFFSET_FETCH, ApiKey
 from kafka_protocol.bodies import BODIES, Bodies, Field, of_version, problems
 from kafka_protocol.versions import FIRST_FLEXIBLE
 from loadtest.wire.bodies import slots
@@ -43,7 +43,7 @@ def kios(schema: Any) -> Iterator[Row]:
 
 VERSIONS = [
     pytest.param(api, version, id=f"{api} {version}")
-    for api in COORDINATOR_APIS
+    for api in (*COORDINATOR_APIS, OFFSET_FETCH)
     for version in range(known(api)[0], known(api)[1] + 1)
 ]
 

@@ -13,7 +13,8 @@ from reports.judgement.parsing import parse_any, parse_request
 RECORDED = Path(__file__).parents[1] / "recorded"
 BODIES = [
     line[line.index(COMPLETED) : line.rindex(" (")]
-    for log in sorted(RECORDED.glob("kafka-*/brokers/*/group.log.xz"))
+    for place in ("kafka-*", "fetches/*")
+    for log in sorted(RECORDED.glob(f"{place}/brokers/*/group.log.xz"))
     for line in lzma.decompress(log.read_bytes()).decode().splitlines()
     if COMPLETED + "{" in line
 ]

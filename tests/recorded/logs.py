@@ -20,3 +20,5 @@ RECORDINGS = recordings(HERE)
 """The recordings of all groups, one a coordinator."""
 HISTORIES = recordings(HERE / "histories")
 """Those with a client history, one a coordinator."""
+FETCHES = recordings(HERE / "fetches")
+"""Those whose logs have OffsetFetch, over a failover, one a coordinator."""

@@ -7,6 +7,7 @@ import pytest
 
 from reference_coordinator.classic.releases import PROMISES
 from scenarios import Experiment, named, names
+from scenarios.checks import OF_NO_RULE
 from scenarios.model import Promise
 
 FAIL = "verdict: fail, because: return_is_stored, group: payments"
@@ -86,6 +87,6 @@ def test_entries_are_in_order(problems: Callable[[str], list[str]], small: str) 
 @pytest.mark.parametrize("name", names())
 def test_experiments_judged_by_kip_345_expect_a_verdict(name: str) -> None:
     experiment = named(name)
-    broken = {entry.because for entry in experiment.verdicts} - {None, "unowned"}
+    broken = {entry.because for entry in experiment.verdicts} - {None, *OF_NO_RULE}
     assert experiment.verdicts or experiment.judge == "release"
     assert experiment.judge == "kip-345" or not broken

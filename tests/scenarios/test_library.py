@@ -21,7 +21,8 @@ NAMED = (
     "coordinator-failover", "crash-before-sync", "demo", "duplicate-in-every-state",
     "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static",
     "leader-misses-partition", "leader-restart", "mixed-group", "partition-leader-loss",
-    "protocol-corners", "replaced-then-failover", "replaced-while-completing",
+    "protocol-corners", "removed-while-syncing",
+    "replaced-then-failover", "replaced-while-completing",
     "restart-in-full-group", "rolling-bounce", "session-expiry", "skip-assignment",
     "stale-pending-sync",
 )  # fmt: skip

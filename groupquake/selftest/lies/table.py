@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupquake.selftest.lies.answers import ANSWERS
+from groupquake.selftest.lies.fetches import FETCHES
 from groupquake.selftest.lies.group_lines import GroupLines, Lie
 from groupquake.selftest.lies.lines import LINES
 from groupquake.selftest.mutants.judging import fails, found
@@ -11,7 +12,7 @@ from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reports.judgement.collector import collector_paused
 from reports.judgement.recording import Recording
 
-LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES)}
+LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES, *FETCHES)}
 SEEDS = 10
 """How many seeds of an experiment must show a lie."""
 NOT_SHOWN: Mapping[str, str] = {

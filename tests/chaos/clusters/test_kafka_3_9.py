@@ -138,7 +138,8 @@ def test_a_group_leaves_its_coordinators_lines(life: Life) -> None:
 def test_a_group_leaves_its_requests_and_no_others(life: Life) -> None:
     requests = [line for line in life.lines if COMPLETED in line]
     names = {re.search(r'"requestApiKeyName":"(\w+)"', line)[1] for line in requests}
-    assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= names <= set(LOGGED_APIS)
+    expected = {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT", "OFFSET_FETCH"}
+    assert expected <= names <= set(LOGGED_APIS)
     assert COMPLETED not in life.server_log
 
 

@@ -174,7 +174,8 @@ def test_files_left_by_a_cluster_even_if_a_broker_was_paused(
         for _, message in fields
         if (api := re.match(rf'{COMPLETED}.*?"requestApiKeyName":"(\w+)"', message))
     }
-    assert {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT"} <= apis <= set(LOGGED_APIS)
+    expected = {"JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP", "OFFSET_COMMIT", "OFFSET_FETCH"}
+    assert expected <= apis <= set(LOGGED_APIS)
     others = [message for _, message in fields if not message.startswith(COMPLETED)]
     assert all(message.startswith("[GroupCoordinator id=1") for message in others)
     assert not any("metadata image" in message for message in others)

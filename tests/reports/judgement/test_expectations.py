@@ -64,6 +64,26 @@ def test_a_fail_for_partitions_without_owner(
 
 
 @pytest.mark.parametrize(
+    ("proven", "unanswered", "unmet", "true"),
+    [
+        (("g",), {"g"}, (), True),
+        (("g",), set(), (), False),
+        (("g", "other"), {"g"}, (), False),
+        (("g", "other"), {"g", "other"}, (), False),
+        (("g",), {"g"}, (short("g"),), True),
+        (("g",), {"g"}, (short("other"),), False),
+    ],
+)
+def test_a_fail_for_requests_without_answer(
+    proven: tuple[str, ...], unanswered: set[str], unmet: tuple[Shortfall, ...], true: bool
+) -> None:
+    expected = ExpectedVerdict(since="2.8.0", verdict="fail", because="unanswered", group="g")
+    result = expected_verdict(expected, "fail", {}, proven, unmet, unanswered)
+    assert result is not None
+    assert result["came_true"] is true
+
+
+@pytest.mark.parametrize(
     ("verdict", "broken", "wrong"),
     [
         ("pass", {}, []),

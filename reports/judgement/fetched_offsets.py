@@ -1,0 +1,168 @@
+"""Fetched offsets: what OffsetFetch answers, against what was committed last.
+
+A commit that was answered without an error before a fetch arrived is what the fetch gives, unless a
+later one may have been stored: one that was under way, or failed in a way that leaves its record
+open. On one broker times tell the order; over a failover the leader epochs of the partition's loads
+do, so that clocks need not agree: what one coordinator stored, the next one loads.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka_protocol.errors import NO_ERROR, Error
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.breaches import Breach, breach
+from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.offsets import partitions_of
+
+Json = dict[str, Any]
+
+NO_OFFSET = -1
+"""What a fetch gives where no offset is stored."""
+NOT_STORED = (
+    Error.UNKNOWN_MEMBER_ID,
+    Error.ILLEGAL_GENERATION,
+    Error.FENCED_INSTANCE_ID,
+    Error.REBALANCE_IN_PROGRESS,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+)
+"""The answers to commits that the coordinator refused before it wrote anything."""
+LOADED_MS = 50.0
+"""How much later than the first answers of a coordinator its line about the load may be."""
+RETENTION_MS = 60_000.0
+"""The shortest `offsets.retention.minutes`, after which offsets of an empty group are deleted."""
+KEPT = 64
+"""How many commits of a partition are remembered for fetches to come."""
+
+
+class Commit(NamedTuple):
+    """A commit of one partition; `term` is the leader epoch in which its broker took it."""
+
+    offset: int
+    seen: ObservedRequest
+    error: int
+    term: int | None
+
+    def before(self, other: ObservedRequest, term: int | None) -> bool:
+        """Whether it was answered before another request was acted on."""
+        return _before(self.seen, self.term, other, term)
+
+    def after(self, other: ObservedRequest, term: int | None) -> bool:
+        """Whether another request was answered before it was acted on."""
+        return _before(other, term, self.seen, self.term)
+
+
+def _before(one: ObservedRequest, term: int | None, other: ObservedRequest, of: int | None) -> bool:
+    """Whether the first of two requests, in these terms, was answered before the other came up."""
+    if one.broker != other.broker or term != of:
+        return term is not None and of is not None and term < of
+    if one.connection == other.connection:  # a broker serves its requests one by one
+        return one.serial < other.serial
+    return one.answered_ms < other.earliest_ms
+
+
+@dataclass(slots=True)
+class FetchedOffsets:
+    """The commits and the fetches of one group, as they come in."""
+
+    epochs: CoordinatorEpochs
+    counts: Counter[str] = field(default_factory=Counter)
+    _commits: dict[str, list[Commit]] = field(default_factory=lambda: defaultdict(list))
+    _forgotten_ms: dict[str, float] = field(default_factory=dict)
+    """When the last commit of a partition was answered that is no more remembered."""
+    _waiting: list[ObservedRequest] = field(default_factory=list)
+
+    def add(
+        self,
+        requests: Iterable[ObservedRequest],
+        fetches: Sequence[ObservedRequest],
+        partition: int | None,
+        known_ms: float,
+    ) -> Iterator[Json]:
+        """Take requests of the group, whose offsets `partition` holds; yield rows of `BREACHES`.
+
+        Whatever comes in later happens after `known_ms`.
+        """
+        for seen in requests:
+            if seen.api == "OFFSET_COMMIT":
+                term = self._term(seen, partition)
+                for name, offset, error in partitions_of(seen):
+                    # a broker that has loaded nothing so far cannot store
+                    if not error or (error not in NOT_STORED and term is not None):
+                        self._commits[name].append(Commit(offset, seen, error, term))
+        self._waiting += fetches
+        yield from self._judged(partition, known_ms)
+        for name, commits in self._commits.items():
+            if len(commits) > KEPT:
+                commits.sort(key=lambda one: one.seen.answered_ms)
+                self._forgotten_ms[name] = commits[-KEPT - 1].seen.answered_ms
+                del commits[:-KEPT]
+
+    def end(self, partition: int | None) -> Iterator[Json]:
+        """Judge what is left; yield rows as `add`."""
+        yield from self._judged(partition, float("inf"))
+
+    def _judged(self, partition: int | None, known_ms: float) -> Iterator[Json]:
+        ready = [one for one in self._waiting if one.answered_ms < known_ms]
+        self._waiting = [one for one in self._waiting if one.answered_ms >= known_ms]
+        for fetch in ready:
+            term = self._term(fetch, partition)
+            for name, offset in fetched(fetch):
+                if fetch.earliest_ms > self._forgotten_ms.get(name, float("-inf")):
+                    yield from self._compared(fetch, term, name, offset)
+
+    def _compared(
+        self, fetch: ObservedRequest, term: int | None, name: str, offset: int
+    ) -> Iterator[Json]:
+        possible = [one for one in self._commits[name] if not one.after(fetch, term)]
+        sure = [one for one in possible if one.error == NO_ERROR and one.before(fetch, term)]
+        if not sure:
+            return
+        self.counts["fetched"] += 1
+        last = max(sure, key=lambda one: (one.term or 0, one.seen.earliest_ms))
+        open_ = {one.offset for one in possible if not one.before(last.seen, last.term)}
+        if offset in open_:
+            return
+        unlogged = offset > max(open_) and self._ended(last.seen, fetch)
+        if unlogged:
+            self.counts["fetched_unlogged"] += 1
+            return
+        # a commit of a transaction (KIP-98) is not logged
+        known = offset == NO_OFFSET or any(one.offset == offset for one in possible)
+        expired = offset == NO_OFFSET and last.seen.answered_ms < fetch.earliest_ms - RETENTION_MS
+        yield breach(
+            Breach.FETCHED_DIFFERS,
+            fetch.answered_ms,
+            f"{name} is at offset {last.offset}, committed by request {last.seen.id}",
+            f"{fetch.client_id} fetched offset {offset} of {name}",
+            shown_by=fetch,
+            proven=(known or offset < min(open_)) and not expired,
+        )
+
+    def _ended(self, last: ObservedRequest, fetch: ObservedRequest) -> bool:
+        """Whether a broker ended meanwhile, whose last commits may be stored and in no log."""
+        return any(
+            event.kind == "ended" and last.at_ms <= event.at_ms <= fetch.answered_ms
+            for event in self.epochs.of_brokers
+        )
+
+    def _term(self, seen: ObservedRequest, partition: int | None) -> int | None:
+        loads = () if partition is None else self.epochs.loads.get(partition, ())
+        until_ms = seen.answered_ms + LOADED_MS
+        mine = [one for one in loads if one.broker == seen.broker and one.at_ms <= until_ms]
+        return mine[-1].epoch if mine else None
+
+
+def fetched(fetch: ObservedRequest) -> Iterator[tuple[str, int]]:
+    """Yield the partitions and offsets that an OffsetFetch of one group was answered with."""
+    response = fetch.response_fields
+    for group in response.get("groups", (response,)):
+        if group.get("errorCode", NO_ERROR) != NO_ERROR:
+            continue
+        for topic in group["topics"]:
+            name = topic.get("name") or topic.get("topicId")
+            for one in topic["partitions"]:
+                if one["errorCode"] == NO_ERROR:
+                    yield f"{name}-{one['partitionIndex']}", one["committedOffset"]

@@ -1,0 +1,140 @@
+"""What true clients and brokers do though it looks as if they disagreed, and what they never do."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_protocol.errors import BrokerError, Error
+from reference_coordinator.replay import Outage
+from reports.judgement.clients import GOES_ON_MS, UNLOGGED_MS, Clients
+from reports.judgement.history import ClientEvent, in_order
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.recording import Recording
+from tests.reports.judgement.test_clients import (
+    ALL,
+    GROUP,
+    PROVEN,
+    UNPROVEN,
+    clients,
+    events_of,
+    far_from_faults,
+    place,
+)
+
+Rows = Sequence[LoggedRow]
+
+
+def rows_of(recording: Recording, api: str, client: str) -> list[LoggedRow]:
+    """Return the requests of an API that a client sent, in order of time."""
+    of = lambda row: row["template"] is None and (row["api"], row["client_id"]) == (api, client)
+    return sorted(filter(of, recording.rows_by_group[GROUP]), key=lambda row: row["at_ms"])
+
+
+def answered(row: LoggedRow, **fields: Any) -> LoggedRow:
+    """Change what a request was answered."""
+    response = {**json.loads(row["response"]), **fields}
+    return {**row, "response": json.dumps(response), "error_code": response["errorCode"]}
+
+
+@ALL
+@pytest.mark.parametrize(("connection", "found"), [("dead", []), ("its own", [PROVEN])])
+def test_a_join_group_of_a_dead_process_is_fenced_by_the_next_one(
+    recording: Recording, connection: str, found: list[tuple[str, bool]]
+) -> None:
+    """It waits as its process is killed; the broker logs the answer to a closed connection too."""
+    events = events_of(recording)
+    last = events[place(events, "committed", client="static-1")]
+    join = rows_of(recording, "JOIN_GROUP", "static-1")[-1]
+    fenced_ms = last.at_ms - GOES_ON_MS - 500
+    times = dict.fromkeys(("at_ms", "earliest_ms", "latest_ms", "arrived_ms"), fenced_ms - 3_000)
+    row = answered(join, errorCode=Error.FENCED_INSTANCE_ID, generationId=-1)
+    row = {**row, **times, "answered_ms": fenced_ms, "id": "1:999999", "line": 999999}
+    if connection == "dead":
+        row["connection"] += "-dead"
+    seen, _ = clients(recording, events, [*recording.rows_by_group[GROUP], row])
+    assert sorted(set(seen)) == found
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("killed_ms", "found"),
+    [(None, [PROVEN]), (-10.0, [PROVEN]), (1.0, [UNPROVEN]), (UNLOGGED_MS + 5_000, [PROVEN])],
+)
+def test_a_member_id_that_a_killed_broker_gave(
+    recording: Recording, killed_ms: float | None, found: list[tuple[str, bool]]
+) -> None:
+    """It stored a static member's return, answered it, and was killed before it wrote the line."""
+    events = events_of(recording)
+    given = events[place(events, "assigned")].member_id
+    assigned = next(one for one in events if one.event == "assigned" and one.member_id == given)
+    joins = rows_of(recording, "JOIN_GROUP", assigned.client)
+    gave = [row for row in joins if (given or "-") in row["response"]]
+    rows = [row for row in recording.rows_by_group[GROUP] if row not in gave]
+    others = [row for row in joins if row not in gave and row["answered_ms"] < assigned.at_ms]
+    before = max((row["answered_ms"] for row in others), default=0.0)
+    outages = []
+    if killed_ms is not None:
+        at_ms = before - UNLOGGED_MS - 10 if killed_ms < 0 else assigned.at_ms - killed_ms
+        at_ms = assigned.at_ms + killed_ms if killed_ms > UNLOGGED_MS else at_ms
+        outages = [Outage(at_ms, at_ms + 20_000)]
+    assert disagreements(recording, events, rows, outages) == found
+
+
+def disagreements(
+    recording: Recording, events: Sequence[ClientEvent], rows: Rows, outages: Sequence[Outage]
+) -> list[tuple[str, bool]]:
+    """Judge with such outages alone."""
+    requests = Requests.of(Chunk.of(rows))
+    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
+    judged = Clients(outages)
+    found = judged.add(given, sorted(events, key=in_order), float("-inf")) + judged.end()
+    return [(row["kind"], row["proven"]) for row in found]
+
+
+@ALL
+@pytest.mark.parametrize("says", ["nothing", "all", "those stored"])
+def test_a_commit_that_was_refused_for_one_partition(recording: Recording, says: str) -> None:
+    """librdkafka says that it failed; others may say what was stored, or how much was sent."""
+    events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
+    at, partitions = commit_of_several(recording, events)
+    event = events.pop(at)
+    refused = dict(partitions[0], errorCode=int(BrokerError.UNKNOWN_TOPIC_OR_PARTITION))
+    row = next(row for row in rows if answers(row, event))
+    body = json.loads(row["response"])
+    body["topics"][0]["partitions"] = [refused, *partitions[1:]]
+    rows[rows.index(row)] = {**row, "response": json.dumps(body)}
+    stored = len(partitions) - 1
+    if says != "nothing":
+        count = stored + (says == "all")
+        events.append(replace(event, offsets=count))
+    assert clients(recording, events, rows)[0] == []
+    # a commit that was stored as a whole has to be told of
+    refused["errorCode"] = 0
+    rows[rows.index(next(row for row in rows if answers(row, event)))] = row
+    if says != "all":
+        assert clients(recording, events, rows)[0] == [PROVEN]
+
+
+def commit_of_several(
+    recording: Recording, events: Sequence[ClientEvent]
+) -> tuple[int, list[dict[str, Any]]]:
+    """Find a commit of several partitions; return its event's place, and its answer's parts."""
+    for at, event in enumerate(events):
+        if event.event == "committed" and event.offsets > 1 and far_from_faults(recording, event):
+            for row in recording.rows_by_group[GROUP]:
+                if answers(row, event):
+                    return at, json.loads(row["response"])["topics"][0]["partitions"]
+    raise LookupError("every commit is of one partition")
+
+
+def answers(row: LoggedRow, event: ClientEvent) -> bool:
+    """Tell whether a row is the commit that an event tells of."""
+    mine = row["template"] is None and row["api"] == "OFFSET_COMMIT"
+    return (
+        mine
+        and row["client_id"] == event.client
+        and event.at_ms - 50 <= row["answered_ms"] <= event.at_ms + 1
+    )
