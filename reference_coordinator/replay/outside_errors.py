@@ -1,8 +1,8 @@
 """Errors that are not the group's: of authorization, quotas and topics, and of a commit's metadata.
 
 A broker answers the first three itself, and its coordinator never sees the request (`KafkaApis`).
-Only a commit names topics: a broker answers the partitions that it does not know, or that the client
-may not read, and hands on the others. The coordinator refuses metadata that are too long partition
+Only a commit names topics: a broker answers the partitions that it does not know, or that the
+client may not read, and hands on the others. The coordinator refuses metadata that are too long partition
 by partition, and else treats the commit as any other (`offset.metadata.max.bytes`).
 """
 
