@@ -84,7 +84,7 @@ def _failure(seen: ObservedRequest, conditions: Conditions) -> Error:
     return Error(code) if code in conditions.failed_writes else NO_ERROR
 
 
-def _due_ms(seen: ObservedRequest, conditions: Conditions) -> float:
+def times_out_ms(seen: ObservedRequest, conditions: Conditions) -> float:
     """Return the earliest that a request can be answered whose write times out."""
     return seen.started_ms + conditions.profile.settings.commit_timeout_ms - ROUNDED_MS
 
@@ -94,7 +94,7 @@ def _timed_out(seen: ObservedRequest, error: Error, conditions: Conditions) -> b
 
     It must have taken no longer than the broker may be late.
     """
-    profile, due_ms = conditions.profile, _due_ms(seen, conditions)
+    profile, due_ms = conditions.profile, times_out_ms(seen, conditions)
     if (
         error != profile.timed_out_write(seen.api)
         or not due_ms <= seen.answered_ms <= conditions.latest_time_out(seen.handled_ms)
@@ -116,7 +116,7 @@ def _was_held_up(
     the writes were confirmed, and a write of the group was under way, or a broker stood still for
     much of the time, so that a write of another group of the partition may have been.
     """
-    due_ms = _due_ms(seen, conditions)
+    due_ms = times_out_ms(seen, conditions)
     if conditions.confirmations.within(seen.handled_ms, due_ms):
         return False
     commits = (

@@ -21,7 +21,6 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import compare, member_lines, members, timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
@@ -79,6 +78,8 @@ class Case:
     """All coordinator lines about the group."""
     requests: int = 0
     """How many readable requests there are."""
+    join_timer_ms: float = 0.0
+    """The longest that a join phase may last, by the timeouts that members ask for."""
     _has_requests: bool = False
     _kip_848: bool = False
     _brokers: set[str] = field(default_factory=set)
@@ -99,6 +100,8 @@ class Case:
         if seen:
             self.requests += len(seen)
             self._brokers |= {one.broker for one in seen}
+            joins = (_join_timer_ms(one.request) for one in seen if one.api == "JOIN_GROUP")
+            self.join_timer_ms = max(self.join_timer_ms, *joins, 0.0)
             first_ms, last_ms = min(part.requests.arrived_ms), max(one.answered_ms for one in seen)
             self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
             self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
@@ -284,7 +287,7 @@ class Judgement:
                 case.grammar,
                 case.outages,
                 case.stalls,
-                result.bound.get(TIMED_OUT, 0),
+                case.join_timer_ms,
             ),
             [
                 {**self._places[found.request], **finite(_values(found))}
@@ -316,6 +319,11 @@ class Compared:
         """Whether these rules explain every response, every rebalance and every line."""
         matches = all(row["outcome"] == "match" for row in self.comparison)
         return matches and not self.violations and not self.lines
+
+
+def _join_timer_ms(join: Mapping[str, Any]) -> float:
+    """Return the rebalance timeout of a JoinGroup; before v1 it is the session's (KIP-62)."""
+    return float(max(join.get(name) or 0 for name in ("rebalanceTimeoutMs", "sessionTimeoutMs")))
 
 
 def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
