@@ -2,8 +2,8 @@
 
 A broker answers the first three itself, and its coordinator never sees the request (`KafkaApis`).
 Only a commit names topics: a broker answers the partitions that it does not know, or that the
-client may not read, and hands on the others. The coordinator refuses metadata that are too long partition
-by partition, and else treats the commit as any other (`offset.metadata.max.bytes`).
+client may not read, and hands on the others. The coordinator refuses metadata that are too long
+partition by partition, and else treats the commit as any other (`offset.metadata.max.bytes`).
 """
 
 from collections.abc import Iterator
