@@ -4,6 +4,7 @@ A hypothesis takes one candidate at a time (`take`) and says whether the observe
 those of the oracle. `search` forks hypotheses; nothing here decides the order of events.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
@@ -51,7 +52,7 @@ from reference_coordinator.replay.failed_writes import (
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
+from reference_coordinator.replay.outside_errors import has_of_broker, is_of_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
@@ -169,9 +170,10 @@ class Hypothesis:
             ):
                 return OUT_OF_LINE
         mismatch = None
-        for effect in effects:  # the answers' times narrow down when all of this happened
-            if isinstance(effect, Answer):
-                mismatch = self._check(effect, candidate, excuse) or mismatch
+        answers = [effect for effect in effects if isinstance(effect, Answer)]
+        due_ms = self._decided_by(answers, candidate)
+        for answer in answers:  # their times narrow down when all of this happened
+            mismatch = self._check(answer, candidate, due_ms, excuse) or mismatch
         if mismatch is not None:
             return mismatch
         for effect in effects:
@@ -228,8 +230,30 @@ class Hypothesis:
             and timer.member_id in self.group.members
         }
 
-    def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
-        """Compare an answer with what was observed, and its time with that of its cause."""
+    def _decided_by(self, answers: Sequence[Answer], cause: Candidate) -> float:
+        """Return by when answers are decided: before what comes next, all by the first of them."""
+        latest_ms = min(cause.latest_ms, self.clock.latest_ms)
+        if len(answers) < 2:
+            return latest_ms
+        first_ms = min(
+            (
+                seen.answered_ms
+                for answer in answers
+                for seen in (self.pending_requests.get(answer.request),)
+                if seen is not None and seen.response
+                if self.conditions.observed(seen).error == answer.response.error
+            ),
+            default=float("inf"),
+        )
+        return min(latest_ms, max(cause.earliest_ms, first_ms + self.conditions.tolerance.early))
+
+    def _check(
+        self, answer: Answer, cause: Candidate, due_ms: float, excuse: str
+    ) -> Mismatch | None:
+        """Compare an answer with what was observed, and its time with that of its cause.
+
+        It is decided by `due_ms`; the failure of a write shows later.
+        """
         seen = self.pending_requests.remove(answer.request)
         if seen is None or seen.response is None:
             return None
@@ -243,6 +267,7 @@ class Hypothesis:
         if unequal and ours == of_the_group(seen, conditions.profile.settings.max_metadata_size):
             unequal = ()
             self.output.bind("partition_error")
+            self.output.bind("broker_error", has_of_broker(seen))
         mismatch, tolerance = None, conditions.tolerance
         at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
         if unequal and not (
@@ -266,8 +291,8 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif self._is_late(seen, cause.latest_ms):
-            mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
+        elif self._is_late(seen, cause.latest_ms if unequal else due_ms):
+            mismatch = _wrong_time(seen, "answered_late", due_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
         if mismatch is not None and seen.id == excuse:
