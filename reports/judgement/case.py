@@ -112,9 +112,8 @@ class Case:
         arrived_ms = part.requests.arrived_ms
         requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
         yield from (("breaches", row) for row in self.assignments.add(part.requests))
-        if self.absent.absences:
-            arrived = zip(part.seen, arrived_ms, strict=True)
-            yield from (("breaches", row) for row in self.absent.add(arrived))
+        yield from (("assigned", row) for row in self.assignments.rows())
+        yield from (("breaches", row) for row in self.sent_while_down(part))
         found = self.clients.add(requests, part.chunk.events, part.known_ms)
         yield from (("breaches", row) for row in found)
         fetches = self.held_up.widened(part.chunk.fetches.observed)
@@ -125,6 +124,11 @@ class Case:
         fenced = list(part.chunk.fenced)
         yield from (("expulsions", row) for row in members.fences(fenced))
         self.fencings.add(part.seen, {number for *_, number in fenced})
+
+    def sent_while_down(self, part: Part) -> Iterator[Json]:
+        """Yield the breaches of members that faults had down."""
+        if self.absent.absences:
+            yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
 
     def in_the_end(self, explained: int) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained."""
@@ -142,7 +146,7 @@ class Case:
                 "kip_848": self._kip_848,
             },
         )
-        yield from (("assigned", row) for row in self.assignments.rows())
+        yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
         if self.requests:
             yield from (("breaches", row) for row in self.clients.end())

@@ -86,4 +86,6 @@ class SecondJudgement:
         tables = defaultdict(list)
         for name, row in judge.differences(group, rows):
             tables[name].append({"group": group, **row})
+        for row in judge.late_breaches(group, rows):
+            tables["breaches"].append({"group": group, **row})
         return findings_of(rows, tables, self.missing)
