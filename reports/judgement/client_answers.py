@@ -21,13 +21,20 @@ KEPT = 100
 class Answer(NamedTuple):
     """An answer: when it was sent, and when at the earliest; what a client would tell of it.
 
-    `tells` is None where that is open; then the client may say nothing of it, too.
+    `tells` is None where that is open; then the client may say nothing of it, too. Nor need it say
+    anything of what it was told `again`.
     """
 
     at_ms: float
     early_ms: float
     seen: ObservedRequest
     tells: Any = None
+    again: bool = False
+
+    @property
+    def has_to_be_told(self) -> bool:
+        """Whether the client tells of it for sure."""
+        return self.tells is not None and not self.again
 
 
 Fits = Callable[[Answer], bool]
@@ -68,6 +75,15 @@ class Answers:
         found, passed = self.answers[at], self.answers[:at]
         del self.answers[: at + 1]
         return found, passed
+
+    def told(self, answer: Answer) -> None:
+        """Excuse answers that say the same within OLD_MS.
+
+        A client that joins again before it tells of the first tells of both once.
+        """
+        for place, one in enumerate(self.answers):
+            if one.tells == answer.tells and abs(one.at_ms - answer.at_ms) <= OLD_MS:
+                self.answers[place] = one._replace(again=True)
 
     def add(self, answer: Answer) -> None:
         """Note an answer; an event that waits for it has it if its line may be that late."""
