@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.history import ClientEvent
-from reports.judgement.machine_log import LOGGED_LATE_MS
+from reports.judgement.machine_log import WRITTEN_LATE_MS
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 
-SEEN_MS = LOGGED_LATE_MS
+SEEN_MS = WRITTEN_LATE_MS
 """How much earlier than its answer an event may seem. Measured on 2,740 events: 0.5 ms, and 65 ms
 later at most; a broker of a busy machine may write the answer's line late."""
 OLD_MS = 500.0
