@@ -36,10 +36,10 @@ _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
 _PLACE = attrgetter("at_ms", "connection", "serial")
 
-LOGGED_LATE_MS = 100.0
+SEEMS_LATE_MS = 100.0
 """How long after its end a request may be logged on a busy machine. It seems to have come so much
 too late; a line of the coordinator proves that it was there before."""
-NEW_ID_LOGGED_LATE_MS = 1_000.0
+NEW_ID_SEEMS_LATE_MS = 1_000.0
 """The same where the line names an id that was made for this request, and so is no other's: as long
 as an answer may take to be sent. 314 ms were seen on two cores with 27 processes waiting."""
 
@@ -93,7 +93,7 @@ class Hints:
     def of_request(self, seen: ObservedRequest) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
         keys = _subjects(seen)
-        tries = [(key, 0.0) for key in keys] + [(key, _logged_late_ms(key[0])) for key in keys]
+        tries = [(key, 0.0) for key in keys] + [(key, _seems_late_ms(key[0])) for key in keys]
         for key, late_ms in tries:
             # the line itself says how long the request had to wait for its turn
             earliest_ms = seen.earliest_ms - late_ms
@@ -129,8 +129,8 @@ def extended(
     return min(latest_ms, earliest_ms + late_ms)
 
 
-def _logged_late_ms(kind: HintKind) -> float:
-    return NEW_ID_LOGGED_LATE_MS if kind is HintKind.JOINED else LOGGED_LATE_MS
+def _seems_late_ms(kind: HintKind) -> float:
+    return NEW_ID_SEEMS_LATE_MS if kind is HintKind.JOINED else SEEMS_LATE_MS
 
 
 def _subjects(seen: ObservedRequest) -> Sequence[Key]:
