@@ -43,7 +43,6 @@ from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.failed_writes import (
     STORED,
-    TIMED_OUT,
     Outcome,
     awaited_outcome,
     may_wait,
@@ -367,13 +366,7 @@ class Hypothesis:
 
     def _bound(self, outcome: Outcome, seen: ObservedRequest) -> Error:
         if outcome is not STORED:
-            self.output.bind("failed_write")
-            self.output.bind(outcome.why)
-        if outcome.why == TIMED_OUT:
-            from_ms, until_ms = times_out_ms(seen, self.conditions), seen.answered_ms
-            said = (("broker", seen.broker),)
-            line = ExpectedLine(TIMED_OUT, "", until_ms, from_ms, until_ms, said)
-            self.output.expected_lines.append(line)
+            self.output.fail_write(outcome.why, seen, times_out_ms(seen, self.conditions))
         return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:

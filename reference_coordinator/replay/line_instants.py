@@ -9,13 +9,14 @@ one that has is. A step may take long: 524 ms were seen between two lines of a b
 rebalance, at a load of 40.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from reference_coordinator.classic.effects import AssignmentReceived, Effect, Transition
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.conditions import LOGGED_LATE_MS, Conditions
+from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS, Conditions
 from reference_coordinator.replay.evidence import HintKind
 from reference_coordinator.replay.expected_lines import DueLine
 from reference_coordinator.replay.hints import Key
@@ -67,22 +68,25 @@ def keep_to_lines(
     instant by its lines, in ms; -inf if it has none.
     """
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
-    from_ms, by_ms = clock.earliest_ms - LOGGED_LATE_MS, min(until_ms, clock.latest_ms)
+    from_ms, by_ms = clock.earliest_ms - SEEMS_AFTER_LINE_MS, min(until_ms, clock.latest_ms)
+    cause_ms = cause.earliest_ms, cause.latest_ms
     first_ms, last_ms = float("inf"), float("-inf")
     for key in keys:
-        spans = [
-            (lateness.earliest(at_ms, slack_ms), lateness.latest(at_ms, slack_ms))
-            for at_ms in conditions.hints.by_key.get(key, ())
-        ]
-        open_ms = [span for span in spans if span[0] <= by_ms and span[1] >= from_ms]
-        if open_ms:
-            first_ms = min(first_ms, *(begin_ms for begin_ms, _ in open_ms))
-            last_ms = max(last_ms, *(end_ms for _, end_ms in open_ms))
-        elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
+        times = conditions.hints.by_key.get(key, ())
+        if open_ms := _near(times, from_ms, by_ms, conditions):
+            first_ms = min(first_ms, lateness.earliest(open_ms[0], slack_ms))
+            last_ms = max(last_ms, lateness.latest(open_ms[-1], slack_ms))
+        elif times and not (may_stray and not _near(times, *cause_ms, conditions)):
             return float("inf")
     clock.within(first_ms, last_ms)
     return first_ms if last_ms >= first_ms else float("-inf")
 
 
-def _is_outside(cause: Candidate, from_ms: float, to_ms: float) -> bool:
-    return from_ms > cause.latest_ms or to_ms < cause.earliest_ms
+def _near(
+    times: Sequence[float], from_ms: float, by_ms: float, conditions: Conditions
+) -> Sequence[float]:
+    """Return those of some lines, in order, whose step may lie in a window."""
+    slack_ms, lateness = conditions.tolerance.line, conditions.lateness
+    first = bisect_left(times, from_ms, key=lambda at_ms: lateness.latest(at_ms, slack_ms))
+    end = bisect_right(times, by_ms, key=lambda at_ms: lateness.earliest(at_ms, slack_ms))
+    return times[first:end]
