@@ -4,6 +4,7 @@ A hypothesis takes one candidate at a time (`take`) and says whether the observe
 those of the oracle. `search` forks hypotheses; nothing here decides the order of events.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
@@ -42,10 +43,12 @@ from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.failed_writes import (
     STORED,
+    TIMED_OUT,
     Outcome,
     awaited_outcome,
     may_wait,
     outcome_of,
+    untold_time_out,
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
@@ -140,7 +143,8 @@ class Hypothesis:
                 self.output.bind("timer_instant", candidate.hinted)
                 event = TimerFired(at_ms, timer, self._choices(), candidate.of_pending)
             case str() as request:
-                written = self._written(self.writes.pop(request)[0])
+                seen = self.writes.pop(request)[0]
+                written = self._timed_out() if candidate.timed_out else self._written(seen)
                 self.output.bind("record_write")
                 event = RecordWritten(at_ms, request, written, self._choices())
             case EpochEvent() as epoch_event:
@@ -268,6 +272,8 @@ class Hypothesis:
             mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
+            if seen.id in self.writes and seen.api == "JOIN_GROUP" and ours.error == Error.NONE:
+                self.writes.outlive_answer(seen.id, conditions)
         if mismatch is not None and seen.id == excuse:
             self.excused = mismatch
             self.group = rename(self.group, answer.response, observed)
@@ -311,6 +317,7 @@ class Hypothesis:
         now_ms, conditions = self.clock.now_ms, self.conditions
         if epoch_event.kind == "loaded":
             closed = conditions.loads_closed
+            self.unnamed = UnnamedMembers.of_record(conditions.stored_record)
             return Loaded(now_ms, conditions.stored_record, requests_disabled=closed)
         if epoch_event.kind == "opened":
             return RequestsEnabled(now_ms)
@@ -333,6 +340,20 @@ class Hypothesis:
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
         return self._bound(outcome_of(seen, self.conditions))
+
+    def untold_time_outs(self) -> Iterator[tuple[str, tuple[float, float]]]:
+        """Yield the writes that may time out though their requests have an answer, and when."""
+        for request, (seen, _) in self.writes.items():
+            write = self.group.writes.get(request)
+            if request not in self.pending_requests and write is not None and write.member_id:
+                window = untold_time_out(seen, write.member_id, self.conditions)
+                if window is not None:
+                    yield request, window
+
+    def _timed_out(self) -> Error:
+        """Bind that a write timed out whose request had its answer before."""
+        error = self.conditions.profile.timed_out_write("JOIN_GROUP")
+        return self._bound(Outcome(error, TIMED_OUT))
 
     def _bound(self, outcome: Outcome) -> Error:
         if outcome is not STORED:
@@ -360,7 +381,8 @@ class Hypothesis:
         if not self.conditions.profile.answers_wait_for_writes:
             return False
         under_way = [write for write, _ in self.writes.values()]
-        outcome = awaited_outcome(seen, under_way, self.conditions)
+        untold = any(True for _ in self.untold_time_outs())
+        outcome = awaited_outcome(seen, under_way, self.conditions, untold=untold)
         return self._bound(outcome) is not Error.NONE
 
 

@@ -32,6 +32,12 @@ class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
             due = Due(clock.earliest_ms, done_ms, latest_ms)
         self[seen.id] = seen, due
 
+    def outlive_answer(self, request: str, conditions: Conditions) -> None:
+        """Let a write go on though something else answered its request: it may still time out."""
+        seen, due = self[request]
+        latest_ms = conditions.latest_time_out(seen.handled_ms)
+        self[request] = seen, due._replace(latest_ms=max(due.latest_ms, latest_ms))
+
     def next_done(self, conditions: Conditions) -> list[str]:
         """List the writes that may be done next.
 
