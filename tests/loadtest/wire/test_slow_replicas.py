@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
@@ -56,21 +56,23 @@ def cluster(tmp_path_factory):
         yield running
 
 
+def asked(port, api, version, body):
+    """Ask a broker over a connection of its own."""
+    with closing(Connection("127.0.0.1", port, "scout")) as scout:
+        return scout.ask(api, version, body)
+
+
 def coordinator(cluster, but=0):
     """Wait until a broker serves the groups; return its number."""
     ports = {info.id: info.port for info in cluster.brokers if info.id != but}
-    beat = {"groupId": "any", "generationId": 0, "memberId": ""}
     while True:
         with suppress(WireError):
-            scout = Connection("127.0.0.1", min(ports.values()), "scout")
-            found = scout.ask("FIND_COORDINATOR", 1, {"key": "any", "keyType": 0})
-            if port := ports.get(found["nodeId"]):
-                asked = Connection("127.0.0.1", port, "scout").ask(
-                    "DESCRIBE_GROUPS", 0, {"groups": ["any"]}
-                )
-                served = Connection("127.0.0.1", port, "scout").ask("HEARTBEAT", 0, beat)
-                if {asked["groups"][0]["errorCode"], served["errorCode"]}.isdisjoint(NOT_SERVED):
-                    return found["nodeId"]
+            body = {"key": "any", "keyType": 0}
+            found = asked(min(ports.values()), "FIND_COORDINATOR", 1, body)["nodeId"]
+            if found in ports:
+                (group,) = asked(ports[found], "DESCRIBE_GROUPS", 0, {"groups": ["any"]})["groups"]
+                if group["errorCode"] not in NOT_SERVED:
+                    return found
         threading.Event().wait(0.1)
 
 
