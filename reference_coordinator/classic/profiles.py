@@ -25,7 +25,9 @@ class Settings:
     commit_timeout_ms: int = 5_000
     """How long a write waits for its replicas, one of group records no less than a commit."""
     max_metadata_size: int = 4_096
-    """How many characters the metadata of a committed offset may have."""
+    """How many characters the metadata of a committed offset may have, as Java counts them."""
+    replica_lag_ms: int = 30_000
+    """How long a replica may lag and be in sync: 30,000 since 2.5 (KIP-537), 10,000 before."""
 
     _NAMES: ClassVar[dict[str, str]] = {
         "group.initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
@@ -34,15 +36,22 @@ class Settings:
         "group.max.size": "max_size",
         "offsets.commit.timeout.ms": "commit_timeout_ms",
         "offset.metadata.max.bytes": "max_metadata_size",
+        "replica.lag.time.max.ms": "replica_lag_ms",
     }
 
     @classmethod
     def from_properties(cls, properties: dict[str, str | int | bool]) -> Self:
-        """Read the settings out of broker properties; other properties are ignored."""
+        """Read the settings out of broker properties; other properties are ignored.
+
+        Raises TypeError, ValueError or OverflowError if a value is none that Kafka takes.
+        """
         known = {
             field: int(properties[name]) for name, field in cls._NAMES.items() if name in properties
         }
-        return cls(**known)
+        found = cls(**known)
+        if min(found.commit_timeout_ms, found.replica_lag_ms) < 1:
+            raise ValueError("offsets.commit.timeout.ms and replica.lag.time.max.ms are at least 1")
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class Logged:
     hints: tuple[Hint, ...] = ()
     epoch_events: tuple[EpochEvent, ...] = ()
     stalls: tuple[Stall, ...] = ()
+    loading: tuple[Stall, ...] = ()
 
 
 NOTHING = Logged()
@@ -49,12 +50,15 @@ def read_logged(logged: Any) -> Logged:
                        _number(serving, "epoch") if "epoch" in serving else None)
             for serving in _entries(logged, "servings")
         ),
-        stalls=tuple(
-            Stall(_text(stall, "broker"), _time(stall, "from_ms"), _time(stall, "until_ms"),
-                  stall.get("proven") is not False)
-            for stall in _entries(logged, "stalls")
-        ),
+        stalls=tuple(_stalls(logged, "stalls")),
+        loading=tuple(_stalls(logged, "loading")),
     )  # fmt: skip
+
+
+def _stalls(logged: Body, key: str) -> Iterator[Stall]:
+    for stall in _entries(logged, key):
+        times = _time(stall, "from_ms"), _time(stall, "until_ms")
+        yield Stall(_text(stall, "broker"), *times, stall.get("proven") is not False)
 
 
 def as_logged(seen: ObservedRequest, logged: Any) -> ObservedRequest:
@@ -79,6 +83,11 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
         "hints": [_finite(asdict(hint)) for hint in evidence.hints],
         "servings": [_logged_serving(serving) for serving in evidence.epoch_events],
         "stalls": [_logged_stall(stall) for stall in evidence.stalls],
+        **(
+            {"loading": [_logged_stall(load) for load in evidence.loading]}
+            if evidence.loading
+            else {}
+        ),
     }
 
 

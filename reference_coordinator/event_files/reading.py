@@ -59,7 +59,9 @@ class EventSequence:
     def evidence(self) -> Evidence:
         """The sequence as the oracle takes it: with hints and loads if the file has them."""
         logged = (self.logged.hints, self.logged.epoch_events, self.logged.stalls)
-        return Evidence(self.group, tuple(self.requests), *logged, self.outages)
+        return Evidence(
+            self.group, tuple(self.requests), *logged, self.outages, self.logged.loading
+        )
 
     def text(self, request: str) -> str:
         """Return a request's line."""

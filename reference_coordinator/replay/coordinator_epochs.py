@@ -106,10 +106,10 @@ class Span:
         begins = (event.at_ms for event in self.inside if event.kind == "loading")
         return min(begins, default=self.loaded_ms)
 
-    def resign(self, loads: Iterable[EpochEvent], stalls: Iterable[Stall]) -> None:
+    def resign(self, loads: Iterable[EpochEvent], late: Lateness) -> None:
         """Let the broker give the group up after another one loaded it in a higher epoch.
 
-        `loads` are those of all brokers, `stalls` what may hold this one up. Nothing is added where
+        `loads` are those of all brokers, `late` what may hold this one up. Nothing is added where
         the broker gives the group up in time by its own lines, or ends.
         """
         mine = next((s.epoch for s in self.inside if s.kind == "loaded"), None)
@@ -117,7 +117,7 @@ class Span:
             return
         higher = (s for s in loads if s.broker != self.broker and (s.epoch or 0) > mine)
         over_ms = max(min((s.at_ms for s in higher), default=float("inf")), self.loaded_ms)
-        at_ms = Lateness.of(stalls).latest(over_ms, LEARNS_MS)
+        at_ms = late.latest(over_ms, LEARNS_MS)
         gone = [s.at_ms for s in self.inside if s.kind in ("unloaded", "ended")]
         if at_ms < self.end_ms and all(gone_ms > at_ms for gone_ms in gone):
             self.inside.append(EpochEvent(at_ms, self.broker, "unloaded"))
@@ -184,8 +184,10 @@ class Spans:
         for broker in {s.broker for s in evidence.epoch_events}:
             self._add_broker(broker)
         loads = [s for s in evidence.epoch_events if s.kind == "loaded"]
+        held_up = (*evidence.stalls, *evidence.loading)
+        late = {broker: Lateness.of(holding_up(held_up, broker)) for broker in self._of}
         for span in self.in_order():
-            span.resign(loads, holding_up(evidence.stalls, span.broker))
+            span.resign(loads, late[span.broker])
         loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
         for number, span in enumerate(loaded, 1):
             span.incarnation = number

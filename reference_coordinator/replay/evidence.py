@@ -165,3 +165,5 @@ class Evidence:
     epoch_events: tuple[EpochEvent, ...] = ()
     stalls: tuple[Stall, ...] = ()
     outages: tuple[Outage, ...] = ()
+    loading: tuple[Stall, ...] = ()
+    """When brokers loaded any partition, and could not give another one up meanwhile (Scala)."""

@@ -36,13 +36,19 @@ def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitRespons
         for code, metadata in codes
         if code not in OF_BROKER
         and not (
-            code == BrokerError.OFFSET_METADATA_TOO_LARGE and len(metadata) > max_metadata_size
+            code == BrokerError.OFFSET_METADATA_TOO_LARGE
+            and _java_length(metadata) > max_metadata_size
         )
     ]
     if len(left) == len(codes):
         return None
     error = next((code for code in left if code != NO_ERROR), NO_ERROR)
     return CommitResponse(error, every_partition_alike=len(set(left)) <= 1)
+
+
+def _java_length(text: str) -> int:
+    """Return the length of a text as Java counts it, in units of UTF-16."""
+    return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _partitions(seen: ObservedRequest) -> Iterator[tuple[int, str]]:

@@ -17,6 +17,7 @@ from reports.judgement import broker_log, coordinator_epochs, group
 from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.case import NEVER_MS
 from reports.judgement.digest import Digester
+from reports.judgement.fenced_lines import FENCED, fenced_lines
 from reports.judgement.gaps import ENDS_OF_GROUPS
 from reports.judgement.group import Judge
 from reports.judgement.known_clients import known_clients
@@ -166,7 +167,8 @@ def build(
         for name, columns in broker_log.TABLES.items()
     }
     progress("replaying every request through the reference coordinator")
-    epoch_lines = lines["transitions"].where(among("template", coordinator_epochs.LINES))
+    wanted = among("template", (*coordinator_epochs.LINES, FENCED))
+    of_brokers = rows_of(lines["transitions"].where(wanted).select(*coordinator_epochs.COLUMNS))
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
     pauses, standstills = _stood_still(lines["requests"], lines["transitions"], run)
@@ -175,7 +177,7 @@ def build(
         rules.profile,
         rules.promised,
         coordinator_epochs.coordinator_epochs(
-            rows_of(epoch_lines.select(*coordinator_epochs.COLUMNS)),
+            [row for row in of_brokers if row["template"] != FENCED],
             processes,
             None if most is None else most + 1,
             run.requests_enabled,
@@ -189,6 +191,7 @@ def build(
         partitions=run.first_partitions,
         absences=run.absences,
         has_history=run.has_history,
+        fenced=fenced_lines(of_brokers, run.grammar),
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if run.has_history:

@@ -28,6 +28,7 @@ from reports.judgement.assignments import Assignments
 from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.fenced_lines import Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
@@ -71,6 +72,7 @@ class Case:
     assignments: Assignments
     clients: Clients
     fetched: FetchedOffsets
+    fencings: Fencings
     absent: Absent
     members: Members = field(default_factory=Members)
     lines: list[LoggedRow] = field(default_factory=list)
@@ -117,7 +119,9 @@ class Case:
         yield from (("breaches", row) for row in differ)
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
-        yield from (("expulsions", row) for row in members.fences(part.chunk))
+        fenced = list(part.chunk.fenced)
+        yield from (("expulsions", row) for row in members.fences(fenced))
+        self.fencings.add(part.seen, {number for *_, number in fenced})
 
     def in_the_end(self, explained: int) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained."""
@@ -150,6 +154,14 @@ class Case:
         return min(named, default=None)
 
     @property
+    def replaced(self) -> Sequence[LoggedRow] | None:
+        """The lines about instances that got a new member id; None if they name no group."""
+        name = "static_replaced"
+        if self.grammar.lines_instead.get(name, name) is None:
+            return None
+        return [line for line in self.lines if line["template"] == name]
+
+    @property
     def home(self) -> int | None:
         """The group's partition of `__consumer_offsets`, if anything is known of the group."""
         known = self.partition
@@ -163,7 +175,8 @@ class Case:
         known = self.home
         events = self.epochs.events_of(known, self.group)
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
-        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages)
+        loading = tuple(self.epochs.loading)
+        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages, loading)
 
     @cached_property
     def observed(self) -> list[Json]:

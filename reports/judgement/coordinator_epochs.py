@@ -4,7 +4,7 @@ The brokers' own lines about loading and unloading tell it. Their number grows w
 partitions, not with requests, so every Spark task gets all of them.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
-from reference_coordinator.replay import EpochEvent
+from reference_coordinator.replay import EpochEvent, Stall
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -24,12 +24,12 @@ EPOCH_EVENTS = {
     "load_failed": "unloaded",
     "unload_started": "unloaded",
 }
-"""Templates of lines about a broker that loads or unloads a partition, and the kind of event."""
+"""What these lines say of a partition, as the kind of an epoch event."""
 FAILED_WRITES = ("write_failed", "commit_failed", "metadata_failed")
 """Templates of lines about a record that could not be written: of a partition, or of a group."""
-LINES = (
-    *EPOCH_EVENTS, "load_scheduled", "load_ignored", "starting", "shutting_down", *FAILED_WRITES
-)  # fmt: skip
+OF_LOADS = (*EPOCH_EVENTS, "load_scheduled", "load_ignored")
+"""Templates of lines about a broker that loads or unloads a partition."""
+LINES = (*OF_LOADS, "starting", "shutting_down", *FAILED_WRITES)
 """Templates of all lines that coordinator epochs are derived from."""
 COLUMNS = (
     "broker",
@@ -55,6 +55,8 @@ class Load:
     epoch: int | None
     """The leader epoch, from 2.8 on."""
     line: int
+    told_ms: float
+    """When the broker was told to load; on Java, whose loads give way to unloads, as `at_ms`."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,9 @@ class CoordinatorEpochs:
     of_groups: dict[str, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
     """When each broker could not write a record of a group (Scala)."""
     loads: dict[int, list[Load]] = field(default_factory=lambda: defaultdict(list))
+    loading: list[Stall] = field(default_factory=list)
+    """When the one thread of a Scala broker that loads and unloads was at a load: what it has to
+    unload waits for that (`GroupMetadataManager.scheduler`)."""
     repeated_loads: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
     """Second loads in one leader epoch, as unexpected lines (see `member_lines`), without group."""
 
@@ -128,14 +133,40 @@ def coordinator_epochs(
             found.of_brokers.append(EpochEvent(at_ms, broker, "ended"))
     _add_partition_events(found, rows)
     _add_failed_writes(found, rows)
-    _number_loads(found, [row for row in rows if row["template"] == "loaded"])
+    told_ms = _add_loading(found, rows)
+    _number_loads(found, [row for row in rows if row["template"] == "loaded"], told_ms)
     return found
+
+
+def _add_loading(found: CoordinatorEpochs, lines: Iterable[Row]) -> dict[tuple[str, int], float]:
+    """Add when the thread of a Scala broker was at a load.
+
+    Return when brokers were told to load, by broker and line of the `loaded` that followed. A
+    broker may be told again before it has loaded; Java says nothing of when it is told (`Load`).
+    """
+    told: dict[tuple[str, int, int], deque[float]] = defaultdict(deque)
+    begun: dict[tuple[str, int, int], float] = {}
+    told_ms = {}
+    for row in lines:
+        place, at_ms = (row["broker"], row["process"], row["partition"]), row["at_ms"]
+        match row["template"]:
+            case "load_scheduled":
+                told[place].append(at_ms)
+            case "load_ignored" if told[place]:
+                told[place].pop()
+            case "loading" if told[place]:
+                begun[place] = at_ms
+            case "loaded" if told[place]:
+                told_ms[row["broker"], row["line"]] = told[place].popleft()
+                from_ms = begun.pop(place, at_ms)
+                found.loading.append(Stall(row["broker"], from_ms, at_ms, proven=False))
+    return told_ms
 
 
 def _add_partition_events(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
     """Add which broker loaded or unloaded a partition."""
     of_broker = itemgetter("broker", "partition")
-    about = [r for r in lines if r["partition"] is not None and r["template"] in LINES[:6]]
+    about = [r for r in lines if r["partition"] is not None and r["template"] in OF_LOADS]
     about.sort(key=lambda row: (*of_broker(row), row["line"]))
     for (broker, partition), rows in groupby(about, key=of_broker):
         mine = list(rows)
@@ -160,7 +191,9 @@ def _add_failed_writes(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
                 found.of_groups[row["group"]].append(event)
 
 
-def _number_loads(found: CoordinatorEpochs, loaded: list[Row]) -> None:
+def _number_loads(
+    found: CoordinatorEpochs, loaded: list[Row], told_ms: Mapping[tuple[str, int], float]
+) -> None:
     """Number the loads of each partition over all brokers, and find second loads in one epoch.
 
     A leader epoch (KIP-101) belongs to one broker, which loads the partition once in it. Before 2.8
@@ -170,7 +203,9 @@ def _number_loads(found: CoordinatorEpochs, loaded: list[Row]) -> None:
     for row in sorted(loaded, key=itemgetter("at_ms", "broker")):
         partition, epoch = row["partition"], row["epoch"]
         loads = found.loads[partition]
-        loads.append(Load(row["broker"], row["at_ms"], len(loads) + 1, epoch, row["line"]))
+        broker, at_ms, line = row["broker"], row["at_ms"], row["line"]
+        told = told_ms.get((broker, line), at_ms)
+        loads.append(Load(broker, at_ms, len(loads) + 1, epoch, line, told))
         if epoch is None:
             continue
         before, count = first.get((partition, epoch), (row, 0))

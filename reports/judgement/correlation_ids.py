@@ -28,10 +28,10 @@ _CLIENT = REQUEST.index("client_id")
 
 @dataclass(frozen=True, slots=True)
 class KnownClients:
-    """The clients whose other requests are known: groups of wire scripts, and client ids.
+    """The clients whose other requests are known: groups of wire scripts, and librdkafka's by id.
 
     `librdkafka` has the ms after which these clients ask for the metadata of topics again, and
-    `heartbeat_ms` those after which real clients send heartbeats.
+    `heartbeat_ms` those after which they send heartbeats.
     """
 
     wire_groups: frozenset[str] = frozenset()
@@ -43,12 +43,21 @@ NO_CLIENTS = KnownClients()
 
 
 class Hole(msgspec.Struct):
-    """Numbers that are missing so far; `explained` of them the client used for something else."""
+    """Numbers that were missing; `explained` of them the client used for something else.
 
-    missing: set[int]
+    A number may be anything up to 2 ** 31, so only those that `came` since are kept one by one.
+    """
+
+    numbers: range
     explained: int
     before: tuple[str, int, float, str]
     """Broker, line, time and client of the request behind it."""
+    came: set[int] = msgspec.field(default_factory=set)
+
+    @property
+    def unexplained(self) -> int:
+        """How many numbers nothing explains."""
+        return len(self.numbers) - len(self.came) - self.explained
 
 
 @dataclass(slots=True)
@@ -102,12 +111,14 @@ class CorrelationIds:
             return
         if number > known.highest:
             explained = 0 if of_wire else self._explained(known, api, client, at_ms or 0.0)
-            missing = set(range(known.highest + 1, number))
-            known.holes.append(Hole(missing, explained, (broker, line, at_ms, client)))
+            skipped = range(known.highest + 1, number)
+            if len(skipped) > explained:
+                known.holes.append(Hole(skipped, explained, (broker, line, at_ms, client)))
             known.highest = number
         else:
             for hole in known.holes:
-                hole.missing.discard(number)
+                if number in hole.numbers:
+                    hole.came.add(number)
         known.api = api
         self._fetches |= api == OFFSET_FETCH
         known.may_fetch |= api == "SYNC_GROUP"
@@ -128,7 +139,7 @@ class CorrelationIds:
         """Yield holes as rows of `group.UNLOGGED`, once all requests are in."""
         for known in self._connections.values():
             for hole in known.holes:
-                if (count := len(hole.missing) - hole.explained) > 0:
+                if (count := hole.unexplained) > 0:
                     broker, line, at_ms, client = hole.before
                     what = f"{count} requests of {client} missing, by their correlation ids"
                     yield {"broker": broker, "line": line, "at_ms": at_ms, "what": what}

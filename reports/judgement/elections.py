@@ -2,11 +2,12 @@
 
 Leader epochs (KIP-101) only grow, and a broker loads a partition that it was elected for. The log
 of the broker that it takes the partition from bears that out: it unloads the partition, or ends. A
-broker learns of an election late (see `LEARNS_MS`), and may finish a load of a lower epoch then.
+broker learns of an election late (see `LEARNS_MS`), and may be told to load in a lower epoch until
+then. A Scala broker finishes a load that it has begun, and unloads the partition after that.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 from reference_coordinator.replay import Stall
@@ -42,13 +43,14 @@ def doubts(epochs: CoordinatorEpochs, stalls: Sequence[Stall]) -> Iterator[str]:
 
     A broker that starts may know old metadata, and load in an epoch that is over.
     """
+    late = _late(chain.from_iterable(epochs.loads.values()), (*stalls, *epochs.loading))
     for partition, loads in sorted(epochs.loads.items()):
         for load, higher in _behind(epochs, partition, stalls):
             if _started(epochs, load.broker, higher.at_ms, load.at_ms):
                 yield f"{_loaded(partition, load)}, and epoch {higher.epoch} had begun"
         in_order = sorted(loads, key=lambda load: (load.epoch or 0, load.at_ms))
         for before, load in pairwise(in_order):
-            if not _is_borne_out(epochs, partition, before, load, stalls):
+            if not _is_borne_out(epochs, partition, before, load, late):
                 broker = "it" if before.broker == load.broker else f"broker {before.broker}"
                 yield f"{_loaded(partition, load)}, and nothing shows that {broker} gave it up"
 
@@ -57,15 +59,17 @@ def _behind(
     epochs: CoordinatorEpochs, partition: int, stalls: Sequence[Stall]
 ) -> Iterator[tuple[Load, Load]]:
     """Yield each load in an epoch that its broker must have known to be over, and the later one."""
+    loads = epochs.loads.get(partition, ())
     past: list[tuple[int, Load]] = []
-    for load in epochs.loads.get(partition, ()):
+    late = _late(loads, stalls)
+    for load in loads:
         if load.epoch is None:
             continue
         higher = [
             (epoch, other)
             for epoch, other in past
             if epoch > load.epoch
-            and (other.broker == load.broker or load.at_ms > _known_ms(other, load.broker, stalls))
+            and (other.broker == load.broker or load.told_ms > _known_ms(other, late[load.broker]))
         ]
         if higher:
             yield load, max(higher, key=lambda one: one[0])[1]
@@ -73,7 +77,11 @@ def _behind(
 
 
 def _is_borne_out(
-    epochs: CoordinatorEpochs, partition: int, before: Load, load: Load, stalls: Sequence[Stall]
+    epochs: CoordinatorEpochs,
+    partition: int,
+    before: Load,
+    load: Load,
+    late: Mapping[str, Lateness],
 ) -> bool:
     """Tell whether the broker that had a partition gave it up, or ended, before the next load."""
     if before.broker == load.broker:
@@ -81,7 +89,7 @@ def _is_borne_out(
             return True
         by_ms = load.at_ms
     else:
-        by_ms = _known_ms(load, before.broker, stalls)
+        by_ms = _known_ms(load, late[before.broker])
     events = (*epochs.of_partitions.get(partition, ()), *epochs.of_brokers)
     return any(
         event.broker == before.broker
@@ -91,9 +99,15 @@ def _is_borne_out(
     )
 
 
-def _known_ms(load: Load, broker: str, stalls: Iterable[Stall]) -> float:
+def _late(loads: Iterable[Load], stalls: Sequence[Stall]) -> Mapping[str, Lateness]:
+    """Return what may hold up each broker of some loads."""
+    brokers = {load.broker for load in loads}
+    return {broker: Lateness.of(holding_up(stalls, broker)) for broker in brokers}
+
+
+def _known_ms(load: Load, late: Lateness) -> float:
     """Return until when another broker may not know of a load, given what may hold it up."""
-    return Lateness.of(holding_up(stalls, broker)).latest(load.at_ms, LEARNS_MS + LATE_MS)
+    return late.latest(load.at_ms, LEARNS_MS + LATE_MS)
 
 
 def _started(epochs: CoordinatorEpochs, broker: str, from_ms: float, until_ms: float) -> bool:

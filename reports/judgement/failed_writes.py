@@ -13,9 +13,6 @@ from math import ceil
 
 from reports.judgement.run_folder import RunFolder
 
-REPLICA_LAG = "replica.lag.time.max.ms"
-DEFAULT_LAG_MS = 30_000
-"""Kafka's default since 2.5 (KIP-537); 10,000 before."""
 CHECKED_WITHIN = 1.5
 """After how many times that lag a replica is out of sync at the latest."""
 
@@ -41,5 +38,5 @@ def doubts(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 def most_of_a_member(run: RunFolder) -> int:
     """Return how many writes of one member may fail in one outage."""
-    lag_ms = float(run.environment["broker_config"].get(REPLICA_LAG, DEFAULT_LAG_MS))
-    return ceil(CHECKED_WITHIN * lag_ms / run.settings.commit_timeout_ms)
+    settings = run.settings
+    return ceil(CHECKED_WITHIN * settings.replica_lag_ms / settings.commit_timeout_ms)

@@ -25,6 +25,7 @@ from reports.judgement.case import Case, Compared, Judgement
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.fenced_lines import FencedLine, Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.history import ClientEvent
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
@@ -113,6 +114,8 @@ class Judge:
     """When faults on members had clients down."""
     has_history: bool = True
     """Whether there is a client history."""
+    fenced: tuple[FencedLine, ...] | None = None
+    """The fenced lines of all groups; None where they are not known."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -166,7 +169,7 @@ class Judge:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         ids = CorrelationIds(case.group, self.clients)
-        silences = Silences(self.kills, self.clients.heartbeat_ms)
+        silences = Silences(self.kills, self.clients.heartbeat_ms, self.stalls)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
@@ -178,6 +181,8 @@ class Judge:
         yield from (("observed", row) for row in found.observed)
         yield from (("expected", row) for row in found.expected)
         yield from self._differences(case, found)
+        fenced = case.fencings.rows(case.replaced, self.epochs.of_brokers)
+        yield from (("member_lines", row) for row in fenced)
         yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
         yield from case.in_the_end(found.responses)
         if not case.members.has_statics:
@@ -204,6 +209,7 @@ class Judge:
             assignments.Assignments(self.partitions, self.outages),
             heard,
             FetchedOffsets(self.epochs, heard.counts),
+            Fencings(self.fenced),
             Absent([one for one in self.absences if one.group == group]),
         )  # fmt: skip
 

@@ -11,12 +11,11 @@ from scenarios.wire_scripts import NEEDS
 def known_clients(experiment: Experiment) -> KnownClients:
     """Return the clients of an experiment; some wire scripts ask for metadata at any time."""
     scripts = experiment.workload.wire_scripts
-    members = experiment.members()
+    members = [one for one in experiment.members() if one.client == "librdkafka"]
     groups = {group.name: group for group in experiment.workload.groups}
     age_ms = {
         name: float(groups[one.group].metadata_max_age_ms)
         for one in members
-        if one.client == "librdkafka"
         for name in (one.name, f"{one.name}.duplicate")
     }
     return KnownClients(

@@ -40,7 +40,9 @@ LINE = (
 in_order = itemgetter(*LINE[:3])
 """Orders lines, those of several brokers at the same time too."""
 _READABLE, _API = REQUEST.index("readable"), REQUEST.index("api")
-_OF_RESPONSE = itemgetter(*map(REQUEST.index, ("response", "answered_ms", "client_id", "api")))
+_OF_RESPONSE = itemgetter(
+    *map(REQUEST.index, ("response", "answered_ms", "client_id", "api", "id"))
+)
 FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
 """FENCED_INSTANCE_ID (KIP-345) of a response, or of one of its members or partitions."""
 _REQUEST_OF: Callable[[LoggedRow], tuple[Any, ...]] = itemgetter(*REQUEST)
@@ -75,12 +77,12 @@ class Chunk:
 
     @property
     def fenced(self) -> Iterator[tuple[Any, ...]]:
-        """The requests whose response fences a client: when, which client, and the API."""
+        """The requests whose response fences a client: when, which client, the API, the id."""
         for row in self.requests:
             if row[_READABLE]:
-                response, at_ms, client_id, api = _OF_RESPONSE(row)
+                response, at_ms, client_id, api, number = _OF_RESPONSE(row)
                 if FENCED.search(response):
-                    yield at_ms, client_id, api
+                    yield at_ms, client_id, api, number
 
     @property
     def fetches(self) -> "Requests":

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.logged import LoggedRow, Requests
 
 Json = dict[str, Any]
 
@@ -92,7 +92,7 @@ def evictions(lines: Iterable[LoggedRow]) -> Iterator[Json]:
             yield {"at_ms": line["at_ms"], "subject": line["member"], "api": ""}
 
 
-def fences(chunk: Chunk) -> Iterator[Json]:
+def fences(fenced: Iterable[tuple[Any, ...]]) -> Iterator[Json]:
     """Yield the rows of `EXPULSIONS` about responses that fence, without their group."""
-    for at_ms, client_id, api in chunk.fenced:
+    for at_ms, client_id, api, _ in fenced:
         yield {"at_ms": at_ms, "subject": client_id, "api": api}

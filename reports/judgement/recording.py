@@ -23,6 +23,7 @@ from reference_coordinator.replay import Evidence, ObservedRequest, Stall
 from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.fenced_lines import fenced_lines
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.history import ClientEvent, events_by_group
@@ -215,6 +216,7 @@ class Recording:
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
             clients=known_clients(run.experiment), kills=run.killed_between,
+            fenced=fenced_lines((line.row for line in self.lines if line.row), run.grammar),
         )  # fmt: skip
 
     @property

@@ -5,6 +5,8 @@ nothing. So the log of a broker that was killed holds a request of a group withi
 the kill, if one of its members went on afterwards. A log that ends earlier was cut, or the members
 were silent: the numbers of their requests tell which, as librdkafka goes on with them when it
 connects to another coordinator. Where the machine stopped for 9 s they skipped 3 numbers, measured.
+Java numbers the requests of all its connections together, so of its members nothing is known. What
+comes while a broker stands still is in no log.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +15,8 @@ from math import inf
 from typing import Any
 
 from kafka_protocol.errors import NO_ERROR
+from reference_coordinator.replay import Stall
+from reference_coordinator.replay.lateness import Lateness
 from reports.judgement.logged import REQUEST
 
 SLACK_MS = 1_500.0
@@ -37,11 +41,12 @@ Kill = tuple[str, float, float]
 class Silences:
     """Follows the members of a group; requests come about in the order of time.
 
-    `heartbeat_ms` are the intervals by client id.
+    `heartbeat_ms` are the intervals of librdkafka's members, by client id.
     """
 
     kills: Sequence[Kill]
     heartbeat_ms: Mapping[str, float]
+    stalls: Sequence[Stall] = ()
     _last: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """The last request of each client."""
     _latest: dict[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -98,7 +103,9 @@ class Silences:
             last = self._before[kill]
             if last is None or last[_ANSWERED] is None:
                 continue
-            silent_ms, every_ms = killed_ms - last[_ANSWERED], self.heartbeat_ms.get(client, inf)
+            every_ms = self.heartbeat_ms.get(client, inf)
+            still = Lateness.of(s for s in self.stalls if s.proven and s.broker == broker)
+            silent_ms = killed_ms - last[_ANSWERED] - still.stalled_ms(last[_ANSWERED], killed_ms)
             sent = skipped >= silent_ms / (every_ms + LATE_MS) - 1
             if silent_ms > every_ms + SLACK_MS and sent:
                 what = (

@@ -16,6 +16,10 @@ from tests.recorded.logs import RECORDINGS
 Row = dict[str, Any]
 LAST_KNOWN_MS = 1_000.0
 """Until when a coordinator may not know of its successor: `LEARNS_MS` and the slack of timers."""
+LAST_LINE = 1_000_000
+"""Beyond the last line of a recorded log."""
+BEGIN = ("load_scheduled", "loading")
+"""Templates of the lines about a load before its last one (Scala)."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,21 @@ class Group:
             for broker, process in self.recording.processes
         ]
         partitions = self.recording.judge.epochs.partitions
-        return coordinator_epochs([*lines, *added], processes, partitions)
+        in_order = sorted(added, key=lambda row: row["at_ms"])
+        numbered = ({**row, "line": LAST_LINE + n} for n, row in enumerate(in_order, 1))
+        return coordinator_epochs([*lines, *numbered], processes, partitions)
 
     def other_load(self, at_ms: float, epochs: int) -> Row:
         """Return the line of another broker about a load in a later (or earlier) epoch."""
         load = self.load
         other = "1" if load["broker"] != "1" else "2"
         return {**load, "broker": other, "at_ms": at_ms, "epoch": load["epoch"] + epochs}
+
+    def slow_load(self, told_ms: float, epochs: int, lasts_ms: float) -> list[Row]:
+        """Return the lines of another broker (Scala) about a load that takes some time."""
+        loaded = self.other_load(told_ms + lasts_ms, epochs)
+        begun = [{**loaded, "at_ms": told_ms, "template": name} for name in BEGIN]
+        return [*({**line, "epoch": None} for line in begun), loaded]
 
     def findings(self, epochs: CoordinatorEpochs, *stalls: Stall) -> list[tuple[str, Row]]:
         """Judge the group; lines about what the added load loaded are not of interest."""
@@ -143,6 +155,39 @@ def test_epochs_do_not_go_backwards(group: Group, after_ms: float, behind: int) 
     assert len(found) == behind
     for row in found:
         assert f"in epoch {load['epoch']} after epoch {group.load['epoch']}" in row["subject"]
+
+
+@pytest.mark.parametrize(("told_ms", "behind"), [(-500.0, 0), (990.0, 0), (1_010.0, 1)])
+def test_a_load_may_last_beyond_a_higher_epoch(group: Group, told_ms: float, behind: int) -> None:
+    higher_ms = group.load["at_ms"]
+    lines = group.slow_load(higher_ms + told_ms, -1, lasts_ms=3_000.0)
+    found = list(loads_behind(group.epochs(*lines), group.partition, ()))
+    assert len(found) == behind
+
+
+def test_a_load_that_waits_behind_another_was_told_first(group: Group) -> None:
+    at_ms = group.load["at_ms"]
+    first, second = group.slow_load(at_ms, -2, 1_500.0), group.slow_load(at_ms + 100.0, -1, 3_000.0)
+    epochs = group.epochs(*first, *second)
+    assert [load.told_ms - at_ms for load in epochs.loads[group.partition][-2:]] == [0.0, 100.0]
+    ignored = {**second[-1], "template": "load_ignored", "at_ms": at_ms + 200.0}
+    epochs = group.epochs(*first, second[0], ignored)
+    assert epochs.loads[group.partition][-1].told_ms == at_ms
+
+
+@pytest.mark.parametrize("late_ms", [-20.0, 600.0])
+def test_a_broker_that_loads_gives_nothing_up_meanwhile(group: Group, late_ms: float) -> None:
+    """A broker at a load of 2 s answers for that much longer, as it would if it stood still."""
+    over_ms = group.last_ms - LAST_KNOWN_MS - 2_000.0 - late_ms
+    higher = group.other_load(over_ms, 1)
+    loading = [
+        {**line, "broker": group.load["broker"], "partition": group.partition + 1}
+        for line in group.slow_load(over_ms, 0, 2_000.0)
+    ]
+    scala = group.epochs(higher, *loading)
+    java = group.epochs(higher, *loading[1:])
+    assert (group.findings(scala) == []) == (late_ms < 0)
+    assert group.findings(java) != []
 
 
 def test_epochs_of_one_broker_process_never_go_backwards(group: Group) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from kafka_protocol.request_log import COMPLETED
+from reports.judgement.fenced_lines import FENCED
 from reports.judgement.recording import Line, Recording
 
 Json = dict[str, Any]
@@ -24,8 +25,25 @@ class GroupLines:
     @cached_property
     def recorded(self) -> Sequence[Line]:
         """The lines as they were read."""
-        mine = (line for line in self.recording.lines if line.group == self.group)
-        return sorted(mine, key=lambda line: (line.at_ms, line.broker, line.number))
+        mine = [line for line in self.recording.lines if line.group == self.group]
+        return sorted(
+            (*mine, *self.fenced), key=lambda line: (line.at_ms, line.broker, line.number)
+        )
+
+    @cached_property
+    def fenced(self) -> tuple[Line, ...]:
+        """The lines about members that are fenced, which name no group."""
+        requests = [
+            line.row["request"] or ""
+            for line in self.recording.lines
+            if line.group == self.group and "request" in line.row
+        ]
+        return tuple(
+            line
+            for line in self.recording.lines
+            if line.template == FENCED
+            and any(f'"{line.row["member"]}"' in request for request in requests)
+        )
 
     @property
     def lines(self) -> Lines:

@@ -17,7 +17,7 @@ HELD_MS = 2_000.0
 """How much later an answer is sent: what a member sends next leaves no room for more."""
 
 
-def _changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
+def changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
     """Print other lines instead of the middle one of a template."""
 
     def tell(log: GroupLines) -> Lines | None:
@@ -32,17 +32,17 @@ def _changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
 
 def _moved(template: str, by_ms: float) -> Tell:
     """Print a line earlier or later."""
-    return _changed(template, lambda line: [replace(line, at_ms=line.at_ms + by_ms)])
+    return changed(template, lambda line: [replace(line, at_ms=line.at_ms + by_ms)])
 
 
 def _left_out(template: str) -> Tell:
     """Leave a line out."""
-    return _changed(template, lambda _: [])
+    return changed(template, lambda _: [])
 
 
 def _twice(template: str) -> Tell:
     """Print a line once more, two seconds later."""
-    return _changed(template, lambda line: [line, replace(line, at_ms=line.at_ms + 2_000.0)])
+    return changed(template, lambda line: [line, replace(line, at_ms=line.at_ms + 2_000.0)])
 
 
 def _more(template: str, pattern: str) -> Tell:
@@ -54,7 +54,7 @@ def _more(template: str, pattern: str) -> Tell:
         begin, end = match.span(1)
         return [replace(line, text=f"{line.text[:begin]}{int(match[1]) + 1}{line.text[end:]}")]
 
-    return _changed(template, change)
+    return changed(template, change)
 
 
 def _held(api: str, by_ms: float) -> Tell:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupquake.selftest.lies.answers import ANSWERS
+from groupquake.selftest.lies.fenced import FENCES
 from groupquake.selftest.lies.fetches import FETCHES
 from groupquake.selftest.lies.group_lines import GroupLines, Lie
 from groupquake.selftest.lies.lines import LINES
@@ -12,7 +13,7 @@ from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reports.judgement.collector import collector_paused
 from reports.judgement.recording import Recording
 
-LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES, *FETCHES)}
+LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES, *FETCHES, *FENCES)}
 SEEDS = 10
 """How many seeds of an experiment must show a lie."""
 NOT_SHOWN: Mapping[str, str] = {
@@ -54,11 +55,12 @@ def result_of(name: str, recordings: Sequence[Recording]) -> LieResult:
     count = failed = doubted = 0
     for recording in recordings:
         with collector_paused():
-            lines = lie.tell(GroupLines(recording, lie.group))
+            log = GroupLines(recording, lie.group)
+            lines = lie.tell(log)
             if lines is None:
                 continue
             count += 1
-            run = SynthesizedRun(recording.folder, recording, lie.group, tuple(lines))
+            run = SynthesizedRun(recording.folder, recording, lie.group, tuple(lines), log.fenced)
             if fails(run, lie.group):
                 failed += 1
             elif found(run, lie.group):

@@ -1,7 +1,7 @@
 """A recorded run with the log of one group replaced by a synthesized one."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
@@ -10,6 +10,7 @@ from operator import attrgetter
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reference_coordinator.classic.profiles import Profile
 from reports.judgement.broker_log import Start
+from reports.judgement.fenced_lines import fenced_lines
 from reports.judgement.gaps import Gap
 from reports.judgement.group import Judge
 from reports.judgement.recording import Line, ReadLog, Recording
@@ -21,12 +22,14 @@ class SynthesizedRun(Recording):
     """A recording in which synthesized lines replace all lines about one group.
 
     The other lines keep their line numbers, and are read once for all synthesized runs. The
-    synthesized lines are in no file, and get greater line numbers.
+    synthesized lines are in no file, and get greater line numbers. They replace the lines `fenced`,
+    too, which name no group; without these, no such line is compared.
     """
 
     original: Recording
     group: str
     synthesized: tuple[SynthesizedLine, ...]
+    fenced: tuple[Line, ...] | None = None
 
     @property
     def run(self) -> RunFolder:
@@ -38,10 +41,12 @@ class SynthesizedRun(Recording):
         """The rules of the brokers' release."""
         return self.original.profile
 
-    @property
+    @cached_property
     def judge(self) -> Judge:
         """The judge of its groups."""
-        return self.original.judge
+        rows = (line.row for line in self.lines if line.row)
+        fenced = None if self.fenced is None else fenced_lines(rows, self.run.grammar)
+        return replace(self.original.judge, fenced=fenced)
 
     @property
     def gaps(self) -> list[Gap]:
@@ -51,7 +56,12 @@ class SynthesizedRun(Recording):
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """All lines: first the recorded ones about anything else, then the synthesized ones."""
-        kept = [line for line in self.original.lines if line.group != self.group]
+        fenced = {(line.broker, line.number) for line in self.fenced or ()}
+        kept = [
+            line
+            for line in self.original.lines
+            if line.group != self.group and (line.broker, line.number) not in fenced
+        ]
         last = max((line.number for line in self.original.lines), default=0)
         parser = self.original.parser
         in_order = sorted(self.synthesized, key=attrgetter("broker", "process", "at_ms"))

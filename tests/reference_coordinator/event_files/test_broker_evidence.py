@@ -22,16 +22,14 @@ EVIDENCE = Evidence(
     (Hint(1.0, HintKind.JOINED, "a", 2, "1"),),
     (EpochEvent(2.0, "1", "loaded"),),
     (Stall("1", 3.0, float("inf")),),
+    loading=(Stall("1", 4.0, 5.0, proven=False),),
 )
 
 
 def test_written_evidence_is_read_back() -> None:
     read = read_logged(json.loads(json.dumps(logged_of(EVIDENCE))))
-    assert (read.hints, read.epoch_events, read.stalls) == (
-        EVIDENCE.hints,
-        EVIDENCE.epoch_events,
-        EVIDENCE.stalls,
-    )
+    for name in ("hints", "epoch_events", "stalls", "loading"):
+        assert getattr(read, name) == getattr(EVIDENCE, name)
     assert read_logged({}) == NOTHING
 
 

@@ -10,6 +10,8 @@ from tests.recorded.logs import RECORDINGS
 
 NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
 MOST = 4_096
+FACE = "\U0001f600"
+"""Two characters in Java, a pair of surrogates."""
 
 
 def answered(name: str, api: str) -> ObservedRequest:
@@ -62,12 +64,22 @@ def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("length", "fine"), [(0, False), (MOST, False), (MOST + 1, True)])
-def test_metadata_are_too_large_if_they_are(name: str, length: int, fine: bool) -> None:
+@pytest.mark.parametrize(
+    ("metadata", "fine"),
+    [
+        ("", False),
+        ("x" * MOST, False),
+        ("x" * (MOST + 1), True),
+        (FACE * (MOST // 2), False),
+        (FACE * (MOST // 2) + "x", True),
+    ],
+    ids=["none", "most", "more", "most pairs", "more pairs"],
+)
+def test_metadata_are_too_large_if_they_are(name: str, metadata: str, fine: bool) -> None:
     large = BrokerError.OFFSET_METADATA_TOO_LARGE
     seen = answered(name, "OFFSET_COMMIT")
     for errors in ((large,), (large, large)):
-        outcome = judged(name, commit(seen, *errors, metadata="x" * length))
+        outcome = judged(name, commit(seen, *errors, metadata=metadata))
         assert (outcome.violations == ()) == fine
         assert outcome.bound.get("partition_error", 0) == fine
     heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": large})

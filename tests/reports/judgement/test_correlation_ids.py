@@ -1,5 +1,6 @@
 """Requests that no log has, by the numbers of those that a connection sent before and after."""
 
+import tracemalloc
 from collections import defaultdict
 from typing import Any
 
@@ -12,7 +13,9 @@ from tests.recorded.logs import FETCHES, RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 of_wire = pytest.mark.parametrize("group", ["sessions", "fencing", "absent", "failover"])
-AT, CLIENT, CONNECTION, API = map(REQUEST.index, ("at_ms", "client_id", "connection", "api"))
+AT, CLIENT, CONNECTION, API, NUMBER = map(
+    REQUEST.index, ("at_ms", "client_id", "connection", "api", "correlation_id")
+)
 AGE_MS = 300_000.0
 Requests = list[tuple[Any, ...]]
 
@@ -114,6 +117,21 @@ def test_numbers_that_come_out_of_order_are_no_hole(recording: Recording) -> Non
     logged[one], logged[two] = second, first
     assert third in logged
     assert holes(recording, "sessions", logged) == []
+
+
+@every_recording
+def test_one_altered_number_costs_no_memory(recording: Recording) -> None:
+    """The requests behind it come with lower numbers, as those do that were overtaken."""
+    logged = requests(recording, "sessions")
+    mine = longest(logged)
+    second = mine[1]
+    highest = 2**31 - 1
+    altered = tuple(highest if i == NUMBER else value for i, value in enumerate(second))
+    tracemalloc.start()
+    found = holes(recording, "sessions", [altered if row == second else row for row in logged])
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+    assert found == [str(highest - mine[0][NUMBER] - 1 - len(mine[2:]))]
 
 
 @every_recording

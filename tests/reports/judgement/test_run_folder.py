@@ -142,6 +142,10 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
         ({"broker_config": []}, "'broker_config' is of the wrong type"),
         ({"broker_config": {"group.max.size": float("inf")}}, "broker_config: "),
         ({"broker_config": {"group.max.size": {}}}, "broker_config: "),
+        ({"broker_config": {"replica.lag.time.max.ms": "30s"}}, "broker_config: "),
+        ({"broker_config": {"replica.lag.time.max.ms": None}}, "broker_config: "),
+        ({"broker_config": {"replica.lag.time.max.ms": float("nan")}}, "broker_config: "),
+        ({"broker_config": {"offsets.commit.timeout.ms": "0"}}, "broker_config: "),
         ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
     ],
 )

@@ -1,11 +1,17 @@
 """Members that lived on, of which the log of a killed broker has nothing for too long."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from kafka_protocol.errors import Error
+from reference_coordinator.replay import Stall
+from reports.judgement.known_clients import known_clients
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.recording import Recording
 from reports.judgement.silences import Silences
+from scenarios import named
 from tests.recorded.logs import HISTORIES, RECORDINGS
 
 AT, ANSWERED, API, BROKER = map(REQUEST.index, ("at_ms", "answered_ms", "api", "broker"))
@@ -27,8 +33,8 @@ def request(
     return tuple(known.get(name) for name in REQUEST)
 
 
-def found(*requests: tuple, client: str = "a") -> list[str]:
-    silences = Silences(KILLS, {client: EVERY_MS})
+def found(*requests: tuple, client: str = "a", stalls: Sequence[Stall] = ()) -> list[str]:
+    silences = Silences(KILLS, {client: EVERY_MS}, stalls)
     for one in requests:
         silences.add([one])
     return [row["what"] for row in silences.rows()]
@@ -77,6 +83,25 @@ def test_a_log_that_goes_on_with_others_was_not_cut() -> None:
 def test_a_member_that_sent_nothing_was_silent_itself(skipped: int, *, cut: bool) -> None:
     before = request(KILLED_MS - 9_000, "1", number=20)
     assert bool(found(before, request(70_000, "2", number=21 + skipped))) == cut
+
+
+@pytest.mark.parametrize(("silent_ms", "cut"), [(7_500.0, False), (7_501.0, True)])
+def test_what_comes_while_a_broker_stands_still_is_in_no_log(
+    silent_ms: float, *, cut: bool
+) -> None:
+    stall = Stall("1", KILLED_MS - 5_500, KILLED_MS - 500)
+    rows = [request(KILLED_MS - silent_ms, "1"), request(KILLED_MS + 4_000, "2")]
+    assert bool(found(*rows, stalls=[stall])) == cut
+    assert found(*rows, stalls=[replace(stall, broker="2")])
+    assert found(*rows, stalls=[replace(stall, proven=False)])
+
+
+def test_of_members_that_number_all_their_connections_together_nothing_is_known() -> None:
+    experiment = named("skip-assignment")
+    clients = {one.name: one.client for one in experiment.members()}
+    known = known_clients(experiment).heartbeat_ms
+    assert {clients[name] for name in known} <= {"librdkafka"}
+    assert "java" in clients.values()
 
 
 def test_a_client_whose_interval_is_not_known_is_left_out() -> None:
