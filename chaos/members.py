@@ -123,7 +123,11 @@ class Members:
     def _connect(self) -> socket.socket:
         try:
             connection = socket.create_connection(self._address, self._timeout_s)
-            connection.sendall(_line({"token": self._token}))
+            try:
+                connection.sendall(_line({"token": self._token}))
+            except OSError:
+                connection.close()
+                raise
         except OSError as error:
             raise self._gone() from error
         return connection

@@ -33,6 +33,8 @@ QUIET = (
     "--disable-sync",
 )
 """Options of a Chromium that talks to nobody but the page under test."""
+PATIENCE_MS = 240_000
+"""How long a page is awaited that shows what takes as long as the machine takes."""
 
 
 def pytest_configure() -> None:
@@ -148,4 +150,7 @@ def chromium() -> str:
     if found is None and os.environ.get("GROUPQUAKE_BROWSER_REQUIRED") != "1":
         pytest.skip("no chromium here; install one, or set GROUPQUAKE_BROWSER_REQUIRED=1 to fail")
     assert found is not None, "GROUPQUAKE_BROWSER_REQUIRED is set, and there is no chromium"
+    from playwright.sync_api import expect  # noqa: PLC0415 (most tests need none)
+
+    expect.set_options(timeout=PATIENCE_MS)
     return found

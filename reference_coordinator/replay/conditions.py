@@ -161,14 +161,15 @@ class Conditions:
     def waits_for_write(self, seen: ObservedRequest) -> bool:
         """Tell whether an answer that leaves the group as it is may have waited for a write.
 
-        A commit waits for its own write. On a Java coordinator others wait for the writes before
-        them, unless a request that came later was answered long before. Refusals do not wait.
+        A commit waits for its own write, unless that of a later commit was confirmed long before.
+        On a Java coordinator others wait for the writes before them, unless a request that came
+        later was answered long before. Refusals do not wait.
         """
         if self.observed(seen).error not in {*NO_REFUSALS, *self.failed_writes}:
             return False
+        before_ms = seen.answered_ms - self.tolerance.reply
         if seen.api == "OFFSET_COMMIT":
-            return True
+            return not self.commits.within(seen.handled_ms, before_ms)
         if seen.api not in WAIT_FOR_WRITES or not self.profile.answers_wait_for_writes:
             return False
-        before_ms = seen.answered_ms - self.tolerance.reply
         return not self.confirmations.within(seen.handled_ms, before_ms)

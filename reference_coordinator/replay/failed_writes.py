@@ -79,7 +79,7 @@ def untold_time_out(
     The end of a join phase answers a JoinGroup whose write is under way. If the write times out
     after that, the member gets its old id back, and the coordinator prints it.
     """
-    due_ms, latest_ms = _due_ms(seen, conditions), conditions.latest_time_out(seen.handled_ms)
+    due_ms, latest_ms = times_out_ms(seen, conditions), conditions.latest_time_out(seen.handled_ms)
     if conditions.commits.within(seen.handled_ms, due_ms):
         return None
     if conditions.has_lines:
@@ -91,6 +91,11 @@ def untold_time_out(
         for outage in conditions.outages
     )
     return (due_ms, latest_ms) if broken else None
+
+
+def untold_outcome(conditions: Conditions) -> Outcome:
+    """Return the outcome of such a write."""
+    return Outcome(conditions.profile.timed_out_write("JOIN_GROUP"), TIMED_OUT)
 
 
 def may_wait(ours: Response, seen: ObservedRequest, *, at_once: bool) -> bool:
@@ -112,7 +117,7 @@ def _failure(seen: ObservedRequest, conditions: Conditions) -> Error:
     return Error(code) if code in conditions.failed_writes else NO_ERROR
 
 
-def _due_ms(seen: ObservedRequest, conditions: Conditions) -> float:
+def times_out_ms(seen: ObservedRequest, conditions: Conditions) -> float:
     """Return the earliest that a request can be answered whose write times out."""
     return seen.started_ms + conditions.profile.settings.commit_timeout_ms - ROUNDED_MS
 
@@ -122,7 +127,7 @@ def _timed_out(seen: ObservedRequest, error: Error, conditions: Conditions) -> b
 
     It must have taken no longer than the broker may be late.
     """
-    profile, due_ms = conditions.profile, _due_ms(seen, conditions)
+    profile, due_ms = conditions.profile, times_out_ms(seen, conditions)
     if (
         error != profile.timed_out_write(seen.api)
         or not due_ms <= seen.answered_ms <= conditions.latest_time_out(seen.handled_ms)
@@ -148,7 +153,7 @@ def _was_held_up(
     the writes were confirmed, and a write of the group was under way, or a broker stood still for
     much of the time, so that a write of another group of the partition may have been.
     """
-    due_ms = _due_ms(seen, conditions)
+    due_ms = times_out_ms(seen, conditions)
     if conditions.confirmations.within(seen.handled_ms, due_ms):
         return False
     if untold:

@@ -4,7 +4,7 @@ A hypothesis takes one candidate at a time (`take`) and says whether the observe
 those of the oracle. `search` forks hypotheses; nothing here decides the order of events.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
@@ -48,11 +48,12 @@ from reference_coordinator.replay.failed_writes import (
     awaited_outcome,
     may_wait,
     outcome_of,
-    untold_time_out,
+    times_out_ms,
+    untold_outcome,
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.outside_errors import is_of_broker, of_the_group
+from reference_coordinator.replay.outside_errors import has_of_broker, is_of_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
@@ -144,7 +145,10 @@ class Hypothesis:
                 event = TimerFired(at_ms, timer, self._choices(), candidate.of_pending)
             case str() as request:
                 seen = self.writes.pop(request)[0]
-                written = self._timed_out() if candidate.timed_out else self._written(seen)
+                if candidate.timed_out:
+                    written = self._bound(untold_outcome(self.conditions), seen, at_ms)
+                else:
+                    written = self._written(seen)
                 self.output.bind("record_write")
                 event = RecordWritten(at_ms, request, written, self._choices())
             case EpochEvent() as epoch_event:
@@ -171,9 +175,10 @@ class Hypothesis:
             ):
                 return OUT_OF_LINE
         mismatch = None
-        for effect in effects:  # the answers' times narrow down when all of this happened
-            if isinstance(effect, Answer):
-                mismatch = self._check(effect, candidate, excuse) or mismatch
+        answers = [effect for effect in effects if isinstance(effect, Answer)]
+        due_ms = self._decided_by(answers, candidate)
+        for answer in answers:  # their times narrow down when all of this happened
+            mismatch = self._check(answer, candidate, due_ms, excuse) or mismatch
         if mismatch is not None:
             return mismatch
         for effect in effects:
@@ -230,8 +235,30 @@ class Hypothesis:
             and timer.member_id in self.group.members
         }
 
-    def _check(self, answer: Answer, cause: Candidate, excuse: str) -> Mismatch | None:
-        """Compare an answer with what was observed, and its time with that of its cause."""
+    def _decided_by(self, answers: Sequence[Answer], cause: Candidate) -> float:
+        """Return by when answers are decided: before what comes next, all by the first of them."""
+        latest_ms = min(cause.latest_ms, self.clock.latest_ms)
+        if len(answers) < 2:
+            return latest_ms
+        first_ms = min(
+            (
+                seen.answered_ms
+                for answer in answers
+                for seen in (self.pending_requests.get(answer.request),)
+                if seen is not None and seen.response
+                if self.conditions.observed(seen).error == answer.response.error
+            ),
+            default=float("inf"),
+        )
+        return min(latest_ms, max(cause.earliest_ms, first_ms + self.conditions.tolerance.early))
+
+    def _check(
+        self, answer: Answer, cause: Candidate, due_ms: float, excuse: str
+    ) -> Mismatch | None:
+        """Compare an answer with what was observed, and its time with that of its cause.
+
+        It is decided by `due_ms`; the failure of a write shows later.
+        """
         seen = self.pending_requests.remove(answer.request)
         if seen is None or seen.response is None:
             return None
@@ -245,6 +272,7 @@ class Hypothesis:
         if unequal and ours == of_the_group(seen, conditions.profile.settings.max_metadata_size):
             unequal = ()
             self.output.bind("partition_error")
+            self.output.bind("broker_error", has_of_broker(seen))
         mismatch, tolerance = None, conditions.tolerance
         at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
         if unequal and not (
@@ -268,12 +296,11 @@ class Hypothesis:
             )
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif self._is_late(seen, cause.latest_ms):
-            mismatch = _wrong_time(seen, "answered_late", cause.latest_ms)
+        elif self._is_late(seen, cause.latest_ms if unequal else due_ms):
+            mismatch = _wrong_time(seen, "answered_late", due_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
-            if seen.id in self.writes and seen.api == "JOIN_GROUP" and ours.error == Error.NONE:
-                self.writes.outlive_answer(seen.id, conditions)
+            self.writes.outlive_answer(seen, conditions)
         if mismatch is not None and seen.id == excuse:
             self.excused = mismatch
             self.group = rename(self.group, answer.response, observed)
@@ -337,28 +364,23 @@ class Hypothesis:
             return NO_CHOICES
         return choices_of(self.group, self.pending_requests, self.unnamed, seen, candidate)
 
+    def untold_time_outs(self) -> dict[str, tuple[float, float]]:
+        """Return when writes may time out though their requests have an answer."""
+        return self.writes.untold_time_outs(self.group, self.pending_requests, self.conditions)
+
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
-        return self._bound(outcome_of(seen, self.conditions))
+        return self._bound(outcome_of(seen, self.conditions), seen)
 
-    def untold_time_outs(self) -> Iterator[tuple[str, tuple[float, float]]]:
-        """Yield the writes that may time out though their requests have an answer, and when."""
-        for request, (seen, _) in self.writes.items():
-            write = self.group.writes.get(request)
-            if request not in self.pending_requests and write is not None and write.member_id:
-                window = untold_time_out(seen, write.member_id, self.conditions)
-                if window is not None:
-                    yield request, window
-
-    def _timed_out(self) -> Error:
-        """Bind that a write timed out whose request had its answer before."""
-        error = self.conditions.profile.timed_out_write("JOIN_GROUP")
-        return self._bound(Outcome(error, TIMED_OUT))
-
-    def _bound(self, outcome: Outcome) -> Error:
+    def _bound(self, outcome: Outcome, seen: ObservedRequest, at_ms: float = 0.0) -> Error:
         if outcome is not STORED:
             self.output.bind("failed_write")
             self.output.bind(outcome.why)
+        if outcome.why == TIMED_OUT:
+            from_ms, until_ms = times_out_ms(seen, self.conditions), max(seen.answered_ms, at_ms)
+            said = (("broker", seen.broker),)
+            line = ExpectedLine(TIMED_OUT, "", until_ms, from_ms, until_ms, said)
+            self.output.expected_lines.append(line)
         return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:
@@ -381,9 +403,9 @@ class Hypothesis:
         if not self.conditions.profile.answers_wait_for_writes:
             return False
         under_way = [write for write, _ in self.writes.values()]
-        untold = any(True for _ in self.untold_time_outs())
+        untold = any(self.untold_time_outs())
         outcome = awaited_outcome(seen, under_way, self.conditions, untold=untold)
-        return self._bound(outcome) is not Error.NONE
+        return self._bound(outcome, seen) is not Error.NONE
 
 
 def _wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:

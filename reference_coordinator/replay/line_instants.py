@@ -7,7 +7,8 @@ may stray: a step that has none of its lines in its own window is not bound (the
 such a line missing, early or late), but one that has is.
 """
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 from reference_coordinator.classic.effects import AssignmentReceived, Effect, Transition
 from reference_coordinator.classic.state import State
@@ -65,21 +66,24 @@ def keep_to_lines(
     """
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
     from_ms, by_ms = clock.earliest_ms - LOGGED_LATE_MS, min(until_ms, clock.latest_ms)
+    cause_ms = cause.earliest_ms, cause.latest_ms
     first_ms, last_ms = float("inf"), float("-inf")
     for key in keys:
-        spans = [
-            (lateness.earliest(at_ms, slack_ms), lateness.latest(at_ms, slack_ms))
-            for at_ms in conditions.hints.by_key.get(key, ())
-        ]
-        open_ms = [span for span in spans if span[0] <= by_ms and span[1] >= from_ms]
-        if open_ms:
-            first_ms = min(first_ms, *(begin_ms for begin_ms, _ in open_ms))
-            last_ms = max(last_ms, *(end_ms for _, end_ms in open_ms))
-        elif spans and not (may_stray and all(_is_outside(cause, *span) for span in spans)):
+        times = conditions.hints.by_key.get(key, ())
+        if open_ms := _near(times, from_ms, by_ms, conditions):
+            first_ms = min(first_ms, lateness.earliest(open_ms[0], slack_ms))
+            last_ms = max(last_ms, lateness.latest(open_ms[-1], slack_ms))
+        elif times and not (may_stray and not _near(times, *cause_ms, conditions)):
             return False
     clock.within(first_ms, last_ms)
     return True
 
 
-def _is_outside(cause: Candidate, from_ms: float, to_ms: float) -> bool:
-    return from_ms > cause.latest_ms or to_ms < cause.earliest_ms
+def _near(
+    times: Sequence[float], from_ms: float, by_ms: float, conditions: Conditions
+) -> Sequence[float]:
+    """Return those of some lines, in order, whose step may lie in a window."""
+    slack_ms, lateness = conditions.tolerance.line, conditions.lateness
+    first = bisect_left(times, from_ms, key=lambda at_ms: lateness.latest(at_ms, slack_ms))
+    end = bisect_right(times, by_ms, key=lambda at_ms: lateness.earliest(at_ms, slack_ms))
+    return times[first:end]

@@ -179,7 +179,7 @@ def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
 
 def _timed_out(hypothesis: Hypothesis, until_ms: float = float("inf")) -> Iterator[Candidate]:
     """Yield the writes that time out though the end of a join phase answered their requests."""
-    for request, (earliest_ms, latest_ms) in hypothesis.untold_time_outs():
+    for request, (earliest_ms, latest_ms) in hypothesis.untold_time_outs().items():
         if earliest_ms <= until_ms:
             at_ms = max(earliest_ms, hypothesis.clock.now_ms)
             yield Candidate(earliest_ms, at_ms, latest_ms, request, timed_out=True)

@@ -46,6 +46,11 @@ def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitRespons
     return CommitResponse(error, every_partition_alike=len(set(left)) <= 1)
 
 
+def has_of_broker(seen: ObservedRequest) -> bool:
+    """Tell whether a broker answered a partition of a commit without its coordinator."""
+    return any(code in OF_BROKER for code, _ in _partitions(seen))
+
+
 def _java_length(text: str) -> int:
     """Return the length of a text as Java counts it, in units of UTF-16."""
     return len(text) + sum(character > "\uffff" for character in text)

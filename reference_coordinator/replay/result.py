@@ -39,7 +39,11 @@ class Checked(NamedTuple):
 
 @frozen_dataclass(frozen=True, slots=True)
 class ExpectedLine:
-    """A line that the coordinator must have printed, when, and its fields; see `expected_lines`."""
+    """A line that the coordinator must have printed, when, and its fields; see `expected_lines`.
+
+    With `failed_writes.TIMED_OUT` as `line` it is any about a write that failed, and may be
+    missing: an answer shows that a write of the broker that it names timed out then.
+    """
 
     line: str
     subject: str

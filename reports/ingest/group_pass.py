@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
 from reports.judgement import history
+from reports.judgement.case import NEVER_MS
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
 from reports.judgement.logged import LINE, REQUEST, Chunk, in_order
@@ -87,6 +88,7 @@ def event_rows(spark: SparkSession, uri: str) -> DataFrame:
         "template": F.lit(_EVENT),
     }
     known = [F.col(name).isNotNull() for name in ("group", "member", "at_ms")]
+    known.append(F.col("at_ms").between(0.0, NEVER_MS))  # NaN and infinity are later
     about = lines.where(reduce(and_, known, F.col("event").isin(*history.EVENTS)))
     return about.select(*(column.alias(name) for name, column in rows.items()))
 

@@ -18,7 +18,7 @@ from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.case import NEVER_MS
 from reports.judgement.digest import Digester
 from reports.judgement.fenced_lines import FENCED, fenced_lines
-from reports.judgement.gaps import ENDS_OF_GROUPS
+from reports.judgement.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.group import Judge
 from reports.judgement.known_clients import known_clients
 from reports.judgement.log_places import LogPlaces
@@ -116,8 +116,13 @@ class Tables:
 
     @cached_property
     def ends_of_groups(self) -> list[Json]:
-        """Rows of `transitions` about groups that were deleted or expired, at most GAPS."""
-        return self._first("transitions", among("template", ENDS_OF_GROUPS), "at_ms")
+        """Rows of `transitions` about groups and offsets that were deleted, at most GAPS."""
+        of_groups, of_offsets = (
+            among("template", ENDS_OF_GROUPS),
+            among("template", ENDS_OF_OFFSETS),
+        )
+        some = f"{of_offsets} AND message NOT LIKE '{REMOVED_NONE}'"
+        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms")
 
     def _first(self, name: str, where: str, *order: str) -> list[Json]:
         """Read the first rows of a table, at most GAPS, in the order of brokers and lines."""

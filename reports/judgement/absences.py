@@ -1,11 +1,13 @@
 """Faults on members against brokers: a client that the journal has down sends nothing."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
-from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.replay import ObservedRequest, Stall
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.breaches import Breach, breach
 
 Json = dict[str, Any]
@@ -13,7 +15,7 @@ Json = dict[str, Any]
 DOWN_MS = 500.0
 """How long after it was stopped a request of a client may arrive: it was in flight, or its line was
 written late. `chaos` allows as much. Measured on 132 restarts and kills: the last one arrives 2 ms
-before the journal has the member down."""
+before the journal has the member down. A broker that stands still reads it later by that."""
 UP_MS = 50.0
 """How much earlier than the journal has it a fault may end: its entries are written between."""
 DOWN = ("member.restart", "member.kill")
@@ -54,8 +56,8 @@ def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
         if intent["fault"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
             until_ms = injected["at_ms"] + down_for_ms
             if ended_ms >= until_ms - UP_MS:
-                from_ms = injected["at_ms"] + DOWN_MS
-                down = f"{what} had it down from {injected['at_ms']} on"
+                from_ms = injected["at_ms"]
+                down = f"{what} had it down from {from_ms} on"
                 found.append(Absence(group, intent["target"], from_ms, until_ms - UP_MS, down))
         elif intent["fault"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
             before = duplicates.get((group, client))
@@ -63,32 +65,47 @@ def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
             from_ms = -inf if before is None else before.from_ms
             found.append(Absence(group, client, from_ms, intent["at_ms"] - UP_MS, down))
             ended = f"{what} ended it at {ended_ms:.0f}"
-            duplicates[group, client] = Absence(group, client, ended_ms + DOWN_MS, inf, ended)
+            duplicates[group, client] = Absence(group, client, ended_ms, inf, ended)
     return (*found, *duplicates.values())
 
 
 @dataclass(slots=True)
 class Absent:
-    """The absences of one group's clients, and those that requests contradict."""
+    """The absences of one group's clients, and those that requests contradict.
+
+    `stalls` are the times in which brokers stood still, or may have.
+    """
 
     absences: Sequence[Absence] = ()
-    _contradicted: set[Absence] = field(default_factory=set)
+    stalls: Sequence[Stall] = ()
+    _left: dict[str, list[Absence]] = field(default_factory=lambda: defaultdict(list))
+    _lateness: dict[str, Lateness] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Sort absences by client, stalls by broker."""
+        for one in self.absences:
+            self._left[one.client].append(one)
+        for broker in {stall.broker for stall in self.stalls}:
+            mine = (stall for stall in self.stalls if stall.broker == broker)
+            self._lateness[broker] = Lateness.of(mine)
 
     def add(self, requests: Iterable[tuple[ObservedRequest, float]]) -> Iterator[Json]:
         """Take requests, with their arrival in ms; yield rows of `BREACHES`, without the group.
 
         Of the requests in one absence the first counts.
         """
-        clients = {one.client for one in self.absences}
         for seen, arrived_ms in requests:
-            if seen.client_id not in clients:
+            if seen.client_id not in self._left:
                 continue
-            for one in self.absences:
-                within = one.from_ms < seen.earliest_ms and arrived_ms < one.until_ms
-                if one.client == seen.client_id and within and one not in self._contradicted:
-                    self._contradicted.add(one)
+            lateness = self._lateness.get(seen.broker, NEVER_LATE)
+            left = self._left[seen.client_id]
+            for one in tuple(left):
+                if not one.from_ms < seen.earliest_ms or arrived_ms >= one.until_ms:
+                    continue
+                if lateness.latest(one.from_ms, DOWN_MS) < seen.earliest_ms:
+                    left.remove(one)
                     yield breach(
-                        Breach.DISAGREE,
+                        Breach.SENT_WHILE_DOWN,
                         arrived_ms,
                         f"no request of {one.client}: {one.what}",
                         f"{seen.api} of {one.client}",

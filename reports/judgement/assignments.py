@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
+from math import inf
 from typing import Any, TypeVar
 
 from reference_coordinator.assignors import (
@@ -36,6 +37,10 @@ COOPERATIVE = ("cooperative-sticky",)
 SHOWN = 5
 """How many partitions a breach names."""
 
+KNOWN_MS = 10_000.0
+"""How long after the first JoinGroup of a group a leader's broker may not know a topic: it was
+created just before, on a machine that may be busy. A topic is known with all its partitions."""
+
 ASSIGNED = """
     group STRING, generation INT, at_ms DOUBLE, topics STRING, partitions STRING
 """
@@ -50,6 +55,8 @@ class Subscribed:
     topics: set[str] = field(default_factory=set)
     owned: set[TopicPartition] = field(default_factory=set)
     assignor: str = ""
+    broker: str = ""
+    """Which coordinator it joined."""
     is_assigned: bool = False
     """Whether its leader's assignment was accepted: the coordinator ignores any later one."""
 
@@ -59,13 +66,19 @@ class Assignments:
     """The assignments that a group's coordinator accepted, as its requests come in.
 
     `partitions` is the number of partitions that each topic has had all the time. In an outage a
-    leader may not know its topics: nothing is missing then.
+    leader may not know its topics: nothing is missing then. In the first KNOWN_MS of the group it
+    may not know one at all: that is not proven.
     """
 
     partitions: Mapping[str, int] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
     _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
-    _accepted: list[Json] = field(default_factory=list)
+    _last: tuple[Json, Subscribed] | None = None
+    """The last assignment that was accepted."""
+    _over: list[Json] = field(default_factory=list)
+    """Those before it that were not asked for."""
+    _first_ms: float = inf
+    """When the first JoinGroup was answered."""
 
     def add(self, requests: Requests) -> Iterator[Json]:
         """Take requests; yield their rows of `BREACHES`, without the group."""
@@ -82,15 +95,35 @@ class Assignments:
                     "at_ms": seen.answered_ms,
                     "partitions": ",".join(sorted(map(named, given))),
                 }
-                self._accepted.append(accepted)
-                of = self._subscribed[seen.request["generationId"]]
+                of = self._accepted(accepted)
                 if None not in shares and not of.is_assigned:
                     yield from self._judged(seen, given, of)
                 of.is_assigned = True
 
+    def _accepted(self, row: Json) -> Subscribed:
+        """Note an assignment; forget the generations before."""
+        for generation in [one for one in self._subscribed if one < row["generation"]]:
+            del self._subscribed[generation]
+        self._settle()
+        of = self._subscribed[row["generation"]]
+        self._last = row, of
+        return of
+
+    def _settle(self) -> None:
+        if self._last is not None:
+            row, of = self._last
+            self._over.append({**row, "topics": ",".join(sorted(of.topics))})
+            self._last = None
+
     def _join(self, seen: ObservedRequest) -> None:
         joined = seen.response_fields
-        of = self._subscribed[joined["generationId"]]
+        generation = joined["generationId"]
+        self._first_ms = min(self._first_ms, seen.answered_ms)
+        of = self._subscribed[generation]
+        if of.broker != seen.broker and not of.is_assigned:
+            # a coordinator that did not store a generation; the next one gives its number again
+            of = self._subscribed[generation] = Subscribed()
+        of.broker = seen.broker
         of.assignor = joined.get("protocolName") or ""
         for one in seen.request["protocols"]:
             if one["name"] == of.assignor:
@@ -119,8 +152,11 @@ class Assignments:
         withheld = of.owned if of.assignor in COOPERATIVE else frozenset()
         missing = [one for one in due if one not in given and one not in withheld]
         if missing:
+            names = {one.topic for one in missing}
+            early = seen.answered_ms <= self._first_ms + KNOWN_MS
             yield row(
                 Breach.NOT_ASSIGNED,
+                proven=not (early and names.isdisjoint(one.topic for one in given)),
                 expected=f"every partition of {', '.join(sorted(of.topics))} is assigned",
                 observed=f"{_are(missing)} assigned to no member",
             )
@@ -128,11 +164,15 @@ class Assignments:
     def _in_outage(self, seen: ObservedRequest) -> bool:
         return any(one.has(seen.answered_ms) for one in self.outages)
 
-    def rows(self) -> Iterator[Json]:
-        """Yield the rows of `ASSIGNED`, without their group."""
-        for row in self._accepted:
-            topics = self._subscribed[row["generation"]].topics
-            yield {**row, "topics": ",".join(sorted(topics))}
+    def rows(self) -> list[Json]:
+        """Return the rows of `ASSIGNED` that are complete, without their group, once."""
+        found, self._over = self._over, []
+        return found
+
+    def end(self) -> list[Json]:
+        """Return the rows that are left."""
+        self._settle()
+        return self.rows()
 
 
 def unowned(

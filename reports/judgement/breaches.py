@@ -1,7 +1,7 @@
 """Breaches: what a group's clients were not given though its protocol promises it.
 
 They do not come from the replay: each compares what clients and brokers say of themselves, so that
-none follows from a difference in the replay, and no lateness of a broker excuses one.
+none follows from a difference in the replay, and no lateness of a broker excuses one, but for LATE.
 """
 
 from enum import StrEnum
@@ -26,9 +26,14 @@ class Breach(StrEnum):
     NOT_ASSIGNED = "partition_not_assigned"
     OWNED_TWICE = "partition_owned_twice"
     DISAGREE = "client_and_broker_disagree"
+    SENT_WHILE_DOWN = "request_of_a_member_that_is_down"
     OFFSET_WENT_BACK = "offset_went_back"
     NEVER_ANSWERED = "request_never_answered"
     FETCHED_DIFFERS = "fetched_offset_differs"
+
+
+LATE = frozenset({Breach.SENT_WHILE_DOWN})
+"""Those that a broker may be late with: the second judgement looks whether it was."""
 
 
 def breach(

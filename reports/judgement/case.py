@@ -21,7 +21,6 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import compare, member_lines, members, timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
@@ -79,6 +78,8 @@ class Case:
     """All coordinator lines about the group."""
     requests: int = 0
     """How many readable requests there are."""
+    join_timer_ms: float = 0.0
+    """The longest that a join phase may last, by the timeouts that members ask for."""
     _has_requests: bool = False
     _kip_848: bool = False
     _brokers: set[str] = field(default_factory=set)
@@ -99,6 +100,8 @@ class Case:
         if seen:
             self.requests += len(seen)
             self._brokers |= {one.broker for one in seen}
+            joins = (_join_timer_ms(one.request) for one in seen if one.api == "JOIN_GROUP")
+            self.join_timer_ms = max(self.join_timer_ms, *joins, 0.0)
             first_ms, last_ms = min(part.requests.arrived_ms), max(one.answered_ms for one in seen)
             self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
             self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
@@ -109,9 +112,8 @@ class Case:
         arrived_ms = part.requests.arrived_ms
         requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
         yield from (("breaches", row) for row in self.assignments.add(part.requests))
-        if self.absent.absences:
-            arrived = zip(part.seen, arrived_ms, strict=True)
-            yield from (("breaches", row) for row in self.absent.add(arrived))
+        yield from (("assigned", row) for row in self.assignments.rows())
+        yield from (("breaches", row) for row in self.sent_while_down(part))
         found = self.clients.add(requests, part.chunk.events, part.known_ms)
         yield from (("breaches", row) for row in found)
         fetches = self.held_up.widened(part.chunk.fetches.observed)
@@ -122,6 +124,11 @@ class Case:
         fenced = list(part.chunk.fenced)
         yield from (("expulsions", row) for row in members.fences(fenced))
         self.fencings.add(part.seen, {number for *_, number in fenced})
+
+    def sent_while_down(self, part: Part) -> Iterator[Json]:
+        """Yield the breaches of members that faults had down."""
+        if self.absent.absences:
+            yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
 
     def in_the_end(self, explained: int) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained."""
@@ -139,7 +146,7 @@ class Case:
                 "kip_848": self._kip_848,
             },
         )
-        yield from (("assigned", row) for row in self.assignments.rows())
+        yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
         if self.requests:
             yield from (("breaches", row) for row in self.clients.end())
@@ -284,7 +291,7 @@ class Judgement:
                 case.grammar,
                 case.outages,
                 case.stalls,
-                result.bound.get(TIMED_OUT, 0),
+                case.join_timer_ms,
             ),
             [
                 {**self._places[found.request], **finite(_values(found))}
@@ -316,6 +323,11 @@ class Compared:
         """Whether these rules explain every response, every rebalance and every line."""
         matches = all(row["outcome"] == "match" for row in self.comparison)
         return matches and not self.violations and not self.lines
+
+
+def _join_timer_ms(join: Mapping[str, Any]) -> float:
+    """Return the rebalance timeout of a JoinGroup; before v1 it is the session's (KIP-62)."""
+    return float(max(join.get(name) or 0 for name in ("rebalanceTimeoutMs", "sessionTimeoutMs")))
 
 
 def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:

@@ -19,7 +19,7 @@ from reference_coordinator.assignors import Assignment
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.assignments import COOPERATIVE, listed, named, read
 from reports.judgement.breaches import Breach, breach
-from reports.judgement.client_answers import SEEN_MS, Answer, Answers, Fits, Waiting
+from reports.judgement.client_answers import KEPT, SEEN_MS, Answer, Answers, Fits, Waiting
 from reports.judgement.history import ClientEvent
 from reports.judgement.offsets import Offsets, Stored, stored
 from reports.judgement.owners import Owners
@@ -56,8 +56,8 @@ class Client:
     assigned: Answers = field(default_factory=Answers)
     committed: Answers = field(default_factory=Answers)
     fenced: Answers = field(default_factory=Answers)
-    ids: set[str] = field(default_factory=set)
-    """The member ids that brokers gave it."""
+    ids: dict[str, None] = field(default_factory=dict)
+    """The last member ids that brokers gave it, in order."""
     joined_ms: float = -inf
     """When it was last answered a JoinGroup that a log has."""
     connections: set[str] = field(default_factory=set)
@@ -66,6 +66,13 @@ class Client:
     """The events that it ever reported: clients differ in what they report."""
     ended_ms: float | None = None
     """When its process began to end."""
+
+    def given(self, member_id: str) -> None:
+        """Note a member id."""
+        self.ids.pop(member_id, None)
+        self.ids[member_id] = None
+        if len(self.ids) > KEPT:
+            del self.ids[next(iter(self.ids))]
 
     @property
     def by_event(self) -> Mapping[str, Answers]:
@@ -155,7 +162,7 @@ class Clients:
         if seen.api == "JOIN_GROUP":
             client.joined_ms = seen.answered_ms
             if response.get("memberId"):
-                client.ids.add(response["memberId"])
+                client.given(response["memberId"])
             if error == 0:
                 self._assignors[response["generationId"]] = response.get("protocolName") or ""
                 self._owners.joined(seen)
@@ -242,7 +249,7 @@ class Clients:
             since_ms = client.joined_ms - UNLOGGED_MS
             killed = any(since_ms < one.from_ms < event.at_ms for one in self.outages)
             self._disagree(event, what, "there is none", answer, proven=not killed)
-            client.ids.add(event.member_id)
+            client.given(event.member_id)
         return answer
 
     def _answer_to(
@@ -338,7 +345,7 @@ def _share(sync: ObservedRequest) -> frozenset[str] | None:
     return _partitions(sync.response_fields.get("assignment") or "")
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=500)
 def _partitions(share: str) -> frozenset[str] | None:
     """Read the assignment of a response; None if it is not of the consumer protocol."""
     assignment = read(Assignment, share)

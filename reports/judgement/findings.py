@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from reports.judgement.breaches import Breach
+from reports.judgement.breaches import LATE, Breach
 from reports.judgement.compare import LATE_MS
 from reports.judgement.member_lines import DOUBTFUL, time_of
 
 Row = Mapping[str, Any]
-BREACHES = frozenset(Breach)
+NEVER_LATE = frozenset(Breach) - LATE
+"""The kinds of findings that no lateness of a broker explains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Finding:
     history: str = ""
 
     @property
-    def is_breach(self) -> bool:
-        """Whether it does not come from the replay."""
-        return self.kind in BREACHES
+    def may_be_late(self) -> bool:
+        """Whether lateness of a broker may explain it."""
+        return self.kind not in NEVER_LATE
 
 
 def collect(

@@ -11,6 +11,10 @@ from reports.judgement.run_folder import RunFolder
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the
 oracle of it, and the next request finds no group."""
+ENDS_OF_OFFSETS = ("offsets_expired", "offsets_removed")
+"""Templates of lines about committed offsets that are deleted, without their groups."""
+REMOVED_NONE = "%Removed 0 %"
+"""What such a line says if it deleted none, as a pattern of SQL."""
 NOT_UNDERSTOOD = "line not understood"
 CLOCK_OFF_MS = 1_000.0
 """How far a broker's clock may be from the journal's. Where both run on one machine they are the
@@ -50,9 +54,12 @@ def missing(row: Mapping[str, Any]) -> Gap:
 
 
 def possible_deletion(row: Mapping[str, Any]) -> Gap:
-    """Make a gap of a line after which a group may be deleted without the oracle knowing."""
-    what = f"a group may have been deleted, which is not replayed: {row['message'][:120]}"
-    return Gap(row["broker"], row["line"], row["at_ms"], what)
+    """Make a gap of a line after which a group, or its offsets, may be deleted without a request.
+
+    Their requests, DeleteGroups and OffsetDelete, are not logged.
+    """
+    what = "a group or its offsets may have been deleted, which is not replayed"
+    return Gap(row["broker"], row["line"], row["at_ms"], f"{what}: {row['message'][:120]}")
 
 
 def missing_log(broker: str) -> Gap:

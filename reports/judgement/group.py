@@ -137,6 +137,12 @@ class Judge:
         found = _compared(case, self.profile, first_alone=self.first_alone)
         yield from self._differences(case, found)
 
+    def late_breaches(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Json]:
+        """Yield the breaches of the kinds `LATE` alone, as the table `breaches`."""
+        if any(one.group == group for one in self.absences):
+            case = self._case(group)
+            yield from case.sent_while_down(case.add(Chunk.of(rows)))
+
     def _differences(self, case: Case, found: Compared) -> Iterator[tuple[str, Json]]:
         yield from (("comparison", row) for row in found.comparison)
         yield from (("member_lines", row) for row in found.lines)
@@ -210,7 +216,7 @@ class Judge:
             heard,
             FetchedOffsets(self.epochs, heard.counts),
             Fencings(self.fenced),
-            Absent([one for one in self.absences if one.group == group]),
+            Absent([one for one in self.absences if one.group == group], self.stalls),
         )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 from operator import attrgetter
 from typing import Any
 
@@ -53,20 +53,33 @@ in_order = attrgetter("at_ms", "order", "client")
 
 
 def event_of(line: Mapping[str, Any]) -> ClientEvent | None:
-    """Return the event of a line with the fields `LINE`; None if it is about no member's group."""
-    at_ms, client, event = line.get("at_ms"), line.get("member"), line.get("event")
-    if event not in EVENTS or at_ms is None or not client or line.get("group") is None:
+    """Return the event of a line with the fields `LINE`; None if it is about no member's group.
+
+    None, too, if a value is none that a client writes, such as a time that is no number.
+    """
+    texts = [line.get(name) for name in ("member_id", "instance_id", "api")]
+    times: list[Any] = [line.get("at_ms"), line.get("sent_at_ms") or 0.0]
+    named = [line.get("member"), line.get("group")]
+    partitions, offsets = line.get("partitions") or [], line.get("offsets") or 0
+    if (
+        line.get("event") not in EVENTS
+        or not all(isinstance(name, str) and name for name in named)
+        or not all(type(time) in (int, float) and isfinite(time) for time in times)
+        or not (isinstance(partitions, list) and all(isinstance(p, str) for p in partitions))
+        or not (type(offsets) is int and all(text is None or type(text) is str for text in texts))
+    ):
         return None
+    sent_at_ms = line.get("sent_at_ms")
     return ClientEvent(
-        float(at_ms),
-        EVENTS.index(event),
-        client,
-        frozenset(line.get("partitions") or ()),
-        line.get("member_id") or None,
-        line.get("offsets") or 0,
-        line.get("instance_id") or None,
-        line.get("api") or "",
-        inf if line.get("sent_at_ms") is None else float(line["sent_at_ms"]),
+        float(line["at_ms"]),
+        EVENTS.index(line["event"]),
+        line["member"],
+        frozenset(partitions),
+        texts[0] or None,
+        offsets,
+        texts[1] or None,
+        texts[2] or "",
+        inf if sent_at_ms is None else float(sent_at_ms),
     )
 
 

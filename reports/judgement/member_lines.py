@@ -4,16 +4,19 @@ The nth line of a kind about a subject is compared with the nth such line that t
 """
 
 import re
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from kafka_protocol.append_errors import AppendError, append_error
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
+from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import said
-from reports.judgement.compare import EARLY_MS
+from reports.judgement.compare import EARLY_MS, LATE_MS
 from reports.judgement.timeline import Line, subject
 
 T = TypeVar("T")
@@ -39,8 +42,11 @@ NEVER = ("unexpected_rejoin", "dead")
 """Lines of states in which no request finds a group."""
 FAILED = ("persist_failed", "empty_failed", "commit_failed", "metadata_failed")
 """Lines of writes that failed: doubtful where no fault and no standstill may explain them."""
+WRITES_FAIL_MS = 3_000.0
+"""From which length on a standstill of one broker may make writes of another fail at once: half of
+the shortest session with which a cluster finds a broker dead (ZooKeeper 6 s, KRaft 9 s)."""
 EXCUSED_MS = 10_000.0
-"""How long after a broker stood still writes may fail: it may have been declared dead."""
+"""How long after such a standstill writes may fail: the broker may have been declared dead."""
 SAID_ALONE = "preparing"
 """Whether this line is due is judged with its rebalance (see `compare`)."""
 OVERDUE = ("stabilized", "assignment")
@@ -56,23 +62,46 @@ UNNAMED = re.compile(r"-\?[^-]*$")
 """Placeholders of member ids that no response names; their lines cannot be paired by subject."""
 
 
+class States:
+    """The states of a group by its lines: a coordinator acts on it in one thread at a time.
+
+    So its own lines tell the order of two requests where their responses leave it open.
+    """
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        """Take all lines of the group."""
+        self._steps: dict[str, list[tuple[tuple[float, int], str]]] = defaultdict(list)
+        for line in lines:
+            if (state := ENTERED.get(line["template"])) is not None:
+                self._steps[line["broker"]].append((_place(line), state))
+        for steps in self._steps.values():
+            steps.sort()
+
+    def before(self, line: Line) -> str:
+        """Return the state that the last step before a line entered, by its broker's log."""
+        steps = self._steps.get(line["broker"], [])
+        count = bisect_left(steps, (_place(line), ""))
+        return steps[count - 1][1] if count else str(State.EMPTY)
+
+
 def compare(
     lines: Iterable[Line],
     expected_lines: Sequence[ExpectedLine],
     grammar: Grammar,
     outages: Sequence[Outage] = (),
     stalls: Sequence[Stall] = (),
-    timed_out: int = 0,
+    join_timer_ms: float = 0.0,
 ) -> list[Json]:
     """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
 
     A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
     may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
-    tells of a failed write, and no outage or stall explains that, nor is it among the `timed_out`
-    writes that the group's answers show.
+    tells of a failed write, and no outage, stall or answer explains that. `join_timer_ms` is the
+    longest that a join phase of the group may last.
     """
     lines = list(lines)
-    steps = [line for line in lines if line["template"] in ENTERED]
+    states = States(lines)
+    timed_out = [due for due in expected_lines if due.line == TIMED_OUT]
     compared = {*KINDS, *OF_GROUPS, *OF_LOADS, *NEVER, SAID_ALONE}
     compared -= {name for name, other in grammar.lines_instead.items() if other is None}
     expected_lines = [
@@ -92,12 +121,13 @@ def compare(
             found.append(_row(key, outcome, line, due))
         elif line is not None and due is not None:
             says = grammar.said(due.line, line["message"])
-            if says.get("state") == _state_before(line, steps):
+            if "state" in says and says["state"] == states.before(line):
                 del says["state"]  # it is that of the log's own order
             wrong = said.differences(due.says, says, names_batch=names_batch)
             found += (_row(key, "wrong_line", line, due, wrong) for wrong in wrong[:1])
-    found = [row for row in found if not (row["kind"] == EXTENDED and _stood_still(row, stalls))]
-    found += list(_failed_writes(lines, outages, stalls))[timed_out:]
+    may_be_late = lambda row: row["kind"] == EXTENDED and _stood_still(row, stalls, join_timer_ms)
+    found = [row for row in found if not may_be_late(row)]
+    found += _failed_writes(lines, outages, stalls, timed_out)
     for row in found:
         if row["kind"] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
             row["outcome"] = DOUBTFUL
@@ -120,24 +150,52 @@ def time_of(row: Mapping[str, Any]) -> float:
     return at_ms
 
 
-def _stood_still(row: Json, stalls: Sequence[Stall]) -> bool:
-    """Tell whether the broker of a line, or any where none is known, stood still before it."""
+def _stood_still(row: Json, stalls: Sequence[Stall], join_timer_ms: float) -> bool:
+    """Tell whether the broker of a line, or any where none is known, stood still before it.
+
+    That is while a join timer may have run that ended with the line.
+    """
     at_ms = time_of(row)
-    return any(stall.from_ms <= at_ms and row["broker"] in (None, stall.broker) for stall in stalls)
+    return any(
+        stall.from_ms <= at_ms <= stall.until_ms + join_timer_ms + LATE_MS
+        and row["broker"] in (None, stall.broker)
+        for stall in stalls
+    )
 
 
 def _failed_writes(
-    lines: Iterable[Line], outages: Sequence[Outage], stalls: Sequence[Stall]
+    lines: Iterable[Line],
+    outages: Sequence[Outage],
+    stalls: Sequence[Stall],
+    timed_out: Sequence[ExpectedLine],
 ) -> Iterator[Json]:
-    """Yield the lines of failed writes that no fault and no standstill may explain."""
+    """Yield the lines of failed writes that no fault, standstill or answer may explain."""
     excused = [(outage.from_ms, outage.until_ms) for outage in outages]
-    excused += [(stall.from_ms, stall.until_ms + EXCUSED_MS) for stall in stalls]
+    excused += [
+        (stall.from_ms, stall.until_ms + EXCUSED_MS)
+        for stall in stalls
+        if stall.until_ms - stall.from_ms >= WRITES_FAIL_MS
+    ]
     count: Counter[str] = Counter()
     for line in lines:
         kind, at_ms = line["template"], line["at_ms"]
-        if kind in FAILED and not any(begin <= at_ms <= end for begin, end in excused):
+        if (
+            kind in FAILED
+            and not any(begin <= at_ms <= end for begin, end in excused)
+            and not any(_shows(answer, line) for answer in timed_out)
+        ):
             count[kind] += 1
             yield _row((kind, subject(line), count[kind]), DOUBTFUL, line, None)
+
+
+def _shows(answer: ExpectedLine, line: Line) -> bool:
+    """Tell whether an answer shows the write that a line is about: one that timed out just then."""
+    timely = answer.earliest_ms - EARLY_MS <= line["at_ms"] <= answer.latest_ms + EARLY_MS
+    return (
+        timely
+        and line["broker"] == dict(answer.says)["broker"]
+        and append_error(line["message"]) in (AppendError.TIMED_OUT, AppendError.UNNAMED)
+    )
 
 
 def _about(line: Line) -> str | None:
@@ -145,18 +203,6 @@ def _about(line: Line) -> str | None:
     if line["template"] in (*OF_GROUPS, "group_loaded"):
         return ""
     return str(line["generation"]) if line["template"] == SAID_ALONE else subject(line)
-
-
-def _state_before(line: Line, steps: Sequence[Line]) -> str | None:
-    """Return the state that a group's last step before a line entered, by its broker's log.
-
-    A coordinator acts on a group in one thread at a time, so its own lines tell the order of two
-    requests where their responses leave it open.
-    """
-    before = [
-        one for one in steps if one["broker"] == line["broker"] and _place(one) < _place(line)
-    ]
-    return ENTERED[max(before, key=_place)["template"]] if before else str(State.EMPTY)
 
 
 def _place(line: Line) -> tuple[float, int]:

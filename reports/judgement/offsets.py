@@ -2,14 +2,16 @@
 
 A member goes on from the offset that was committed last, so the offsets of a partition that its
 owners commit never go back. A commit of a partition that is not the member's is a cause, and so is
-one of no member (an operator's); they are not judged, and those of members are counted.
+one of no member (an operator's); they are not judged, and those of members are counted. A commit
+that is sent again after a refusal may come after a later one.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 
@@ -19,6 +21,17 @@ Stored = Sequence[tuple[str, int]]
 
 NOT_THEIRS = "commits_of_others_partitions"
 """Counts the partitions that members committed though they were not assigned to them."""
+AGAIN = (
+    Error.REQUEST_TIMED_OUT,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+)
+"""The errors after which clients send a commit again: librdkafka's OffsetCommit handler, Java's."""
+GENERATIONS = 3
+"""How many generations are known of which commits may come in: requests may overlap."""
+REFUSED = 4
+"""How many refused offsets of a partition are kept."""
 
 
 def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
@@ -60,21 +73,30 @@ class Offsets:
     """The committed offsets of one group."""
 
     counts: Counter[str]
-    _shares: dict[str, list[tuple[int, frozenset[str] | None]]] = field(default_factory=dict)
+    _shares: dict[int, dict[str, tuple[str, frozenset[str] | None]]] = field(default_factory=dict)
+    """By generation: the member id and the partitions of each instance, or dynamic member."""
     _last: dict[str, _Last] = field(default_factory=dict)
+    _refused: dict[str, deque[int]] = field(
+        default_factory=lambda: defaultdict(lambda: deque(maxlen=REFUSED))
+    )
+    """By partition: the offsets of commits that may come again."""
 
     def assigned(self, sync: ObservedRequest, share: frozenset[str] | None) -> None:
         """Note which partitions a member has in a generation; None if that cannot be read."""
-        of_member = self._shares.setdefault(sync.request["memberId"], [])
-        of_member.append((sync.request["generationId"], share))
-        del of_member[:-2]
+        request = sync.request
+        if request["generationId"] not in self._shares and len(self._shares) == GENERATIONS:
+            del self._shares[next(iter(self._shares))]
+        of_generation = self._shares.setdefault(request["generationId"], {})
+        of_generation[_member(sync)] = request["memberId"], share
 
     def committed(self, commit: ObservedRequest, kept: Stored) -> Iterator[Json]:
-        """Take what a commit stored; yield its rows of `BREACHES`, without the group."""
+        """Take a commit and what it stored; yield its rows of `BREACHES`, without the group."""
         request = commit.request
         generation = request.get("generationIdOrMemberEpoch", request.get("generationId"))
-        of_member = self._shares.get(request.get("memberId") or "", ())
-        share = next((share for number, share in of_member if number == generation), None)
+        of_generation = self._shares.get(generation, {})
+        member, share = of_generation.get(_member(commit), ("", None))
+        if member != request.get("memberId"):
+            share = None
         back = []
         for name, offset in kept:
             lowest, last = offset, self._last.get(name)
@@ -87,6 +109,11 @@ class Offsets:
                 elif offset < last.offset:
                     back.append((name, offset, last))
             self._last[name] = _Last(lowest, commit)
+        sent_again = [one for one in back if one[1] in self._refused.get(one[0], ())]
+        back = [one for one in back if one not in sent_again] or sent_again
+        for name, offset, code in partitions_of(commit) if len(kept) < _size(commit) else ():
+            if code in AGAIN:
+                self._refused[name].append(offset)
         for name, offset, last in back[:1]:
             yield breach(
                 Breach.OFFSET_WENT_BACK,
@@ -95,4 +122,15 @@ class Offsets:
                 f"{commit.client_id} committed offset {offset} of {name}"
                 + (f", and {len(back) - 1} more that went back" if len(back) > 1 else ""),
                 shown_by=commit,
+                proven=back != sent_again,
             )
+
+
+def _member(request: ObservedRequest) -> str:
+    """Return the instance id of a member, or its id."""
+    return request.request.get("groupInstanceId") or request.request.get("memberId") or ""
+
+
+def _size(commit: ObservedRequest) -> int:
+    """Return how many partitions a commit is about."""
+    return sum(len(topic["partitions"]) for topic in commit.request.get("topics", ()))

@@ -92,6 +92,7 @@ class Owners:
                 by_former[former].add(partition)
             self._owner[partition] = client
         self.held[client] |= event.partitions
+        self._is_not_out_of(client, event.partitions)
         for former, partitions in by_former.items():
             if sync is None:
                 continue
@@ -138,9 +139,7 @@ class Owners:
         """Take partitions from a client; yield rows of `BREACHES` if another had them already."""
         client = event.client
         self.held[client] -= partitions
-        if out := self._out.get(client):
-            for partition in partitions:
-                out.pop(partition, None)
+        self._is_not_out_of(client, partitions)
         for overlap in self._overlaps:
             both = overlap.partitions & partitions if overlap.former == client else set()
             if both:
@@ -149,6 +148,12 @@ class Owners:
                     row = _Overlap(client, overlap.event, overlap.sync, both)
                     yield row.row(event.at_ms)
         self._overlaps = [one for one in self._overlaps if one.partitions]
+
+    def _is_not_out_of(self, client: str, partitions: frozenset[str]) -> None:
+        """Forget that another owns what a client gave up, or was assigned again."""
+        if out := self._out.get(client):
+            for partition in partitions:
+                out.pop(partition, None)
 
     def end(self) -> Iterator[Json]:
         """Yield the rows of those that never gave up."""

@@ -16,13 +16,10 @@ from reports.judgement.faults import CATCHING_UP_MS
 from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.group import Judge
 from reports.judgement.machine_log import Busy, Standstill
+from reports.judgement.member_lines import WRITES_FAIL_MS
 from reports.judgement.silent_tails import silent_tails
 
 Row = Mapping[str, Any]
-
-WRITES_FAIL_MS = 3_000.0
-"""From which length on a standstill of one broker may make writes of another fail at once: half of
-the shortest session with which a cluster finds a broker dead (ZooKeeper 6 s, KRaft 9 s)."""
 
 
 def findings_of(
@@ -89,4 +86,6 @@ class SecondJudgement:
         tables = defaultdict(list)
         for name, row in judge.differences(group, rows):
             tables[name].append({"group": group, **row})
+        for row in judge.late_breaches(group, rows):
+            tables["breaches"].append({"group": group, **row})
         return findings_of(rows, tables, self.missing)

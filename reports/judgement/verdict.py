@@ -92,7 +92,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     data = _with_unexplained_gaps(run, data)
     missing = _missing(run, data)
     found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
-    late = lambda one: one.group in data.late_alone and not one.is_breach
+    late = lambda one: one.group in data.late_alone and one.may_be_late
     unsure = lambda one: one.group in kip_848 or late(one)
     found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
     counts = Counter(
@@ -185,10 +185,10 @@ def _missing(run: RunFolder, data: Results) -> MissingEvidence:
 
 
 def proven_wrong(verdict: Json) -> dict[str, list[float]]:
-    """Return when the replay proves something wrong with groups, ms, by group."""
+    """Return when something is proven wrong that lateness may explain, in ms, by group."""
     wrong: dict[str, list[float]] = defaultdict(list)
     for finding in verdict["findings"]:
-        if finding["root"] and finding["proven"] and finding["kind"] not in findings.BREACHES:
+        if finding["root"] and finding["proven"] and finding["kind"] not in findings.NEVER_LATE:
             wrong[finding["group"]].append(finding["at_ms"])
     return wrong
 

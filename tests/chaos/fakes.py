@@ -21,7 +21,7 @@ TOKEN = "of this test"
 COORDINATOR_THREAD = "group-coordinator-event-processor-1"
 
 
-def until(condition: Callable[[], Any], within_s: float = 10) -> None:
+def until(condition: Callable[[], Any], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, condition

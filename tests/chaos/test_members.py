@@ -56,6 +56,20 @@ def test_a_wrong_token_and_a_process_that_has_ended_are_reported(load, members):
         pass
 
 
+def test_a_process_that_ends_as_it_is_connected_to_is_reported(load, members, monkeypatch):
+    connect, made = socket.create_connection, []
+
+    def half_closed(*address):
+        made.append(connect(*address))
+        made[-1].shutdown(socket.SHUT_WR)
+        return made[-1]
+
+    monkeypatch.setattr("chaos.members.socket.create_connection", half_closed)
+    with pytest.raises(LoadGoneError):
+        members.stop("lone")
+    assert made[0].fileno() == -1, "it is closed"
+
+
 def test_a_load_process_that_hangs_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         members = Members(silent.getsockname()[1], TOKEN, timeout_s=0.05)

@@ -28,14 +28,14 @@ workload:
     - name: static
       topics: [orders]
       session_timeout: 8s
-      heartbeat_interval: 400ms
+      heartbeat_interval: 250ms
       max_poll_interval: 10s
       commit_interval: 500ms
       members: [{kind: static, count: 2, instance_id: "clerk-{n}"}]
     - name: dynamic
       topics: [orders]
       session_timeout: 8s
-      heartbeat_interval: 400ms
+      heartbeat_interval: 250ms
       max_poll_interval: 10s
       commit_interval: 500ms
       members: [{kind: dynamic, count: 2}]

@@ -28,7 +28,7 @@ workload:
     - name: static
       topics: [orders]
       session_timeout: 30s
-      heartbeat_interval: 1s
+      heartbeat_interval: 700ms
       max_poll_interval: 40s
       commit_interval: 1s
       members: [{kind: static, count: 3, instance_id: "clerk-{n}"}]

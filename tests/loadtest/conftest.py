@@ -110,7 +110,7 @@ class Locust:
     def members(self) -> dict[str, dict[str, Any]]:
         return {row["name"]: row for row in self.ask("members")}
 
-    def wait_for(self, attempt: Callable[[], T], within_s: float = 30) -> T:
+    def wait_for(self, attempt: Callable[[], T], within_s: float = 120) -> T:
         deadline = time.monotonic() + within_s
         while not (result := attempt()):
             assert self.process.poll() is None, self.output
@@ -132,7 +132,7 @@ class Locust:
 
     def end(self, how: signal.Signals) -> int:
         self.process.send_signal(how)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
     def close(self) -> None:
         if self._connection is not None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections import Counter
 
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.cluster
 PARTITIONS = 8
 WORST_LAG_MS = 1_500
 """Brokers that start take both cores of a small machine; a blocking call would take seconds."""
+LOOK_S = 0.05
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +29,24 @@ def cluster(tmp_path_factory):
         for created in admin.create_topics([NewTopic("orders", PARTITIONS, 3)]).values():
             created.result()
         yield cluster
+
+
+@pytest.fixture
+def held_up():
+    """Tell for how long, in ms and at most, the machine held this process up, too."""
+    over, worst_s = threading.Event(), [0.0]
+
+    def look():
+        while not over.is_set():
+            began_s = time.monotonic()
+            over.wait(LOOK_S)
+            worst_s[0] = max(worst_s[0], time.monotonic() - began_s - LOOK_S)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    yield lambda: worst_s[0] * 1_000
+    over.set()
+    thread.join()
 
 
 def coordinator_of(cluster, group):
@@ -42,7 +62,7 @@ def coordinator_of(cluster, group):
         (ProcessCluster.pause, ProcessCluster.resume),
     ],
 )
-def test_members_and_producers_outlive_their_coordinator(locust, cluster, breaks, heals):
+def test_members_and_producers_outlive_their_coordinator(locust, cluster, held_up, breaks, heals):
     group = breaks.__name__
     load = locust(
         *("--headless", "--bootstrap", cluster.bootstrap, "--group", group),
@@ -74,10 +94,11 @@ def test_members_and_producers_outlive_their_coordinator(locust, cluster, breaks
     load.wait_for(lambda: sum(line["records"] for line in since(healed_ms, "produced")) > 200)
 
     assert all(after[name]["joins"] > before[name]["joins"] for name in before)
-    assert max(line["max_ms"] for line in since(broken_ms, "hub_lag")) < WORST_LAG_MS
+    lag_ms = max(line["max_ms"] for line in since(broken_ms, "hub_lag"))
+    assert lag_ms < WORST_LAG_MS + held_up()
     seconds = (time.time() * 1000 - broken_ms) / 1000
     errors = Counter(line["member"] for line in since(broken_ms, "error"))
     assert max(errors.values(), default=0) < 3 * seconds, json.dumps(errors)
     load.ask("quit")
-    assert load.process.wait(timeout=20) == 0, load.output
+    assert load.process.wait(timeout=60) == 0, load.output
     assert "Traceback" not in load.output

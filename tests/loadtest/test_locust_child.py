@@ -69,7 +69,7 @@ def test_a_bounce_moves_partitions_only_if_the_member_is_dynamic(locust, argumen
     assert all(after[name]["joins"] == before[name]["joins"] + 2 for name in untouched)
 
     child.ask("quit")
-    assert child.process.wait(timeout=20) == 0, child.output
+    assert child.process.wait(timeout=60) == 0, child.output
     assert "Traceback" not in child.output
     check_history(child.history(), before, static)
     entries = {(row["method"], row["name"]) for row in json.loads(child.stats_file.read_text())}
@@ -127,7 +127,7 @@ def test_a_fenced_member_stays_down_until_it_is_started(locust, arguments, group
     intruder.close()
     assert without(back, static) == without(before, static)
     child.ask("quit")
-    assert child.process.wait(timeout=20) == 0, child.output
+    assert child.process.wait(timeout=60) == 0, child.output
     steps = [event for event in events_of(child.history(), static) if event != "error"]
     assert steps[steps.index("fenced") :][:4] == ["fenced", "closing", "closed", "created"]
 
@@ -195,7 +195,7 @@ def test_the_web_interface_brings_identities_back(locust, arguments, group):
     after = child.wait_joined()
     assert after.keys() == before.keys()
     child.ask("quit")
-    assert child.process.wait(timeout=20) == 0, child.output
+    assert child.process.wait(timeout=60) == 0, child.output
     created = [line["instance_id"] for line in child.history() if line["event"] == "created"]
     assert {name for name in created if name} == {f"{group}-static-0", f"{group}-static-1"}
 
@@ -210,6 +210,6 @@ def test_an_experiment_spawns_its_members_and_producers_and_no_more(locust, kafk
     }
     child.wait_for(lambda: "produced" in {line["event"] for line in child.history()})
     child.ask("quit")
-    assert child.process.wait(timeout=20) == 0, child.output
+    assert child.process.wait(timeout=60) == 0, child.output
     created = [line["member"] for line in child.history() if line["event"] == "created"]
     assert sorted(created) == ["lively-dynamic-0", "producer-0", "static-0", "static-1"]

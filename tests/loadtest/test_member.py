@@ -24,7 +24,7 @@ NUMBERS = itertools.count()
 EIGHT = [f"orders-{number}" for number in range(8)]
 
 
-def wait_for(condition, within_s=20):
+def wait_for(condition, within_s=60):
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, condition

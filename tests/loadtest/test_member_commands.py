@@ -47,7 +47,7 @@ def steps_of(load, member):
 
 def end(load):
     load.ask("quit")
-    assert load.process.wait(timeout=20) == 0, load.output
+    assert load.process.wait(timeout=60) == 0, load.output
     assert "Traceback" not in load.output
 
 
@@ -124,7 +124,7 @@ def test_a_duplicate_ends_with_the_load(load, static, how):
         end(load)
     else:
         load.end(how)
-    process.wait(timeout=10)
+    process.wait(timeout=60)
     events = [event for event, _ in steps_of(load, duplicate)]
     assert events == ["created", "assigned", *(["killed"] if how != signal.SIGKILL else [])]
 

@@ -252,3 +252,23 @@ def test_half_a_file(half: str, why: str, recorded: Path, judge: Judge) -> None:
     verdict = judge(recorded)
     assert verdict["verdict"] == "unknown"
     assert any(why in reason for reason in verdict["unknown_because"])
+
+
+@pytest.mark.parametrize(("removed", "expected"), [(0, "pass"), (3, "unknown")])
+def test_offsets_that_were_deleted_without_a_request(
+    removed: int, expected: str, judge: Judge, tmp_path: Path
+) -> None:
+    """What members commit afterwards may be lower; the line names no group."""
+    folder = unpacked(RECORDINGS["kafka-3.9.1-scala"], tmp_path / "run")
+    log = Log.of(folder, "static")
+    at = log.find("Stabilized group static ")
+    manager = "GroupMetadataManager"
+    before = log.lines[at].partition(" INFO ")[0]
+    text = f"[{manager} brokerId={log.path.parent.name}] Removed {removed} expired offsets in 1"
+    line = f"{before} INFO {text} milliseconds. (kafka.coordinator.group.{manager})"
+    log.lines.insert(at + 1, line)
+    log.save()
+    verdict = judge(folder)
+    assert verdict["verdict"] == expected, verdict["unknown_because"]
+    deleted = "a group or its offsets may have been deleted"
+    assert [deleted in why for why in verdict["unknown_because"]] == [True] * (removed > 0)

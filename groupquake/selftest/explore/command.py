@@ -24,7 +24,8 @@ ALL = "all"
 
 @click.command(
     epilog=f"Exit codes: 0 what breaks is known; {Exit.FAIL:d} something breaks that neither a rule"
-    f" nor a page explains; {Exit.USAGE:d} there is no such profile.",
+    f" nor a page explains; {Exit.UNKNOWN:d} time ran out before that depth; {Exit.USAGE:d} bad"
+    " usage.",
 )
 @click.option("--profile", "names", metavar="NAME", multiple=True, default=[NEWEST.name],
               show_default=True,
@@ -39,7 +40,7 @@ ALL = "all"
 @click.option("--budget", type=click.FloatRange(0, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
 @click.option("--traces", "folder", metavar="DIR",
-              type=click.Path(file_okay=False, path_type=Path),
+              type=click.Path(file_okay=False, writable=True, path_type=Path),
               help="Folder for traces: texts, and event files where clients see all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def explore(
@@ -53,6 +54,11 @@ def explore(
     the protocol and of KIP-345 are checked. What breaks is printed as a trace, with the rule of the
     release that is behind it.
     """
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.UsageError(f"{folder}: no folder for traces ({error.strerror})") from error
     profiles = [_profile(name) for name in (PROFILE_NAMES if ALL in names else names)]
     console = Console()
     results = []
@@ -68,12 +74,14 @@ def explore(
             _write(folder, results[-1])
     if as_json:
         Console.result(json.dumps([each.as_dict() for each in results], indent=2))
-    return Exit.FAIL if any(each.is_unexplained for each in results) else Exit.PASS
+    if any(each.is_unexplained for each in results):
+        return Exit.FAIL
+    in_time = all(explored.in_time for each in results for _, explored in each.found)
+    return Exit.PASS if in_time else Exit.UNKNOWN
 
 
 def _write(folder: Path, explored: "_Explored") -> None:
     """Write the traces of a profile, as texts and as event files."""
-    folder.mkdir(parents=True, exist_ok=True)
     settings = {"group.initial.rebalance.delay.ms": Settings().initial_rebalance_delay_ms}
     for number, each in enumerate(explored.breaks.values(), 1):
         invariant = each.broken.what.partition(":")[0]

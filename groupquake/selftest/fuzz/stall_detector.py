@@ -52,7 +52,8 @@ class StallDetector:
 
     def stalls(self, from_s: float, until_s: float) -> list[tuple[float, float]]:
         """List the stalls between two times, cut to them."""
-        known = [*self._stalls, (self._last_response_s, time.monotonic())]
+        waits_since_s = self._last_response_s  # read first: a response may end this stall meanwhile
+        known = [*self._stalls, (waits_since_s, time.monotonic())]
         cut = ((max(begun, from_s), min(ended, until_s)) for begun, ended in known)
         return [(begun, ended) for begun, ended in cut if ended - begun > STILL_S]
 

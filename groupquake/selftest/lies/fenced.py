@@ -1,47 +1,48 @@
 """Lies about fenced lines: about whom they are, when, and whether there is one."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from groupquake.selftest.lies.group_lines import Lie, Lines
+from groupquake.selftest.lies.group_lines import GroupLines, Lie, Lines, middle
 from groupquake.selftest.lies.lines import MOVED_MS, Tell, changed
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reports.judgement.fenced_lines import FENCED
 
 RUNS = ("duplicate-instance-id", "static")
 """Runs with such lines, and their group."""
-WORDS = re.compile(
-    r"(Request memberId=)(\S+)( for static member with groupInstanceId=)(\S+)"
-    r"( is fenced by \w+ memberId=)(\S+)( during operation )(\S+)"
-)
-MEMBER, INSTANCE, HOLDER, OPERATION = 2, 4, 6, 8
-"""The groups of `WORDS`."""
 
 
-def _says(name: int, instead: str) -> Tell:
-    """Print another text for a group; `instead` may name groups."""
+def _says(name: str, instead: Callable[[Mapping[str, str]], str]) -> Tell:
+    """Print another value of a field of the line, given all its fields."""
 
-    def change(line: SynthesizedLine) -> Lines:
-        parts = "".join(instead if group == name else rf"\g<{group}>" for group in range(1, 9))
-        text, count = WORDS.subn(parts, line.text)
-        assert count == 1, line.text
-        return [replace(line, text=text)]
+    def tell(log: GroupLines) -> Lines | None:
+        place = middle(log.of_template(FENCED))
+        if place is None:
+            return None
+        message, grammar = log.recorded[place].row["message"], log.recording.run.grammar
+        says = grammar.said(FENCED, message)
+        other = grammar.template(FENCED).printed({**says, name: instead(says)})
+        lines = log.lines
+        lines[place] = replace(lines[place], text=lines[place].text.replace(message, other))
+        return lines
 
-    return changed(FENCED, change)
+    return tell
+
+
+def _later(line: SynthesizedLine) -> SynthesizedLine:
+    return replace(line, at_ms=line.at_ms + MOVED_MS)
 
 
 def _lies() -> Iterator[Lie]:
-    later = lambda line: replace(line, at_ms=line.at_ms + MOVED_MS)
     lies: dict[str, Tell] = {
         "left_out": changed(FENCED, lambda _: []),
-        "twice": changed(FENCED, lambda line: [line, later(line)]),
-        "late": changed(FENCED, lambda line: [later(line)]),
-        "of_another_member": _says(MEMBER, rf"\g<{MEMBER}>0"),
-        "of_the_holder": _says(MEMBER, rf"\g<{HOLDER}>"),
-        "of_another_instance": _says(INSTANCE, rf"\g<{INSTANCE}>0"),
-        "of_another_operation": _says(OPERATION, "leave-group"),
-        "with_another_holder": _says(HOLDER, rf"\g<{MEMBER}>"),
+        "twice": changed(FENCED, lambda line: [line, _later(line)]),
+        "late": changed(FENCED, lambda line: [_later(line)]),
+        "of_another_member": _says("member", lambda says: f"{says['member']}0"),
+        "of_the_holder": _says("member", lambda says: says["holder"]),
+        "of_another_instance": _says("instance", lambda says: f"{says['instance']}0"),
+        "of_another_operation": _says("operation", lambda _: "leave-group"),
+        "with_another_holder": _says("holder", lambda says: says["member"]),
     }
     for name, tell in lies.items():
         yield Lie(f"fenced_line_{name}", "lines", *RUNS, tell)

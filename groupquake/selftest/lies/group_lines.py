@@ -13,6 +13,10 @@ from reports.judgement.recording import Line, Recording
 
 Json = dict[str, Any]
 Lines = list[SynthesizedLine]
+OF_ONE_WRITE_MS = 50.0
+"""The answers that wait for one write are sent within this time."""
+SOON_MS = 1_000.0
+"""How soon a commit follows another that overtakes it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,26 @@ class GroupLines:
             if other.request is not None and other.row["connection"] == line.row["connection"]
         )
         return next(later, float("inf")) - line.at_ms
+
+    def is_overtaken(self, place: int) -> bool:
+        """Tell whether other answers show that what one waits for has happened.
+
+        A later commit was stored; others got the assignment of the leader whose answer it is.
+        """
+        line = self.recorded[place]
+        assert line.request is not None
+        others = [
+            other
+            for other in self.recorded
+            if other.request is not None
+            and other.row["api"] == line.row["api"]
+            and other.row["connection"] != line.row["connection"]
+            and errors(other.request["response"]) == {0}
+        ]
+        if line.row["api"] == "SYNC_GROUP":
+            gave = bool(line.request["request"]["assignments"])
+            return gave and any(abs(other.at_ms - line.at_ms) < OF_ONE_WRITE_MS for other in others)
+        return any(0.0 < other.row["arrived_ms"] - line.at_ms < SOON_MS for other in others)
 
 
 class Lie(NamedTuple):

@@ -9,6 +9,8 @@ from groupquake.selftest.lies.group_lines import GroupLines, Json, Lie, Lines, m
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 
 Tell = Callable[[GroupLines], Lines | None]
+DUPLICATES = ("duplicate-instance-id", "static")
+"""Runs in which instances return."""
 TEMPLATES = ("preparing", "stabilized", "assignment", "group_loaded")
 """Some coordinator lines."""
 MOVED_MS = 1_500.0
@@ -28,6 +30,10 @@ def changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
         return [*lines[:place], *change(lines[place]), *lines[place + 1 :]]
 
     return tell
+
+
+HELD_ALONE_MS = 2_500.0
+"""How much later an answer is sent that others overtake."""
 
 
 def _moved(template: str, by_ms: float) -> Tell:
@@ -60,20 +66,44 @@ def _more(template: str, pattern: str) -> Tell:
 def _held(api: str, by_ms: float) -> Tell:
     """Send an answer later, on a connection that is silent so long."""
 
-    def hold(logged: Json) -> None:
-        logged["remoteTimeMs"] += by_ms
-        logged["totalTimeMs"] += by_ms
-
     def tell(log: GroupLines) -> Lines | None:
         place = middle([p for p in log.answered(api) if log.free_ms(p) > by_ms + 100.0])
         if place is None:
             return None
         lines = log.lines
-        later = rewritten(lines[place], hold)
+        later = rewritten(lines[place], lambda logged: _hold(logged, by_ms))
         lines[place] = replace(later, at_ms=later.at_ms + by_ms)
         return lines
 
     return tell
+
+
+def _held_alone(api: str, by_ms: float) -> Tell:
+    """Hold one answer back though others show that it was due; its client connects again."""
+
+    def tell(log: GroupLines) -> Lines | None:
+        place = middle([p for p in log.answered(api) if log.is_overtaken(p)])
+        if place is None:
+            return None
+        lines, held = log.lines, log.recorded[place]
+        later = rewritten(lines[place], lambda logged: _hold(logged, by_ms))
+        lines[place] = replace(later, at_ms=later.at_ms + by_ms)
+        for at in range(place + 1, len(lines)):
+            other = log.recorded[at]
+            if other.request is not None and other.row["connection"] == held.row["connection"]:
+                lines[at] = rewritten(lines[at], _connected_again)
+        return lines
+
+    return tell
+
+
+def _hold(logged: Json, by_ms: float) -> None:
+    logged["remoteTimeMs"] += by_ms
+    logged["totalTimeMs"] += by_ms
+
+
+def _connected_again(logged: Json) -> None:
+    logged["connection"] += "0"
 
 
 def _id_given_again(log: GroupLines) -> Lines | None:
@@ -115,7 +145,10 @@ def _lies() -> Iterator[Lie]:
         runs = FAULTY if name == "one_more_loaded" else QUIET
         yield Lie(name, "lines", *runs, _more(template, pattern))
     yield Lie("heartbeat_held", "lateness", *QUIET, _held("HEARTBEAT", HELD_MS))
-    yield Lie("id_given_again", "member ids", "duplicate-instance-id", "static", _id_given_again)
+    commit, sync = (_held_alone(api, HELD_ALONE_MS) for api in ("OFFSET_COMMIT", "SYNC_GROUP"))
+    yield Lie("offset_commit_held_alone", "lateness", *QUIET, commit)
+    yield Lie("sync_group_held_alone", "lateness", *DUPLICATES, sync)
+    yield Lie("id_given_again", "member ids", *DUPLICATES, _id_given_again)
 
 
 LINES = tuple(_lies())

@@ -16,12 +16,17 @@ from reports.judgement.recording import Recording
 LIES: Mapping[str, Lie] = {lie.name: lie for lie in (*ANSWERS, *LINES, *FETCHES, *FENCES)}
 SEEDS = 10
 """How many seeds of an experiment must show a lie."""
-NOT_SHOWN: Mapping[str, str] = {
-    "assignment_line_left_out": "where the next JoinGroup overlaps the leader's SyncGroup, this"
-    " line alone says which came first; a log has a hole in its serial numbers there",
-    "heartbeat_held": "on Java a Heartbeat may wait for a write of its partition",
+NOT_SHOWN: Mapping[str, tuple[int, str]] = {
+    "assignment_line_left_out": (
+        9,
+        (
+            "where the next JoinGroup overlaps the leader's SyncGroup, this line alone says which"
+            " came first; a log has a hole in its serial numbers there"
+        ),
+    ),
+    "heartbeat_held": (8, "on Java a Heartbeat may wait for a write of its partition"),
 }
-"""Lies that the evidence cannot show in each run, and why."""
+"""Lies that the evidence cannot show in each run: in how many of SEEDS at least, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +41,21 @@ class LieResult:
     doubts: int
 
     @property
-    def caught(self) -> bool:
-        """Whether no run believes it, or the evidence cannot show it."""
-        return self.fails + self.doubts == self.runs >= SEEDS or self.lie in NOT_SHOWN
+    def found(self) -> bool:
+        """Whether no run believes it."""
+        return self.fails + self.doubts == self.runs >= SEEDS
+
+    @property
+    def explained(self) -> bool:
+        """Whether some runs believe it, no more than those in which nothing can show it."""
+        least, _ = NOT_SHOWN.get(self.lie, (self.runs, ""))
+        return not self.found and self.runs >= SEEDS and self.fails + self.doubts >= least
 
     @property
     def line(self) -> str:
         """The row of the Markdown table."""
         found = f"{self.fails} fail" + (f", {self.doubts} unknown" if self.doubts else "")
-        reason = NOT_SHOWN.get(self.lie, "")
+        _, reason = NOT_SHOWN.get(self.lie, (0, ""))
         cells = (f"`{self.lie}`", self.freedom, f"`{self.experiment}` {self.runs}", found, reason)
         return f"| {' | '.join(cells)} |"
 

@@ -23,8 +23,8 @@ HEAD_OF_LIES = """\
 
 
 @click.command(
-    epilog=f"Exit codes: 0 every mutant is caught both ways, every lie is found, and unaltered"
-    f" evidence has no finding; {Exit.FAIL:d} otherwise; {Exit.USAGE:d} no evidence.",
+    epilog=f"Exit codes: 0 every mutant is caught both ways, every lie is found or explained, and"
+    f" unaltered evidence has no finding; {Exit.FAIL:d} otherwise; {Exit.USAGE:d} no evidence.",
 )
 @click.option(
     "--evidence",
@@ -70,10 +70,11 @@ def _as_text(table: Table) -> str:
 def _summary(table: Table) -> str:
     in_logs = sum(row.caught_in_logs for row in table.rows)
     as_oracle = sum(row.caught_as_oracle for row in table.rows)
-    lies = sum(lie.caught for lie in table.lies)
+    found = sum(lie.found for lie in table.lies)
+    explained = sum(lie.explained for lie in table.lies)
     return (
         f"{len(table.rows)} mutants: {in_logs} caught in the log, {as_oracle} in the oracle;"
-        f" {len(table.lies)} lies: {lies} found;"
+        f" {len(table.lies)} lies: {found} found, {explained} explained;"
         f" unaltered: {table.findings} findings in {table.runs} runs,"
         f" {table.contradicted} of {table.sequences} sequences not explained"
     )

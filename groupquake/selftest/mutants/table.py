@@ -84,7 +84,7 @@ class Table:
     def good(self) -> bool:
         """Whether mutants and lies are all caught, and unaltered evidence has no finding."""
         caught = all(row.caught_in_logs and row.caught_as_oracle for row in self.rows)
-        caught = caught and all(lie.caught for lie in self.lies)
+        caught = caught and all(lie.found or lie.explained for lie in self.lies)
         return caught and not self.findings and not self.contradicted
 
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from chaos.clusters import Cluster
 
 
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 15) -> None:
+def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"waited {timeout_s} s for: {what}"
@@ -44,7 +44,7 @@ def member(cluster: Cluster, topic: str, group: str, **more: str) -> Iterator[Co
         return bool(consumer.assignment())
 
     try:
-        eventually(has_partitions, f"partitions in {group}", timeout_s=30)
+        eventually(has_partitions, f"partitions in {group}")
         yield consumer
     finally:
         consumer.close()

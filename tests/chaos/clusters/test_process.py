@@ -231,4 +231,4 @@ def test_brokers_end_with_a_killed_runner_but_not_with_the_thread_that_started_t
             assert len(marked(run_id)) == processes
         finally:
             process.send_signal(signal.SIGKILL)
-    eventually(lambda: marked(run_id) == [], "the guard to end them", timeout_s=5)
+    eventually(lambda: marked(run_id) == [], "the guard to end them")

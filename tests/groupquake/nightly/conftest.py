@@ -14,7 +14,7 @@ workload:
     - name: clerks
       topics: [orders]
       session_timeout: 8s
-      heartbeat_interval: 400ms
+      heartbeat_interval: 250ms
       max_poll_interval: 10s
       members: [{{kind: static, count: 2, instance_id: "clerk-{{n}}"}}]
 steady_state:

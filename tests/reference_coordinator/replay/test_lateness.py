@@ -1,5 +1,6 @@
 """Until when something due may happen: stalls add their own length, and time counts once."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -148,3 +149,15 @@ def test_what_shows_late_may_have_happened_before_a_stall() -> None:
     assert lateness.earliest(200.0, 5.0) == 95.0
     assert lateness.earliest(100.0, 5.0) == 95.0
     assert Lateness.of([]).earliest(50.0, 5.0) == 45.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_due_later_is_late_later(seed: int) -> None:
+    """Lines are found by bisection, so both bounds only grow with the instant."""
+    chosen = random.Random(seed)
+    begins = [chosen.uniform(0, 300) for _ in range(12)]
+    lateness = Lateness.of(Stall("1", at, at + chosen.expovariate(0.1)) for at in begins)
+    instants = sorted(chosen.uniform(-20, 350) for _ in range(500))
+    for bound in (lateness.latest, lateness.earliest):
+        bounds = [round(bound(at_ms, 15.0), 6) for at_ms in instants]
+        assert bounds == sorted(bounds)

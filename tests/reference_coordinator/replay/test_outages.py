@@ -7,6 +7,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import Evidence, Outage, replay
+from reference_coordinator.replay.failed_writes import TIMED_OUT
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable, wrong
 
 DOWN = Outage(START + 1_900, START + 4_000)
@@ -99,6 +100,8 @@ def test_a_commit_times_out_after_its_time(
     result = replay(evidence, PROFILES[release].with_settings(PROFILE.settings))
     assert wrong(result) == ([] if timed_out else ["OFFSET_COMMIT:b:2000"])
     assert result.bound.get("failed_write", 0) == timed_out
+    shown = [due.latest_ms - START for due in result.expected_lines if due.line == TIMED_OUT]
+    assert shown == ([answered] if timed_out else [])
 
 
 def test_the_time_of_a_write_is_a_setting() -> None:

@@ -53,6 +53,7 @@ def test_the_other_partitions_of_a_commit_are_compared(name: str) -> None:
     seen, unknown = answered(name, "OFFSET_COMMIT"), BrokerError.UNKNOWN_TOPIC_OR_PARTITION
     outcome = judged(name, commit(seen, unknown, Error.NONE))
     assert (outcome.violations, outcome.bound.get("partition_error")) == ((), 1)
+    assert outcome.bound["broker_error"] == 1  # a doubt
     for errors in (
         (unknown, Error.ILLEGAL_GENERATION),
         (unknown, Error.NONE, Error.FENCED_INSTANCE_ID),
@@ -82,6 +83,7 @@ def test_metadata_are_too_large_if_they_are(name: str, metadata: str, fine: bool
         outcome = judged(name, commit(seen, *errors, metadata=metadata))
         assert (outcome.violations == ()) == fine
         assert outcome.bound.get("partition_error", 0) == fine
+        assert not outcome.bound.get("broker_error")
     heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": large})
     assert judged(name, heartbeat).violations
 

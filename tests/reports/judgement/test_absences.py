@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.replay import ObservedRequest
+from reference_coordinator.replay import ObservedRequest, Stall
 from reports.judgement.absences import Absent, absences
 from reports.judgement.breaches import Breach
+from reports.judgement.findings import MissingEvidence
 from reports.judgement.logged import Chunk, Requests
 from reports.judgement.recording import Recording
+from reports.judgement.second_judgement import SecondJudgement
 from tests.recorded.logs import HISTORIES
 
 GROUP = "static"
@@ -45,7 +47,7 @@ def test_members_that_are_down_send_nothing(recording: Recording) -> None:
 def test_a_journal_whose_faults_are_at_other_times(recording: Recording, by_ms: float) -> None:
     found = contradicted(recording, moved(recording, by_ms))
     assert found
-    assert set(found) == {Breach.DISAGREE}
+    assert set(found) == {Breach.SENT_WHILE_DOWN}
 
 
 @ALL
@@ -104,7 +106,7 @@ def entries(fault: str, *events: tuple[str, float], **args: Any) -> list[Entry]:
 def test_a_member_is_down_for_as_long_as_the_fault_says(fault: str) -> None:
     times = (("intent", 0.0), ("injected", 100.0), ("healed", 5_200.0))
     (found,) = absences(entries(fault, *times, down_for_ms=5_000))
-    assert (found.client, found.from_ms, found.until_ms) == ("m", 600.0, 5_050.0)
+    assert (found.client, found.from_ms, found.until_ms) == ("m", 100.0, 5_050.0)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,52 @@ def test_a_duplicate_is_there_during_its_faults_alone() -> None:
     inf = float("inf")
     assert [(one.from_ms, one.until_ms) for one in found] == [
         (-inf, 950.0),
-        (3_500.0, 5_950.0),
-        (8_500.0, inf),
+        (3_000.0, 5_950.0),
+        (8_000.0, inf),
     ]
+
+
+def read_at(earliest_ms: float) -> tuple[ObservedRequest, float]:
+    times = (earliest_ms, earliest_ms + 1, earliest_ms + 2, earliest_ms + 150)
+    body = {"errorCode": 0, "members": []}
+    seen = ObservedRequest("1:7", "1", "LEAVE_GROUP", 5, "m", "c", *times, {}, body)
+    return seen, earliest_ms
+
+
+@pytest.mark.parametrize(
+    ("pause", "read_ms", "found"),
+    [
+        (None, 2_800.0, False),
+        (None, 2_801.0, True),
+        (Stall("1", 0.0, 10_000.0), 10_500.0, False),
+        (Stall("1", 0.0, 10_000.0), 10_501.0, True),
+        (Stall("2", 0.0, 10_000.0), 2_801.0, True),
+        (Stall("1", 0.0, 2_000.0), 2_801.0, True),
+    ],
+)
+def test_what_waits_in_the_socket_of_a_broker_that_stands_still(
+    pause: Stall | None, read_ms: float, found: bool
+) -> None:
+    times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
+    journal = entries("member.kill", *times, down_for_ms=15_000)
+    absent = Absent(absences(journal), [] if pause is None else [pause])
+    kinds = [row["kind"] for row in absent.add([read_at(read_ms)])]
+    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+
+
+@ALL
+@pytest.mark.parametrize("worked", [True, False])
+def test_a_broker_that_nothing_shows_to_have_worked_may_be_late(
+    recording: Recording, worked: bool
+) -> None:
+    """The second judgement makes it a doubt, as on a machine that was starved of CPU."""
+    shifted = absences(moved(recording, -2_000.0))
+    judge = replace(recording.judge, absences=shifted)
+    rows = recording.rows_by_group[GROUP]
+    first_ms = min(one.from_ms for one in shifted if one.from_ms > 0)
+    stalls = (
+        [] if worked else [Stall(n, first_ms, first_ms + 99_000.0, proven=False) for n in "123"]
+    )
+    second = SecondJudgement(judge, MissingEvidence({}, (), {}), stalls)
+    assert [row["kind"] for row in judge.late_breaches(GROUP, rows)]
+    assert (second.doubt(GROUP, rows, first_ms) is None) == worked

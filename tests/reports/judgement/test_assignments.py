@@ -10,7 +10,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 from reference_coordinator.replay import Outage
-from reports.judgement.assignments import Assignments, unowned
+from reports.judgement.assignments import KNOWN_MS, Assignments, unowned
 from reports.judgement.breaches import Breach
 from reports.judgement.logged import REQUEST, Requests
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
@@ -35,7 +35,7 @@ def assigned(requests: list[Row]) -> list[Json]:
     assignments = Assignments()
     for request in requests:
         list(assignments.add(Requests.decoded([request])))
-    return list(assignments.rows())
+    return assignments.end()
 
 
 def join(
@@ -91,10 +91,13 @@ def test_a_blob_of_another_protocol_gives_nobody_anything() -> None:
     assert row["partitions"] == "orders-1"
 
 
-def breaches(requests: list[Row], *outages: Outage) -> list[tuple[str, str]]:
+def judged(requests: list[Row], *outages: Outage) -> list[Json]:
     assignments = Assignments(PARTITIONS, outages)
-    found = [row for one in requests for row in assignments.add(Requests.decoded([one]))]
-    return [(row["kind"], row["observed"]) for row in found]
+    return [row for one in requests for row in assignments.add(Requests.decoded([one]))]
+
+
+def breaches(requests: list[Row], *outages: Outage) -> list[tuple[str, str]]:
+    return [(row["kind"], row["observed"]) for row in judged(requests, *outages)]
 
 
 WHOLE = (blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
@@ -143,6 +146,53 @@ def test_a_cooperative_leader_withholds_what_a_member_owns(
 def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms: float, found: list[str]) -> None:
     requests = [join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)), at_ms=2.0)]
     assert [observed for _, observed in breaches(requests, Outage(1.0, until_ms))] == found
+
+
+MORE = ("orders", "more")
+
+
+@pytest.mark.parametrize(
+    ("topics", "after_ms", "shares", "proven"),
+    [
+        (MORE, KNOWN_MS, WHOLE, False),
+        (MORE, KNOWN_MS + 1, WHOLE, True),
+        (MORE, 1.0, (blob(("more", 0), ("orders", 0), ("orders", 1)),), True),
+        (MORE, 1.0, WHOLE[1:], True),
+        (("orders",), 1.0, (blob(),), False),
+    ],
+)
+def test_a_topic_that_was_just_created_may_not_be_known(
+    topics: tuple[str, ...], after_ms: float, shares: tuple[str, ...], proven: bool
+) -> None:
+    """A broker that is behind knows nothing of it; a part of it shows that it is known."""
+    first_ms = 5.0
+    requests = [join(1, *topics, at_ms=first_ms), sync(1, *shares, at_ms=first_ms + after_ms)]
+    (found,) = judged([*requests])
+    assert (found["kind"], found["proven"]) == (Breach.NOT_ASSIGNED, proven)
+
+
+@pytest.mark.parametrize(
+    ("broker", "found"), [("2", []), ("x", ["more-0 is assigned to no member"])]
+)
+def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: list[str]) -> None:
+    """The next coordinator gives its number again, to members that subscribe to less."""
+    requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=KNOWN_MS * 2)]
+    place = REQUEST.index("broker")
+    requests[1] = (*requests[1][:place], broker, *requests[1][place + 1 :])
+    assert [observed for _, observed in breaches(requests)] == found
+
+
+def test_generations_that_are_over_are_forgotten() -> None:
+    assignments, rows = Assignments(PARTITIONS), list[Json]()
+    for generation in range(1, 50):
+        for one in (join(generation, "orders"), sync(generation, *WHOLE)):
+            assert list(assignments.add(Requests.decoded([one]))) == []
+        rows += assignments.rows()
+        assert len(assignments._subscribed) == 1
+    rows += assignments.end()
+    assert [(row["generation"], row["topics"]) for row in rows] == [
+        (generation, "orders") for generation in range(1, 50)
+    ]
 
 
 def test_a_breach_names_few_of_many_partitions() -> None:

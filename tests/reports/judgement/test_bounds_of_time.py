@@ -171,3 +171,52 @@ def test_a_leave_is_acted_on_in_time(recording: Recording, by_ms: float) -> None
     instead[line.number] = held(line, "remoteTimeMs", by_ms)
     found = wrong(recording, line.group, instead)
     assert bool(found) == (by_ms > 2_000.0), found
+
+
+def given_to_all(recording: Recording, group: str) -> tuple[Line, list[Row]]:
+    """The SyncGroup of a leader whose assignment others wait for, and the rows of its group."""
+    rows = list(recording.rows_by_group[group])
+    syncs = [row for row in rows if row["template"] is None and row["api"] == "SYNC_GROUP"]
+    for line in recording.lines:
+        if line.group == group and line.row.get("api") == "SYNC_GROUP":
+            assert line.request is not None
+            at_ms = line.row["answered_ms"]
+            others = [row for row in syncs if abs(row["answered_ms"] - at_ms) < 8.0]
+            if line.request["request"]["assignments"] and len(others) > 2:
+                return line, rows
+    raise LookupError("no such assignment")
+
+
+@pytest.mark.parametrize("by_ms", [0.0, 900.0, 1_100.0, 4_000.0, 5_500.0])
+@pytest.mark.parametrize("group", ["removal", "failover"])
+def test_an_assignment_is_given_to_all_at_once(
+    recording: Recording, group: str, by_ms: float
+) -> None:
+    """The leader's own answer is held, though the others show that the write is confirmed."""
+    line, rows = given_to_all(recording, group)
+    mine, at_ms = line.row["connection"], line.row["at_ms"]
+    instead = {  # it goes on without the answer, on another connection
+        row["line"]: {**row, "connection": "another"}
+        for row in rows
+        if row["template"] is None and row["connection"] == mine and row["at_ms"] > at_ms
+    }
+    instead[line.number] = held(line, "remoteTimeMs", by_ms)
+    found = wrong(recording, group, instead)
+    assert found[:1] == (["answered_late"] if by_ms > 1_000.0 else [])
+
+
+@pytest.mark.parametrize("off_ms", [-100.0, 100.0, 4_000.0])
+def test_a_commit_waits_no_longer_than_a_later_one(recording: Recording, off_ms: float) -> None:
+    line = line_of(recording, *COMMIT)
+    assert line.group is not None
+    again = {name: line.row[name] + 300.0 for name in TIMES}
+    later = {**line.row, **again, "line": 1_000_000, "connection": "another"}
+    held_up = held(line, "remoteTimeMs", BOUNDS[REFUSED, "remoteTimeMs"] + off_ms)
+    rows = recording.rows_by_group[line.group]
+    both = [row if row["line"] != line.number else held_up for row in rows] + [later]
+    found = [
+        row["rule"]
+        for name, row in recording.judge.differences(line.group, both)
+        if name == "violations"
+    ]
+    assert found == (["answered_late"] if off_ms > 0 else [])

@@ -53,7 +53,7 @@ def test_the_tables_are_counted_as_they_are(spark):
     stop = {"group": "static", "member": "a", "kind": "static", "from_ms": 7.0, "stopped_ms": 2.0}
     asked = [tuple(row.get(column) for column in REQUEST) for row in requests]
     chunk = Chunk(asked, lines)
-    expelled = [*members.evictions(chunk.lines), *members.fences(chunk)]
+    expelled = [*members.evictions(chunk.lines), *members.fences(chunk.fenced)]
     table = spark.createDataFrame(ownership, OWNERSHIP)
     found = replace(
         client_costs.costs(table, [stop], ["static", "dynamic"], 48),

@@ -1,12 +1,18 @@
-"""Lines about members whose ids no response names: each excuses one unexpected line."""
+"""Lines of a group and what excuses them: ids that no response names, stalls, and time-outs."""
+
+from typing import Any
 
 import pytest
 
-from kafka_protocol.coordinator_lines import JAVA
-from reference_coordinator.replay import ExpectedLine
+from kafka_protocol.coordinator_lines import JAVA, SCALA
+from reference_coordinator.replay import ExpectedLine, Outage, Stall
+from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import member_lines
 
 KIND = "dynamic_given_id"
+JOIN_TIMER_MS = 60_000.0
+AT_MS = 3_600_000.0
+FAILED = "Failed to persist metadata for group g: The request timed out."
 
 
 def compared(observed: list[str], expected: list[str]) -> set[tuple[str, str]]:
@@ -38,3 +44,61 @@ def test_a_member_id_that_no_response_had(
     observed: list[str], expected: list[str], found: set[tuple[str, str]]
 ) -> None:
     assert compared(observed, expected) == found
+
+
+def line(template: str, message: str = "") -> dict[str, Any]:
+    known = {"template": template, "message": message, "at_ms": AT_MS, "broker": "1", "line": 7}
+    return {"member": None, "instance": None, "generation": 1, **known}
+
+
+@pytest.mark.parametrize(
+    ("stall", "excused"),
+    [
+        (Stall("1", 0.0, AT_MS - JOIN_TIMER_MS - 501), False),
+        (Stall("1", 0.0, AT_MS - JOIN_TIMER_MS - 499), True),
+        (Stall("1", AT_MS - 1, AT_MS + 1), True),
+        (Stall("2", AT_MS - 1, AT_MS + 1), False),
+        (Stall("1", AT_MS + 1, AT_MS + 2), False),
+    ],
+)
+def test_a_join_timer_may_be_late_while_it_runs(stall: Stall, *, excused: bool) -> None:
+    found = member_lines.compare([line("nobody_rejoined")], [], SCALA, (), [stall], JOIN_TIMER_MS)
+    assert [row["outcome"] for row in found] == ([] if excused else ["unexpected_line"])
+
+
+@pytest.mark.parametrize(
+    ("answered_ms", "broker", "message", "excused"),
+    [
+        (AT_MS, "1", FAILED, True),
+        (AT_MS + 1_000, "1", FAILED, True),
+        (AT_MS - 9, "1", FAILED, True),
+        (AT_MS - 11, "1", FAILED, False),
+        (AT_MS + 5_011, "1", FAILED, False),
+        (AT_MS - 3_500_000, "1", FAILED, False),
+        (AT_MS, "2", FAILED, False),
+        (AT_MS, "1", FAILED.replace("request timed out", "not the current leader"), False),
+    ],
+)
+def test_an_answer_shows_that_a_write_timed_out_then(
+    answered_ms: float, broker: str, message: str, *, excused: bool
+) -> None:
+    """Writes time out within 5 s before the answer here, by its broker and no other."""
+    said = (("broker", broker),)
+    shown = ExpectedLine(TIMED_OUT, "", answered_ms, answered_ms - 5_000, answered_ms, said)
+    found = member_lines.compare([line("persist_failed", message)], [shown], SCALA)
+    assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
+
+
+@pytest.mark.parametrize(
+    ("lasts_ms", "before_ms", "excused"),
+    [(2_999, 0, False), (3_000, 0, True), (3_000, 9_999, True), (3_000, 10_001, False)],
+)
+def test_a_standstill_of_another_broker_makes_writes_fail_if_it_is_long(
+    lasts_ms: float, before_ms: float, *, excused: bool
+) -> None:
+    until_ms = AT_MS - before_ms
+    stall = Stall("2", until_ms - lasts_ms, until_ms)
+    found = member_lines.compare([line("persist_failed", FAILED)], [], SCALA, (), [stall])
+    assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
+    outage = Outage(AT_MS - 1, AT_MS + 1)
+    assert not member_lines.compare([line("persist_failed", FAILED)], [], SCALA, [outage])

@@ -1,15 +1,19 @@
 """Committed offsets of recorded groups, and such as went back."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients import Clients
 from reports.judgement.logged import Chunk, LoggedRow, Requests
-from reports.judgement.offsets import NOT_THEIRS
+from reports.judgement.offsets import NOT_THEIRS, Offsets, stored
 from reports.judgement.recording import Recording
 from tests.recorded.logs import HISTORIES, RECORDINGS
 
@@ -123,3 +127,57 @@ def test_a_commit_of_a_partition_that_is_not_the_member_s(recording: Recording) 
     clients = judged(recording, altered(rows, place, partitionIndex=99, committedOffset=0))
     assert clients.rows == []  # type: ignore[attr-defined]
     assert clients.counts[NOT_THEIRS] == 1
+
+
+def commit(number: int, at_ms: float, offset: int, error: int = 0) -> ObservedRequest:
+    partition = {"partitionIndex": 0, "committedOffset": offset}
+    answer = {"partitionIndex": 0, "errorCode": error}
+    body = {
+        "generationId": 5,
+        "memberId": "m",
+        "topics": [{"name": "t", "partitions": [partition]}],
+    }
+    return ObservedRequest(
+        f"1:{number}", "1", "OFFSET_COMMIT", 8, "c", "x", at_ms, at_ms, at_ms, at_ms + 1, body,
+        {"topics": [{"name": "t", "partitions": [answer]}]},
+    )  # fmt: skip
+
+
+def offsets_of(*requests: ObservedRequest) -> list[tuple[str, bool]]:
+    """Judge the commits of a member that has the partition in generation 5."""
+    offsets, found = Offsets(Counter()), list[dict[str, Any]]()
+    body = {"memberId": "m", "generationId": 5}
+    sync = ObservedRequest("1:1", "1", "SYNC_GROUP", 5, "c", "x", 1, 1, 1, 2, body, {})
+    offsets.assigned(sync, frozenset({"t-0"}))
+    for one in requests:
+        found += offsets.committed(one, stored(one)[0])
+    return [(row["kind"], row["proven"]) for row in found]
+
+
+@pytest.mark.parametrize(
+    ("error", "again", "proven"),
+    [
+        (Error.COORDINATOR_LOAD_IN_PROGRESS, 100, False),
+        (Error.REQUEST_TIMED_OUT, 100, False),
+        (Error.COORDINATOR_LOAD_IN_PROGRESS, 99, True),
+        (Error.REBALANCE_IN_PROGRESS, 100, True),
+        (Error.NONE, 100, True),
+    ],
+)
+def test_a_refused_commit_is_sent_again_after_a_later_one(
+    error: int, again: int, proven: bool
+) -> None:
+    found = offsets_of(commit(2, 100, 100, error), commit(3, 200, 110), commit(4, 300, again))
+    assert found == [(Breach.OFFSET_WENT_BACK, proven)]
+
+
+def test_what_members_had_long_ago_is_forgotten() -> None:
+    offsets = Offsets(Counter())
+    for number in range(1, 50):
+        for restart in range(3):
+            body = {"memberId": f"i-{number}-{restart}", "groupInstanceId": "i"}
+            sync = commit(number, number, 1)
+            sync = replace(sync, request={**body, "generationId": number})
+            offsets.assigned(sync, frozenset())
+    assert list(offsets._shares) == [47, 48, 49]
+    assert all(len(of) == 1 for of in offsets._shares.values())

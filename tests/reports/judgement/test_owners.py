@@ -223,6 +223,24 @@ def test_a_member_of_the_same_generation_is_assigned_what_another_has(
     assert owned_twice(recording, rows, [*told, gives_up]) == expected
 
 
+@pytest.mark.parametrize(("again", "expected"), [((0,), []), ((1,), [TWICE])])
+def test_a_member_that_is_assigned_it_again_owns_it(
+    again: tuple[int, ...], expected: Found
+) -> None:
+    """Its client said nothing of what it lost: some report no loss."""
+    group = Group()
+    group.join("b", 2)
+    group.assign("b", 2_000, 2, 0)
+    group.owners.answered("a", 5_000)
+    group.revoke("b", 5_500, 0)
+    for client in ("a", "b"):
+        group.join(client, 3)
+    group.assign("a", 5_600, 3, *again)
+    by_a = commit("a", 6_000, 0)
+    group.found += group.owners.committed(event(6_000, "a", "committed"), by_a)
+    assert group.end() == expected
+
+
 REMOVAL = HISTORIES["removal-3.9.1-java"]
 
 

@@ -160,6 +160,13 @@ def test_what_nothing_explains_fails(groupquake: Command, monkeypatch: pytest.Mo
 def test_time_that_runs_out_is_said(groupquake: Command) -> None:
     done = groupquake("dev", "explore", "--depth", "6", "--budget", "0.2")
     assert done.out.count("time ran out") == 8
+    assert done.code == 2
+
+
+def test_traces_that_cannot_be_written_are_bad_usage(groupquake: Command) -> None:
+    done = groupquake("dev", "explore", "--depth", "2", "--traces", "/proc/nope")
+    assert done.code == 64
+    assert "/proc/nope: no folder for traces" in done.err
 
 
 def test_a_profile_that_does_not_exist_is_bad_usage(groupquake: Command) -> None:

@@ -76,3 +76,14 @@ def test_stalls_are_cut_to_the_given_times() -> None:
     assert stall_detector.stalls(15.0, 17.0) == [(15.0, 17.0)]
     assert stall_detector.stalls(0.0, 12.0) == [(10.0, 12.0)]
     assert stall_detector.stalls(19.9, 25.0) == []
+
+
+def test_a_response_that_comes_meanwhile_hides_no_stall() -> None:
+    class Stalls(list[tuple[float, float]]):
+        def __iter__(self) -> Iterator[tuple[float, float]]:
+            yield from tuple(super().__iter__())
+            stall_detector._note_response()
+
+    began_s = time.monotonic() - 1.0
+    stall_detector = StallDetector("127.0.0.1", 0, _stalls=Stalls(), _last_response_s=began_s)
+    assert stall_detector.stalls(began_s, float("inf"))[0][0] == began_s

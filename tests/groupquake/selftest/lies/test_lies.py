@@ -7,7 +7,7 @@ import pytest
 
 from groupquake.selftest.lies import table
 from groupquake.selftest.lies.group_lines import GroupLines, Lie, errors, refused
-from groupquake.selftest.lies.table import LIES, NOT_SHOWN, result_of
+from groupquake.selftest.lies.table import LIES, NOT_SHOWN, LieResult, result_of
 from groupquake.selftest.mutants.evidence import Runs
 
 PAGE = (Path(__file__).parents[4] / "docs" / "mutants.md").read_text(encoding="utf-8")
@@ -23,12 +23,35 @@ def test_no_lie_is_believed(name: str, runs: Runs) -> None:
     assert (result.runs, result.fails + result.doubts) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("lie", "runs", "fails", "doubts", "found", "explained"),
+    [
+        ("id_given_again", 10, 10, 0, True, False),
+        ("id_given_again", 10, 3, 7, True, False),
+        ("id_given_again", 10, 9, 0, False, False),
+        ("id_given_again", 9, 9, 0, False, False),
+        ("heartbeat_held", 10, 8, 0, False, True),
+        ("heartbeat_held", 10, 7, 1, False, True),
+        ("heartbeat_held", 10, 7, 0, False, False),
+        ("heartbeat_held", 0, 0, 0, False, False),
+        ("assignment_line_left_out", 10, 8, 0, False, False),
+        ("assignment_line_left_out", 10, 10, 0, True, False),
+    ],
+)
+def test_a_lie_is_found_in_each_run_or_explained_in_some(
+    lie: str, runs: int, fails: int, doubts: int, *, found: bool, explained: bool
+) -> None:
+    result = LieResult(lie, "", "", runs, fails, doubts)
+    assert (result.found, result.explained) == (found, explained)
+
+
 def test_the_truth_is_no_lie(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = Lie("truth", "none", "batch-removal", "static", lambda log: log.lines)
     monkeypatch.setattr(table, "LIES", {"truth": truth})
     result = result_of("truth", runs["batch-removal"][:1])
     assert (result.runs, result.fails, result.doubts) == (1, 0, 0)
-    assert not result.caught
+    assert not result.found
+    assert not result.explained
 
 
 def test_a_lie_without_a_place_is_in_no_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
