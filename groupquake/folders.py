@@ -74,6 +74,7 @@ def describe(
         "python_version": platform.python_version(),
         "platform": platform.platform(),
         "git": git_state(),
+        "client_history": bool(experiment.members()),
         "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "repeat_command": shlex.join(command),
     }

@@ -70,8 +70,8 @@ class Grammar:
         `reason` is the class of the reason then, and its fields are beside it.
         """
         found = self.template(name).values(message)
-        if found.get("ending", "").startswith(CLIENT_REASON):
-            found["client_reason"] = found["ending"].removeprefix(CLIENT_REASON)
+        if "ending" in found:
+            found["client_reason"] = found["ending"].partition(CLIENT_REASON)[2]
         known = self.classed(found["reason"]) if "reason" in found else None
         if known is None:
             return found

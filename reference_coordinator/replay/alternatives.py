@@ -31,14 +31,16 @@ class GivenIds:
     An id ends in a random UUID (`GroupMetadata.generateMemberId` from 2.4 on,
     `ClassicGroup.generateMemberId`), so none is given twice: not to the same instance, and not by
     another coordinator. `repeats` are the requests that were given an earlier one's.
+
+    A group may be given millions, so only their hashes are kept, of 64 bits.
     """
 
     repeats: set[str] = field(default_factory=set)
-    _known: set[str] = field(default_factory=set)
+    _known: set[int] = field(default_factory=set)
 
     def __contains__(self, member_id: str) -> bool:
         """Tell whether a JoinGroup was given an id."""
-        return member_id in self._known
+        return hash(member_id) in self._known
 
     def add(self, requests: Iterable[ObservedRequest]) -> None:
         """Take more JoinGroups, in order of time."""
@@ -46,9 +48,9 @@ class GivenIds:
             given = seen.response_fields.get("memberId")
             if not given or seen.request.get("memberId"):
                 continue
-            if given in self._known:
+            if given in self:
                 self.repeats.add(seen.id)
-            self._known.add(given)
+            self._known.add(hash(given))
 
 
 def choices_of(

@@ -26,7 +26,7 @@ WAIT_FOR_WRITES = frozenset({"HEARTBEAT", "LEAVE_GROUP", "DELETE_GROUPS"})
 """The requests, but commits, whose results a Java coordinator holds back with the writes before
 them (`CoordinatorRuntime`, `deferredEventQueue`)."""
 NO_REFUSALS = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
-LOGGED_LATE_MS = 160.0
+SEEMS_AFTER_LINE_MS = 160.0
 """How much later than its `earliest_ms` says a request may be logged. It seems to have come so much
 too late. Measured: of 1,728 requests that left a line themselves, on 71 runs, six seem to have come
 after it by then, the last one 115 ms after."""
@@ -135,7 +135,7 @@ class Conditions:
 
     def latest_by_line(self, at_ms: float) -> float:
         """Return until when what a line tells at `at_ms` may seem to happen, beside requests."""
-        return self.lateness.latest(at_ms, self.tolerance.line + LOGGED_LATE_MS)
+        return self.lateness.latest(at_ms, self.tolerance.line + SEEMS_AFTER_LINE_MS)
 
     def on_time_expiry(self, due: Due) -> float:
         """Return the latest instant of a timer that is not late, but for stalls."""

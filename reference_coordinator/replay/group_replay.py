@@ -23,7 +23,7 @@ from reference_coordinator.replay.coordinator_epochs import (
     StoredRecords,
 )
 from reference_coordinator.replay.evidence import Evidence, Hint, ObservedRequest, Tolerance
-from reference_coordinator.replay.hints import NEW_ID_LOGGED_LATE_MS, Hints, hinted
+from reference_coordinator.replay.hints import NEW_ID_SEEMS_LATE_MS, Hints, hinted
 from reference_coordinator.replay.lateness import Lateness
 from reference_coordinator.replay.replay import Replayer
 from reference_coordinator.replay.result import Checked, Outcome, Replay, Violation
@@ -36,7 +36,7 @@ from reference_coordinator.replay.unlogged_returns import (
 CHUNK = 20_000
 """How many requests of an epoch are replayed at once, where more are to come: some ten megabytes,
 and enough that the few seconds that are looked at twice do not count."""
-SEEN_AHEAD_MS = NEW_ID_LOGGED_LATE_MS + 2_000.0
+SEEN_AHEAD_MS = NEW_ID_SEEMS_LATE_MS + 2_000.0
 """How far ahead the evidence has to be known: as late as a line may come that tells when a request
 was acted on, and as a timer may run out or an answer may be sent."""
 

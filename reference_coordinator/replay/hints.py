@@ -29,21 +29,26 @@ Key = tuple[HintKind, str | int]
 """What a line speaks of: a member, an instance, or a generation."""
 OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED)
 """Hints that tell the generation, and no member."""
+OF_UNNAMED_LEADER: Key = (HintKind.ASSIGNED, "")
+"""A line before 3.0 does not name the leader whose assignment was received."""
 
 _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
 _PLACE = attrgetter("at_ms", "connection", "serial")
 
-LOGGED_LATE_MS = 100.0
+SEEMS_LATE_MS = 100.0
 """How long after its end a request may be logged on a busy machine. It seems to have come so much
 too late; a line of the coordinator proves that it was there before."""
-NEW_ID_LOGGED_LATE_MS = 1_000.0
+NEW_ID_SEEMS_LATE_MS = 1_000.0
 """The same where the line names an id that was made for this request, and so is no other's: as long
 as an answer may take to be sent. 314 ms were seen on two cores with 27 processes waiting."""
 
 WAITED_MS = 1_000.0
 """How much later than its `latest_ms` a request may be acted on, if a line shows that it was: it
 waited for its turn. Measured: 451 ms on brokers that had just started."""
+
+ROUNDED_MS = 1.0
+"""How much later than its answer a request's own line may seem: before 4.0 lines have whole ms."""
 
 
 @dataclass(slots=True)
@@ -94,11 +99,11 @@ class Hints:
     def of_request(self, seen: ObservedRequest) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
         keys = _subjects(seen)
-        tries = [(key, 0.0) for key in keys] + [(key, _logged_late_ms(key[0])) for key in keys]
+        tries = [(key, 0.0) for key in keys] + [(key, _seems_late_ms(key[0])) for key in keys]
         for key, late_ms in tries:
             # the line itself says how long the request had to wait for its turn
             earliest_ms = seen.earliest_ms - late_ms
-            latest_ms = min(seen.answered_ms, seen.latest_ms + WAITED_MS)
+            latest_ms = min(seen.answered_ms + ROUNDED_MS, seen.latest_ms + WAITED_MS)
             at_ms = self._nearest(key, seen.at_ms, earliest_ms, latest_ms)
             if at_ms is not None:
                 return at_ms
@@ -130,11 +135,11 @@ def extended(
     return min(latest_ms, earliest_ms + late_ms)
 
 
-def _logged_late_ms(kind: HintKind) -> float:
-    return NEW_ID_LOGGED_LATE_MS if kind is HintKind.JOINED else LOGGED_LATE_MS
+def _seems_late_ms(kind: HintKind) -> float:
+    return NEW_ID_SEEMS_LATE_MS if kind is HintKind.JOINED else SEEMS_LATE_MS
 
 
-def _subjects(seen: ObservedRequest) -> Sequence[tuple[HintKind, str]]:
+def _subjects(seen: ObservedRequest) -> Sequence[Key]:
     """List the lines that a request may have left."""
     body = seen.request
     if seen.api == "JOIN_GROUP":
@@ -148,7 +153,7 @@ def _subjects(seen: ObservedRequest) -> Sequence[tuple[HintKind, str]]:
         leaving = body.get("members") or (body,)
         return [(HintKind.LEFT, member.get("memberId") or "") for member in leaving]
     if seen.api == "SYNC_GROUP" and body.get("assignments"):
-        return ((HintKind.ASSIGNED, body["memberId"]),)
+        return (HintKind.ASSIGNED, body["memberId"]), OF_UNNAMED_LEADER
     return ()
 
 

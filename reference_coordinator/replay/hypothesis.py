@@ -43,7 +43,6 @@ from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import expected_lines
 from reference_coordinator.replay.failed_writes import (
     STORED,
-    TIMED_OUT,
     Outcome,
     awaited_outcome,
     may_wait,
@@ -145,10 +144,8 @@ class Hypothesis:
                 event = TimerFired(at_ms, timer, self._choices(), candidate.of_pending)
             case str() as request:
                 seen = self.writes.pop(request)[0]
-                if candidate.timed_out:
-                    written = self._bound(untold_outcome(self.conditions), seen, at_ms)
-                else:
-                    written = self._written(seen)
+                untold = untold_outcome(self.conditions) if candidate.timed_out else None
+                written = self._bound(untold or outcome_of(seen, self.conditions), seen)
                 self.output.bind("record_write")
                 event = RecordWritten(at_ms, request, written, self._choices())
             case EpochEvent() as epoch_event:
@@ -372,15 +369,10 @@ class Hypothesis:
         """Bind the outcome of a write."""
         return self._bound(outcome_of(seen, self.conditions), seen)
 
-    def _bound(self, outcome: Outcome, seen: ObservedRequest, at_ms: float = 0.0) -> Error:
+    def _bound(self, outcome: Outcome, seen: ObservedRequest) -> Error:
         if outcome is not STORED:
-            self.output.bind("failed_write")
-            self.output.bind(outcome.why)
-        if outcome.why == TIMED_OUT:
-            from_ms, until_ms = times_out_ms(seen, self.conditions), max(seen.answered_ms, at_ms)
-            said = (("broker", seen.broker),)
-            line = ExpectedLine(TIMED_OUT, "", until_ms, from_ms, until_ms, said)
-            self.output.expected_lines.append(line)
+            due_ms = times_out_ms(seen, self.conditions)
+            self.output.fail_write(outcome.why, seen, due_ms, self.clock.now_ms)
         return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:

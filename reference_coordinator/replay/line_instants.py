@@ -14,7 +14,7 @@ from reference_coordinator.classic.effects import AssignmentReceived, Effect, Tr
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.clock import Clock
-from reference_coordinator.replay.conditions import LOGGED_LATE_MS, Conditions
+from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS, Conditions
 from reference_coordinator.replay.evidence import HintKind
 from reference_coordinator.replay.expected_lines import DueLine
 from reference_coordinator.replay.hints import Key
@@ -65,7 +65,7 @@ def keep_to_lines(
     The step happens by `until_ms`. It lasts from its first line to its last.
     """
     slack_ms, lateness = conditions.tolerance.line, conditions.lateness
-    from_ms, by_ms = clock.earliest_ms - LOGGED_LATE_MS, min(until_ms, clock.latest_ms)
+    from_ms, by_ms = clock.earliest_ms - SEEMS_AFTER_LINE_MS, min(until_ms, clock.latest_ms)
     cause_ms = cause.earliest_ms, cause.latest_ms
     first_ms, last_ms = float("inf"), float("-inf")
     for key in keys:

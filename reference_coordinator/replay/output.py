@@ -10,6 +10,8 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import State
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay.candidates import Candidate
+from reference_coordinator.replay.evidence import ObservedRequest
+from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reference_coordinator.replay.result import ExpectedLine
 
 
@@ -40,6 +42,19 @@ class Output:
     def bind(self, kind: str, times: int = 1) -> None:
         """Count what was bound from observation."""
         self.bound[kind] = self.bound.get(kind, 0) + times
+
+    def fail_write(
+        self, why: str, seen: ObservedRequest, times_out_ms: float, now_ms: float = 0.0
+    ) -> None:
+        """Count a write that failed. If it timed out, a line may say so, at that time or later.
+
+        Its request may have been answered before `now_ms`, when it fails.
+        """
+        self.bind("failed_write")
+        self.bind(why)
+        if why == TIMED_OUT:
+            by_ms, said = max(seen.answered_ms, now_ms), (("broker", seen.broker),)
+            self.expected_lines.append(ExpectedLine(why, "", by_ms, times_out_ms, by_ms, said))
 
     def follow(
         self, transition: Transition, cause: Candidate, now_ms: float, incarnation: int

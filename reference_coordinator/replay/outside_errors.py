@@ -1,9 +1,9 @@
 """Errors that are not the group's: of authorization, quotas and topics, and of a commit's metadata.
 
 A broker answers the first three itself, and its coordinator never sees the request (`KafkaApis`).
-Of a commit it answers the partitions that it does not know, or that the client may not read, and
-hands on the others. The coordinator refuses metadata that are too long partition by partition, and
-else treats the commit as any other (`offset.metadata.max.bytes`).
+Only a commit names topics: a broker answers the partitions that it does not know, or that the
+client may not read, and hands on the others. The coordinator refuses metadata that are too long
+partition by partition, and else treats the commit as any other (`offset.metadata.max.bytes`).
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,23 @@ from reference_coordinator.replay.evidence import ObservedRequest
 
 OF_BROKER = frozenset(BrokerError) - {BrokerError.OFFSET_METADATA_TOO_LARGE}
 """The errors that a broker answers without its coordinator."""
+OF_TOPICS = frozenset(
+    (
+        BrokerError.UNKNOWN_TOPIC_OR_PARTITION,
+        BrokerError.TOPIC_AUTHORIZATION_FAILED,
+        BrokerError.UNKNOWN_TOPIC_ID,
+    )
+)
+"""Those of them about a topic."""
 
 
 def is_of_broker(seen: ObservedRequest, response: Response) -> bool:
     """Tell whether a broker answered a request without its coordinator; `response` is its own."""
     if response.error not in OF_BROKER:
         return False
-    return seen.api != "OFFSET_COMMIT" or all(code in OF_BROKER for code, _ in _partitions(seen))
+    if seen.api == "OFFSET_COMMIT":
+        return all(code in OF_BROKER for code, _ in _partitions(seen))
+    return response.error not in OF_TOPICS
 
 
 def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitResponse | None:

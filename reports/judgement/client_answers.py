@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.history import ClientEvent
-from reports.judgement.machine_log import LOGGED_LATE_MS
+from reports.judgement.machine_log import WRITTEN_LATE_MS
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 
-SEEN_MS = LOGGED_LATE_MS
+SEEN_MS = WRITTEN_LATE_MS
 """How much earlier than its answer an event may seem. Measured on 2,740 events: 0.5 ms, and 65 ms
 later at most; a broker of a busy machine may write the answer's line late."""
 OLD_MS = 500.0
@@ -21,13 +21,20 @@ KEPT = 100
 class Answer(NamedTuple):
     """An answer: when it was sent, and when at the earliest; what a client would tell of it.
 
-    `tells` is None where that is open; then the client may say nothing of it, too.
+    `tells` is None where that is open; then the client may say nothing of it, too. Nor need it say
+    anything of what it was told `again`.
     """
 
     at_ms: float
     early_ms: float
     seen: ObservedRequest
     tells: Any = None
+    again: bool = False
+
+    @property
+    def has_to_be_told(self) -> bool:
+        """Whether the client tells of it for sure."""
+        return self.tells is not None and not self.again
 
 
 Fits = Callable[[Answer], bool]
@@ -68,6 +75,15 @@ class Answers:
         found, passed = self.answers[at], self.answers[:at]
         del self.answers[: at + 1]
         return found, passed
+
+    def told(self, answer: Answer) -> None:
+        """Excuse answers that say the same within OLD_MS.
+
+        A client that joins again before it tells of the first tells of both once.
+        """
+        for place, one in enumerate(self.answers):
+            if one.tells == answer.tells and abs(one.at_ms - answer.at_ms) <= OLD_MS:
+                self.answers[place] = one._replace(again=True)
 
     def add(self, answer: Answer) -> None:
         """Note an answer; an event that waits for it has it if its line may be that late."""

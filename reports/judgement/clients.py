@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
-from math import inf
+from math import inf, nan
 from typing import Any
 
 from kafka_protocol.apis import HELD_APIS
@@ -25,6 +25,7 @@ from reports.judgement.offsets import Offsets, Stored, stored
 from reports.judgement.owners import Owners
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.unanswered import Unanswered
+from reports.judgement.whole_history import WholeHistory
 
 Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
@@ -90,6 +91,8 @@ class Clients:
     outages: Sequence[Outage] = ()
     has_history: bool = True
     """Whether events may come at all."""
+    members: Mapping[str, str] = field(default_factory=dict)
+    """The kinds of the clients that a history has to have, by their names."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
     _found: list[Json] = field(default_factory=list)
@@ -102,6 +105,7 @@ class Clients:
     def __post_init__(self) -> None:
         """Begin without owners and offsets."""
         self._owners, self._offsets = Owners(self.counts), Offsets(self.counts)
+        self._whole = WholeHistory(self.members)
 
     def add(
         self, requests: Iterable[Request], events: Iterable[ClientEvent], known_ms: float
@@ -111,7 +115,7 @@ class Clients:
         Whatever comes in later happens after `known_ms`.
         """
         for request in requests:
-            seen, error, _ = request
+            seen, error, arrived_ms = request
             kept = None
             if seen.api == "OFFSET_COMMIT":
                 kept, error = stored(seen)
@@ -120,8 +124,11 @@ class Clients:
                 self._offsets.assigned(seen, _share(seen))
             if self.has_history:
                 self._unanswered.add(seen)
+                self._whole.sent(seen, arrived_ms)
             if self.has_history and (kept or error or seen.api in HELD_APIS):
                 self._push(seen.answered_ms, (request, kept, error))
+        events = list(events)
+        self._whole.told(events)
         for event in events:
             self._push(event.at_ms + LOOKED_FOR_MS, event)
         self._until(known_ms)
@@ -132,7 +139,7 @@ class Clients:
         self._until(inf)
         for client in self._clients.values():
             self._over(client)
-        self._found += self._owners.end()
+        self._found += [*self._owners.end(), *self._whole.rows()]
         return self._taken()
 
     def _push(self, at_ms: float, what: ClientEvent | Known) -> None:
@@ -216,7 +223,7 @@ class Clients:
 
     def _over(self, client: Client, until_ms: float = inf) -> None:
         """Judge what a process leaves: events without an answer, answers that it never reported."""
-        ended_ms = -inf if client.ended_ms is None else client.ended_ms
+        ended_ms = nan if client.ended_ms is None else client.ended_ms
         for name, kept in client.by_event.items():
             waiting = [one for one in kept.waiting if not one.unlogged]
             # as many answers as events: clocks may differ, and no more is proven
@@ -227,11 +234,20 @@ class Clients:
             old = [
                 one
                 for one in kept.answers
-                if one.tells is not None and one.at_ms < ended_ms - TAIL_MS
+                if one.has_to_be_told
+                and (
+                    one.at_ms < ended_ms - TAIL_MS
+                    or ended_ms + TAIL_MS < one.seen.earliest_ms < one.at_ms <= until_ms
+                )
             ]
-            if old and (name == "assigned" or name in client.said) and name != "fenced":
+            reports = name == "assigned" or name in client.said
+            if old and (reports or self._reports(old[0])) and name != "fenced":
                 self._unreported(name, old[0], proven=False)
             kept.answers = [one for one in kept.answers if one.at_ms > until_ms]
+
+    def _reports(self, commit: Answer) -> bool:
+        """Whether a commit is of a client that reports its commits; Java's do not."""
+        return self.members.get(commit.seen.client_id) == "librdkafka"
 
     def _assigned(self, client: Client, event: ClientEvent) -> Answer | None:
         whole = event.partitions | self._owners.held[event.client]
@@ -243,6 +259,8 @@ class Clients:
 
         what = f"a SYNC_GROUP of {event.client} with {_listed(event.partitions)}"
         answer = self._answer_to(client, client.assigned, event, fits, what)
+        if answer:
+            client.assigned.told(answer)
         if answer and event.member_id is not None and event.member_id not in client.ids:
             what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
             # a broker that was killed may have given it, and never logged that
@@ -272,7 +290,7 @@ class Clients:
         if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, _later(event, answer), answer)
         for one in passed:
-            same = one.seen.connection == answer.seen.connection and one.tells is not None
+            same = one.seen.connection == answer.seen.connection and one.has_to_be_told
             if same and kept is not client.fenced:
                 # it has arrived; but a client may pass an assignment over that is no more valid
                 self._unreported(event.event, one, proven=kept is client.committed)

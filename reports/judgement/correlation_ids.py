@@ -37,6 +37,8 @@ class KnownClients:
     wire_groups: frozenset[str] = frozenset()
     librdkafka: Mapping[str, float] = field(default_factory=dict)
     heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
+    members: Mapping[str, str] = field(default_factory=dict)
+    """What each member and its duplicate is: `librdkafka` or `java`."""
 
 
 NO_CLIENTS = KnownClients()

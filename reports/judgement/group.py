@@ -209,7 +209,7 @@ class Judge:
     def _case(self, group: str) -> Case:
         asks_again = self.promised != self.profile or self.rules is not None
         held_up = HeldUp(self.stalls, self.busy)
-        heard = clients.Clients(self.outages, self.has_history)
+        heard = clients.Clients(self.outages, self.has_history, self.clients.members)
         return Case(
             group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
             assignments.Assignments(self.partitions, self.outages),

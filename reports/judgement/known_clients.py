@@ -22,4 +22,9 @@ def known_clients(experiment: Experiment) -> KnownClients:
         frozenset(script for script in scripts if not NEEDS[script].grows),
         age_ms,
         {one.name: groups[one.group].heartbeat_interval_ms for one in members},
+        {
+            name: one.client
+            for one in experiment.members()
+            for name in (one.name, f"{one.name}.duplicate")
+        },
     )

@@ -19,7 +19,7 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.history import ClientEvent
-from reports.judgement.machine_log import LOGGED_LATE_MS, Busy, is_busy
+from reports.judgement.machine_log import WRITTEN_LATE_MS, Busy, is_busy
 from reports.judgement.parsing import HANDLING_DELAY_MS
 
 Json = dict[str, Any]
@@ -178,7 +178,7 @@ class HeldUp:
         lengths = (stall.until_ms - stall.from_ms for stall in stalls if stall.proven)
         self.most_ms = max((ms for ms in lengths if ms < float("inf")), default=0.0)
         """How much earlier than logged a request may have come at most."""
-        self.most_ms += LOGGED_LATE_MS * bool(busy)
+        self.most_ms += WRITTEN_LATE_MS * bool(busy)
 
     def widened(self, requests: Sequence[ObservedRequest]) -> Sequence[ObservedRequest]:
         """Return requests as the oracle sees them."""
@@ -198,7 +198,7 @@ class HeldUp:
         elif seen.latest_ms < at_ms:
             found = held_up(seen, NEVER_LATE)
         if self._busy and is_busy(self._busy, broker, at_ms):
-            earliest_ms = found.earliest_ms - LOGGED_LATE_MS
+            earliest_ms = found.earliest_ms - WRITTEN_LATE_MS
             found = replace(found, earliest_ms=earliest_ms, taken_ms=found.started_ms)
         return found
 

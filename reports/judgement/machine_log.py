@@ -19,7 +19,7 @@ BUSY_STOLEN = 0.25
 """The share of the CPU time that the hypervisor gave to others, from which on the same goes."""
 BUSY_THROTTLED = 0.25
 """The share of an interval for which a control group was throttled."""
-LOGGED_LATE_MS = 250.0
+WRITTEN_LATE_MS = 250.0
 """How late a broker may write the line of a request while the machine is busy: several times what
 was measured on a loaded machine (20 to 35 ms)."""
 

@@ -216,6 +216,7 @@ class Recording:
             run.grammar, rules, rules, epochs, stalls, run.outages,
             partitions=run.first_partitions, absences=run.absences,
             clients=known_clients(run.experiment), kills=run.killed_between,
+            has_history=run.has_history,
             fenced=fenced_lines((line.row for line in self.lines if line.row), run.grammar),
         )  # fmt: skip
 

@@ -68,6 +68,11 @@ class RunFolder:
         """Whether there is a client history."""
         return (self.path / HISTORY).is_file() or HISTORY in self.elsewhere
 
+    @property
+    def lost_history(self) -> bool:
+        """Whether the run wrote a client history that is gone; older runs do not tell."""
+        return self.environment.get("client_history") is True and not self.has_history
+
     @cached_property
     def experiment(self) -> Experiment:
         """The experiment that was run."""

@@ -47,15 +47,22 @@ HINTS = {
 
 def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
     """List the lines that mark when a timer fired, or when a request was handled."""
-    found = []
+    lines, found = list(lines), []
+    with_line = {line["member"] for line in lines if line["template"] == "pending_joins"}
     for line in lines:
-        kinds = [HINTS[line["template"]]] if line["template"] in HINTS else []
-        if line["template"] == "preparing" and reason(line, grammar)[0] == "pending_sync":
-            kinds.append("sync_expired")
-        generation = -1 if line["generation"] is None else line["generation"]
         about = subject(line) or ""
+        marks = [(HINTS[line["template"]], about)] if line["template"] in HINTS else []
+        if line["template"] == "preparing":
+            why, member = reason(line, grammar)
+            if why == "pending_sync":
+                marks.append(("sync_expired", about))
+            elif why == "new_member" and member and member not in with_line:
+                # 2.4 has no other line of a dynamic member that joins
+                marks.append(("pending_joined", member))
+        generation = -1 if line["generation"] is None else line["generation"]
         found += [
-            Hint(line["at_ms"], HintKind(kind), about, generation, line["broker"]) for kind in kinds
+            Hint(line["at_ms"], HintKind(kind), named, generation, line["broker"])
+            for kind, named in marks
         ]
     return found
 

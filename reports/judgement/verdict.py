@@ -224,6 +224,8 @@ def _doubts(
     doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
+    if run.lost_history:
+        doubts.append("the client history is gone: history.jsonl")
     if not data.tells_bytes:
         doubts += [
             f"group {group}: whether a member's metadata changed is not in the log, their length is"

@@ -1,15 +1,30 @@
 """Every template of a coordinator line, and each of its fields, is listed as compared or not."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS
 from kafka_protocol.coordinator_lines.template import parts_of
+from reports.judgement import coordinator_epochs, fenced_lines, member_lines, timeline
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lines.md").read_text("utf-8")
-ROWS = [row for row in PAGE.splitlines() if row.startswith("| ")]
+COMPARED, NOT_COMPARED = PAGE.split("## Compared")[1].split("## Not compared")
+READ = {
+    *timeline.STEPS,
+    *timeline.HINTS,
+    *member_lines.KINDS,
+    *member_lines.OF_GROUPS,
+    *member_lines.OF_LOADS,
+    *member_lines.NEVER,
+    *member_lines.FAILED,
+    *coordinator_epochs.LINES,
+    fenced_lines.FENCED,
+    *(grammar.last_template for grammar in ALL_GRAMMARS),
+}
+"""The templates of the lines that the judgement reads."""
 EVERY_LINE_HAS = {"group", "partition"}
 TEXTS = sorted(
     {
@@ -18,11 +33,43 @@ TEXTS = sorted(
         for item in (*grammar.templates, *grammar.reasons)
     }
 )
+OF_ONE_KIND = re.compile(r"\((Java|Scala|reason|before [\d.]+ only)\)| about ")
+"""A row about some lines of a template alone."""
+
+
+def rows(part: str) -> Iterator[tuple[str, str]]:
+    """Yield the first cell of each row of tables, and the others."""
+    for row in part.splitlines():
+        if row.startswith("| "):
+            names, _, rest = row.removeprefix("| ").partition(" | ")
+            yield names, rest
+
+
+def fields(part: str, name: str, *, of_all: bool = False) -> set[str]:
+    """Return what the rows about a template list; those `of_all` its lines alone."""
+    mine = [
+        rest
+        for names, rest in rows(part)
+        if f"`{name}`" in names and not (of_all and OF_ONE_KIND.search(names))
+    ]
+    return set(re.findall(r"`(\w+)`", " ".join(mine)))
 
 
 @pytest.mark.parametrize(("name", "text"), TEXTS)
 def test_each_field_of_a_line_is_listed(name: str, text: str) -> None:
-    rows = [row for row in ROWS if f"`{name}`" in row.split(" | ")[0]]
-    listed = set(re.findall(r"`(\w+)`", " ".join(row.partition(" | ")[2] for row in rows)))
-    assert rows
+    assert any(f"`{name}`" in names for names, _ in rows(PAGE))
+    listed = fields(PAGE, name)
     assert {part.name for part in parts_of(text)[0]} - EVERY_LINE_HAS <= listed
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in TEXTS}))
+def test_no_field_is_both_compared_and_not(name: str) -> None:
+    of_reasons = COMPARED.index("| reason of `preparing`")
+    compared = fields(COMPARED[:of_reasons], name, of_all=True)
+    assert not compared & fields(NOT_COMPARED, name, of_all=True)
+
+
+def test_the_lines_that_are_compared_are_those_that_are_read() -> None:
+    names = [names for names, _ in rows(COMPARED[: COMPARED.index("| reason of `preparing`")])]
+    listed = {name for cell in names for name in re.findall(r"`(\w+)`", cell)}
+    assert listed == READ

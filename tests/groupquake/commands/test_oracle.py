@@ -179,7 +179,8 @@ def test_what_is_left_when_the_effort_is_over_is_printed(
     assert "115 requests of 115; to leave out more would take too long" in done.out
     assert "the 0 s were over; --effort SECONDS leaves out more" in done.out
     assert (tmp_path / "counterexample" / FILES[1]).read_text().count('"id"') == 115
-    done = groupquake("oracle", "replay", write("violation"), "--effort", "60")
+    done = groupquake("oracle", "replay", write("violation"))
+    assert "30 s at most (--effort)" in done.err
     assert "--effort SECONDS" not in done.out
 
 

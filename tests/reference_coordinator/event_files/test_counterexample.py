@@ -5,12 +5,15 @@ import sys
 from dataclasses import replace as altered
 from pathlib import Path
 
+import pytest
+
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.event_files.counterexample import Counterexample, counterexample
 from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.event_files.writing import CASE, PAGE, Account
 from reference_coordinator.replay import replay
+from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.event_files.event_lines import from_log, of_scenario, one
 from tests.reference_coordinator.replay.conftest import Scenario, rejoin, stable
@@ -190,8 +193,8 @@ def test_many_generations_are_kept_where_the_last_is_wrong() -> None:
     ]
 
 
-def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
-    recording = RECORDINGS["kafka-4.3.0"]
+def lie_in(recording: Recording) -> tuple[EventSequence, str]:
+    """Return a recorded group with a heartbeat that is answered wrongly, and that request."""
     lines = [
         line
         for line in recording.lines
@@ -205,9 +208,31 @@ def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
     sequence.requests[place] = altered(
         wrong, response={**wrong.response_fields, "errorCode": Error.ILLEGAL_GENERATION}
     )
+    return sequence, wrong.id
+
+
+@pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+@pytest.mark.parametrize("tries", [0, 1, 4])
+def test_a_lie_in_a_recording_is_shown_whatever_the_effort(
+    recording: Recording, tries: int
+) -> None:
+    sequence, wrong = lie_in(recording)
+    asked = iter([False] * tries + [True] * 9)
+    found = counterexample(sequence.evidence, recording.profile, is_over=asked.__next__)
+    assert found is not None
+    assert not found.minimal
+    assert found.violation.request == wrong
+    assert bool(found.left_out) == (tries > 0), "all that comes after it is left out first"
+    alone = replay(found.evidence, recording.profile, first_alone=True)
+    assert alone.violations == (found.violation,)
+
+
+def test_a_lie_in_a_long_recording_is_reduced_to_a_few_requests() -> None:
+    recording = RECORDINGS["kafka-4.3.0"]
+    sequence, wrong = lie_in(recording)
     found = counterexample(sequence.evidence, recording.profile)
     assert found is not None
-    assert (found.violation.request, found.violation.searched) == (wrong.id, True)
+    assert (found.violation.request, found.violation.searched) == (wrong, True)
     assert len(found.evidence.requests) < len(sequence.requests) / 5
     alone = replay(found.evidence, recording.profile, first_alone=True)
     assert alone.violations == (found.violation,)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind
 from reference_coordinator.replay.hints import Hints, extended, hinted
@@ -54,3 +55,31 @@ def test_requests_of_one_connection_never_cross() -> None:
     placed = hinted([first, second], Hints.of([]))
     assert [seen.id for seen in placed] == [first.id, second.id]
     assert placed[1].at_ms == first.at_ms
+
+
+@pytest.mark.parametrize("leader", ["a", ""])
+def test_a_line_before_3_0_does_not_name_the_leader(leader: str) -> None:
+    """The group may rebalance before its write is done: only the line says that it was given."""
+    scenario = Scenario()
+    scenario.sync("a", 10, 800, gives="a")
+    (seen,) = scenario.requests
+    refused = replace(
+        seen, response={"errorCode": Error.REBALANCE_IN_PROGRESS}, latest_ms=START + 700
+    )
+    line = Hint(START + 12, HintKind.ASSIGNED, IDS.get(leader, ""))
+    (placed,) = hinted([refused], Hints.of([line]))
+    assert placed.at_ms == START + 12
+    (placed,) = hinted([refused], Hints.of([Hint(START + 12, HintKind.PREPARING)]))
+    assert placed.at_ms == START + 700
+
+
+@pytest.mark.parametrize(("after_ms", "is_its_own"), [(0.9, True), (2.0, False)])
+def test_a_line_in_whole_ms_may_seem_later_than_the_answer(
+    after_ms: float, is_its_own: bool
+) -> None:
+    scenario = Scenario()
+    scenario.join("a", 10, 900)
+    (seen,) = scenario.requests
+    at_ms = seen.answered_ms + after_ms
+    (placed,) = hinted([seen], Hints.of([Hint(at_ms, HintKind.JOINED, IDS["a"])]))
+    assert (placed.at_ms == at_ms) == is_its_own

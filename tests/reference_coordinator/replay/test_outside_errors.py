@@ -37,15 +37,27 @@ def commit(seen: ObservedRequest, *errors: int, metadata: str = "") -> ObservedR
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "error", sorted(set(BrokerError) - {BrokerError.OFFSET_METADATA_TOO_LARGE})
+    ("error", "of_commits", "of_others"),
+    [
+        (BrokerError.UNKNOWN_TOPIC_OR_PARTITION, True, False),
+        (BrokerError.TOPIC_AUTHORIZATION_FAILED, True, False),
+        (BrokerError.UNKNOWN_TOPIC_ID, True, False),
+        (BrokerError.GROUP_AUTHORIZATION_FAILED, True, True),
+        (BrokerError.THROTTLING_QUOTA_EXCEEDED, True, True),
+        # NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE, CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
+        *((error, False, False) for error in (6, 2, 31, 44)),
+    ],
 )
-def test_a_broker_answers_without_its_coordinator(name: str, error: BrokerError) -> None:
+def test_a_broker_answers_without_its_coordinator(
+    name: str, error: int, of_commits: bool, of_others: bool
+) -> None:
+    """Only a commit names topics."""
     seen = answered(name, "OFFSET_COMMIT")
-    outcome = judged(name, commit(seen, error, error))
-    assert (outcome.violations, outcome.bound.get("broker_error")) == ((), 1)
-    heartbeat = answered(name, "HEARTBEAT")
-    outcome = judged(name, replace(heartbeat, response={"errorCode": error}))
-    assert (outcome.violations, outcome.bound.get("broker_error")) == ((), 1)
+    heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": error})
+    for fine, lie in ((of_commits, commit(seen, error, error)), (of_others, heartbeat)):
+        outcome = judged(name, lie)
+        assert outcome.bound.get("broker_error", 0) == fine
+        assert [wrong.request for wrong in outcome.violations] == [lie.id] * (not fine)
 
 
 @pytest.mark.parametrize("name", NAMES)

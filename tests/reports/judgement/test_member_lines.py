@@ -102,3 +102,15 @@ def test_a_standstill_of_another_broker_makes_writes_fail_if_it_is_long(
     assert [row["outcome"] for row in found] == ([] if excused else ["doubtful_line"])
     outage = Outage(AT_MS - 1, AT_MS + 1)
     assert not member_lines.compare([line("persist_failed", FAILED)], [], SCALA, [outage])
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "outcomes"),
+    [(89, ["early_line"]), (91, []), (100, []), (209, []), (211, ["late_line"])],
+)
+def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(
+    at_ms: float, outcomes: list[str]
+) -> None:
+    due = ExpectedLine(KIND, "c-1", 150.0, 100.0, 200.0)
+    seen = line(KIND) | {"member": "c-1", "at_ms": at_ms}
+    assert [row["outcome"] for row in member_lines.compare([seen], [due], JAVA)] == outcomes

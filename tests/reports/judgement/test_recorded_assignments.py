@@ -99,9 +99,27 @@ def test_a_partition_that_no_member_is_assigned(recording: Recording, count: int
     lie = {**shares, one: written(read(shares[one]).partitions[count:], shares[one])}
     rows = altered(recording, lie, generation)
     assert breaches(recording, rows) == [Breach.NOT_ASSIGNED]
-    # the leader may not know its topics while brokers are down
-    outages = (Outage(0.0, float("inf")),)
-    assert breaches(recording, rows, outages=outages) == []
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("from_ms", "until_ms", "found"),
+    [(-9_000, -1, True), (-9_000, 1, False), (-1, 9_000, False), (1, 9_000, True)],
+)
+def test_a_leader_may_not_know_its_topics_while_brokers_are_down(
+    recording: Recording, from_ms: float, until_ms: float, *, found: bool
+) -> None:
+    generation, shares = last_shares(recording)
+    one = min(shares)
+    lie = {**shares, one: written(read(shares[one]).partitions[1:], shares[one])}
+    rows = altered(recording, lie, generation)
+    answered_ms = min(
+        rows[place]["answered_ms"]
+        for place, request, _ in syncs(rows)
+        if request["generationId"] == generation and request["assignments"]
+    )
+    outages = (Outage(answered_ms + from_ms, answered_ms + until_ms),)
+    assert breaches(recording, rows, outages=outages) == [Breach.NOT_ASSIGNED] * found
 
 
 @ALL

@@ -62,6 +62,7 @@ def test_lines_hint_at_instants() -> None:
     found = hints([*LINES, line(9, "static_replaced", member="m-3", instance="i")], JAVA)
     assert [(hint.at_ms, str(hint.kind.value), hint.subject) for hint in found] == [
         (100.0, "preparing", ""),
+        (100.0, "pending_joined", "m-1"),
         (200.0, "join_phase_ended", ""),
         (300.0, "assigned", "m-1"),
         (400.0, "preparing", ""),

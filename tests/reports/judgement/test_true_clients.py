@@ -1,5 +1,6 @@
 """What true clients and brokers do though it looks as if they disagreed, and what they never do."""
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import BrokerError, Error
+from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.clients import GOES_ON_MS, UNLOGGED_MS, Clients
 from reports.judgement.history import ClientEvent, in_order
@@ -138,3 +140,25 @@ def answers(row: LoggedRow, event: ClientEvent) -> bool:
         and row["client_id"] == event.client
         and event.at_ms - 50 <= row["answered_ms"] <= event.at_ms + 1
     )
+
+
+@ALL
+@pytest.mark.parametrize(("other", "found"), [(False, []), (True, [UNPROVEN])])
+def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
+    recording: Recording, other: bool, found: list[tuple[str, bool]]
+) -> None:
+    """The client joins again before it tells of the first; seen on a machine that was starved."""
+    events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
+    assigned = next(one for one in events if one.event == "assigned" and one.client == "static-1")
+    sync = next(
+        row
+        for row in rows_of(recording, "SYNC_GROUP", "static-1")
+        if row["error_code"] == 0 and row["answered_ms"] <= assigned.at_ms + 1
+    )
+    earlier = {**sync, "id": "1:999999", "line": 999999}
+    for name in ("earliest_ms", "at_ms", "latest_ms", "answered_ms", "arrived_ms"):
+        earlier[name] -= 40.0
+    if other:
+        share = Assignment((TopicPartition("orders", 99),)).encode()
+        earlier = answered(earlier, assignment=base64.b64encode(share).decode())
+    assert clients(recording, events, [*rows, earlier])[0] == found
