@@ -10,7 +10,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
 from reference_coordinator.replay import Outage
-from reports.judgement.assignments import KNOWN_MS, Assignments, unowned
+from reports.judgement.assignments import Assignments, unowned
 from reports.judgement.breaches import Breach
 from reports.judgement.logged import REQUEST, Requests
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
@@ -154,8 +154,8 @@ MORE = ("orders", "more")
 @pytest.mark.parametrize(
     ("topics", "after_ms", "shares", "proven"),
     [
-        (MORE, KNOWN_MS, WHOLE, False),
-        (MORE, KNOWN_MS + 1, WHOLE, True),
+        (MORE, 10_000.0, WHOLE, False),
+        (MORE, 10_001.0, WHOLE, True),
         (MORE, 1.0, (blob(("more", 0), ("orders", 0), ("orders", 1)),), True),
         (MORE, 1.0, WHOLE[1:], True),
         (("orders",), 1.0, (blob(),), False),
@@ -176,7 +176,7 @@ def test_a_topic_that_was_just_created_may_not_be_known(
 )
 def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: list[str]) -> None:
     """The next coordinator gives its number again, to members that subscribe to less."""
-    requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=KNOWN_MS * 2)]
+    requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=20_000.0)]
     place = REQUEST.index("broker")
     requests[1] = (*requests[1][:place], broker, *requests[1][place + 1 :])
     assert [observed for _, observed in breaches(requests)] == found
