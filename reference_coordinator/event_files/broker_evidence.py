@@ -80,7 +80,7 @@ def as_logged(seen: ObservedRequest, logged: Any) -> ObservedRequest:
 
 
 def logged_of(evidence: Evidence) -> dict[str, Any]:
-    """Write down what stands in a header; of what holds changes of coordinator up, what there is."""
+    """Write down what stands in a header."""
     of_changes: dict[str, Any] = {
         "loading": [_logged_stall(load) for load in evidence.loading],
         "reconnects_ms": evidence.reconnects_ms,
