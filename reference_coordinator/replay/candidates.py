@@ -28,6 +28,8 @@ class Candidate(NamedTuple):
     """Whether that timer's member was pending when it was armed."""
     on_time_ms: float = float("inf")
     """The latest instant of a timer that was extended, were none of its parts late."""
+    timed_out: bool = False
+    """Whether this is the outcome of a write that no answer shows, and that timed out."""
 
 
 LATEST_MS: Callable[[Candidate], float] = attrgetter("latest_ms")

@@ -58,7 +58,10 @@ class ObservedRequest:
 
 
 class HintKind(StrEnum):
-    """Coordinator lines that show when a timer expired or a request was acted on."""
+    """Coordinator lines that show when a timer expired or a request was acted on.
+
+    `PERSIST_FAILED`: when a static member got its old id back.
+    """
 
     PREPARING = "preparing"
     SESSION_EXPIRED = "session_expired"
@@ -70,6 +73,7 @@ class HintKind(StrEnum):
     REPLACED = "replaced"
     LEFT = "left"
     ASSIGNED = "assigned"
+    PERSIST_FAILED = "persist_failed"
 
 
 @frozen_dataclass(frozen=True, slots=True)

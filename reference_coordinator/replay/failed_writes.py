@@ -51,18 +51,51 @@ def outcome_of(seen: ObservedRequest, conditions: Conditions) -> Outcome:
 
 
 def awaited_outcome(
-    seen: ObservedRequest, under_way: Iterable[ObservedRequest], conditions: Conditions
+    seen: ObservedRequest,
+    under_way: Iterable[ObservedRequest],
+    conditions: Conditions,
+    *,
+    untold: bool = False,
 ) -> Outcome:
     """Return the outcome of another request's write that a request waited for (Java).
 
-    `under_way` are the requests of the group whose writes were.
+    `under_way` are the requests of the group whose writes were, `untold` says that one of these may
+    have timed out after its request was answered.
     """
     error = _failure(seen, conditions)
     if error is NO_ERROR:
         return STORED
-    if _timed_out(seen, error, conditions) and _was_held_up(seen, under_way, conditions):
+    held_up = _was_held_up(seen, under_way, conditions, untold=untold)
+    if held_up and _timed_out(seen, error, conditions):
         return Outcome(error, TIMED_OUT)
     return _append_failed(seen, error, conditions)
+
+
+def untold_time_out(
+    seen: ObservedRequest, member_id: str, conditions: Conditions
+) -> tuple[float, float] | None:
+    """Return when the write of a static rejoin timed out whose JoinGroup was answered before.
+
+    The end of a join phase answers a JoinGroup whose write is under way. If the write times out
+    after that, the member gets its old id back, and the coordinator prints it.
+    """
+    due_ms, latest_ms = times_out_ms(seen, conditions), conditions.latest_time_out(seen.handled_ms)
+    if conditions.commits.within(seen.handled_ms, due_ms):
+        return None
+    if conditions.has_lines:
+        at_ms = conditions.hints.of_failed_write(member_id, due_ms, latest_ms)
+        around_ms = conditions.tolerance.line
+        return None if at_ms is None else (at_ms - around_ms, at_ms + around_ms)
+    broken = any(
+        outage.from_ms <= due_ms and outage.until_ms >= seen.earliest_ms
+        for outage in conditions.outages
+    )
+    return (due_ms, latest_ms) if broken else None
+
+
+def untold_outcome(conditions: Conditions) -> Outcome:
+    """Return the outcome of such a write."""
+    return Outcome(conditions.profile.timed_out_write("JOIN_GROUP"), TIMED_OUT)
 
 
 def may_wait(ours: Response, seen: ObservedRequest, *, at_once: bool) -> bool:
@@ -108,7 +141,11 @@ def _timed_out(seen: ObservedRequest, error: Error, conditions: Conditions) -> b
 
 
 def _was_held_up(
-    seen: ObservedRequest, under_way: Iterable[ObservedRequest], conditions: Conditions
+    seen: ObservedRequest,
+    under_way: Iterable[ObservedRequest],
+    conditions: Conditions,
+    *,
+    untold: bool,
 ) -> bool:
     """Tell whether a request may have waited for a write until that timed out.
 
@@ -119,6 +156,8 @@ def _was_held_up(
     due_ms = times_out_ms(seen, conditions)
     if conditions.confirmations.within(seen.handled_ms, due_ms):
         return False
+    if untold:
+        return True
     commits = (
         commit
         for commit in conditions.slow_commits

@@ -90,6 +90,12 @@ class Hints:
             return None
         return extended(ends[following], delay_ms, left_ms, earliest_ms, latest_ms)
 
+    def of_failed_write(self, member_id: str, earliest_ms: float, latest_ms: float) -> float | None:
+        """Return when the coordinator took a member's new id back; Scala names the group alone."""
+        keys = ((HintKind.PERSIST_FAILED, about) for about in (member_id, ""))
+        found = (self._nearest(key, earliest_ms, earliest_ms, latest_ms) for key in keys)
+        return next((at_ms for at_ms in found if at_ms is not None), None)
+
     def of_request(self, seen: ObservedRequest) -> float | None:
         """Tell when the coordinator acted on a request, if it left a line."""
         keys = _subjects(seen)

@@ -48,6 +48,7 @@ from reference_coordinator.replay.failed_writes import (
     may_wait,
     outcome_of,
     times_out_ms,
+    untold_outcome,
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
@@ -142,7 +143,9 @@ class Hypothesis:
                 self.output.bind("timer_instant", candidate.hinted)
                 event = TimerFired(at_ms, timer, self._choices(), candidate.of_pending)
             case str() as request:
-                written = self._written(self.writes.pop(request)[0])
+                seen = self.writes.pop(request)[0]
+                untold = untold_outcome(self.conditions) if candidate.timed_out else None
+                written = self._bound(untold or outcome_of(seen, self.conditions), seen)
                 self.output.bind("record_write")
                 event = RecordWritten(at_ms, request, written, self._choices())
             case EpochEvent() as epoch_event:
@@ -294,6 +297,7 @@ class Hypothesis:
             mismatch = _wrong_time(seen, "answered_late", due_ms)
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
+            self.writes.outlive_answer(seen, conditions)
         if mismatch is not None and seen.id == excuse:
             self.excused = mismatch
             self.group = rename(self.group, answer.response, observed)
@@ -337,6 +341,7 @@ class Hypothesis:
         now_ms, conditions = self.clock.now_ms, self.conditions
         if epoch_event.kind == "loaded":
             closed = conditions.loads_closed
+            self.unnamed = UnnamedMembers.of_record(conditions.stored_record)
             return Loaded(now_ms, conditions.stored_record, requests_disabled=closed)
         if epoch_event.kind == "opened":
             return RequestsEnabled(now_ms)
@@ -356,13 +361,18 @@ class Hypothesis:
             return NO_CHOICES
         return choices_of(self.group, self.pending_requests, self.unnamed, seen, candidate)
 
+    def untold_time_outs(self) -> dict[str, tuple[float, float]]:
+        """Return when writes may time out though their requests have an answer."""
+        return self.writes.untold_time_outs(self.group, self.pending_requests, self.conditions)
+
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
         return self._bound(outcome_of(seen, self.conditions), seen)
 
     def _bound(self, outcome: Outcome, seen: ObservedRequest) -> Error:
         if outcome is not STORED:
-            self.output.fail_write(outcome.why, seen, times_out_ms(seen, self.conditions))
+            due_ms = times_out_ms(seen, self.conditions)
+            self.output.fail_write(outcome.why, seen, due_ms, self.clock.now_ms)
         return outcome.error
 
     def _answer_with_failure(self, cause: object) -> None:
@@ -385,7 +395,8 @@ class Hypothesis:
         if not self.conditions.profile.answers_wait_for_writes:
             return False
         under_way = [write for write, _ in self.writes.values()]
-        outcome = awaited_outcome(seen, under_way, self.conditions)
+        untold = any(self.untold_time_outs())
+        outcome = awaited_outcome(seen, under_way, self.conditions, untold=untold)
         return self._bound(outcome, seen) is not Error.NONE
 
 

@@ -48,7 +48,8 @@ def _at_the_end(
         # what may also happen later is tried here only to explain an answer
         due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
         cutoff = until_ms
-    return iter([*due, *_overtaken(hypothesis, cutoff)]), cutoff
+    others = _timed_out(hypothesis, cutoff) if hypothesis.writes else ()
+    return iter([*due, *others, *_overtaken(hypothesis, cutoff)]), cutoff
 
 
 def _with_alternatives(
@@ -59,6 +60,8 @@ def _with_alternatives(
     group = hypothesis.group
     for choose in (other_protocols, other_leaders):
         yield from [other for option in options for other in choose(group, option)]
+    if hypothesis.writes:
+        yield from _timed_out(hypothesis, cutoff)
     yield from _overtaken(hypothesis, cutoff)
 
 
@@ -153,7 +156,8 @@ def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Cand
     found = []
     if hypothesis.writes:
         done = hypothesis.writes.next_done(hypothesis.conditions)
-        found = [_outcome(hypothesis, request) for request in done]
+        told = {c.cause: c for c in _timed_out(hypothesis) if hypothesis.conditions.has_lines}
+        found = [told.get(request) or _outcome(hypothesis, request) for request in done]
     if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [
@@ -171,6 +175,14 @@ def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
     ]
     likely = min((due.at_ms, *answers))
     return Candidate(due.earliest_ms, max(likely, hypothesis.clock.now_ms), due.latest_ms, request)
+
+
+def _timed_out(hypothesis: Hypothesis, until_ms: float = float("inf")) -> Iterator[Candidate]:
+    """Yield the writes that time out though the end of a join phase answered their requests."""
+    for request, (earliest_ms, latest_ms) in hypothesis.untold_time_outs().items():
+        if earliest_ms <= until_ms:
+            at_ms = max(earliest_ms, hypothesis.clock.now_ms)
+            yield Candidate(earliest_ms, at_ms, latest_ms, request, timed_out=True)
 
 
 def _overtaken(hypothesis: Hypothesis, until_ms: float) -> list[Candidate]:

@@ -43,12 +43,17 @@ class Output:
         """Count what was bound from observation."""
         self.bound[kind] = self.bound.get(kind, 0) + times
 
-    def fail_write(self, why: str, seen: ObservedRequest, times_out_ms: float) -> None:
-        """Count a write that failed. If it timed out, a line may say so, at that time or later."""
+    def fail_write(
+        self, why: str, seen: ObservedRequest, times_out_ms: float, now_ms: float = 0.0
+    ) -> None:
+        """Count a write that failed. If it timed out, a line may say so, at that time or later.
+
+        Its request may have been answered before `now_ms`, when it fails.
+        """
         self.bind("failed_write")
         self.bind(why)
         if why == TIMED_OUT:
-            by_ms, said = seen.answered_ms, (("broker", seen.broker),)
+            by_ms, said = max(seen.answered_ms, now_ms), (("broker", seen.broker),)
             self.expected_lines.append(ExpectedLine(why, "", by_ms, times_out_ms, by_ms, said))
 
     def follow(

@@ -8,9 +8,10 @@ members, in a description) says which id the broker gave it: one that no JoinGro
 
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from reference_coordinator.classic.effects import DescribeResponse, JoinResponse, Response
+from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 
 
@@ -24,6 +25,13 @@ class UnnamedMembers:
 
     prefixes: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_record(cls, record: GroupRecord | None) -> Self:
+        """Return the static members of a record that the coordinator before could not name."""
+        members = () if record is None else record.members
+        named = ((member.member_id, f"{member.group_instance_id}-") for member in members)
+        return cls({made: prefix for made, prefix in named if made.startswith(f"{prefix}?")})
 
     def with_member(self, made_id: str, prefix: str) -> "UnnamedMembers":
         """Add a member."""

@@ -40,6 +40,7 @@ HINTS = {
     "left": "left",
     "pending_left": "left",
     "assignment": "assigned",
+    "persist_failed": "persist_failed",
 }
 """Templates of lines that mark an instant, and the oracle's name of that instant."""
 

@@ -1,7 +1,10 @@
 """Members whose broker-given ids show only in later responses."""
 
+from dataclasses import replace
+
 from reference_coordinator.classic.effects import JoinResponse
 from reference_coordinator.classic.members import Members
+from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.classic.state import Group
 from reference_coordinator.replay.unnamed_members import UnnamedMembers, named, renamed
 from tests.reference_coordinator.replay.test_armed_timers import member
@@ -52,3 +55,11 @@ def test_what_is_known_is_not_changed_in_place() -> None:
     second = first.with_name(MADE, GIVEN)
     assert first.names == {}
     assert second.names == {MADE: GIVEN}
+
+
+def test_members_of_a_record_without_names() -> None:
+    ids = {"a-1": "a", "b-?7": "b", "c?1": None}
+    members = tuple(replace(member(id_), group_instance_id=of) for id_, of in ids.items())
+    record = GroupRecord(1, "consumer", "range", None, members)
+    assert UnnamedMembers.of_record(record).prefixes == {"b-?7": "b-"}
+    assert UnnamedMembers.of_record(None).prefixes == {}

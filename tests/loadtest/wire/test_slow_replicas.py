@@ -1,0 +1,136 @@
+"""Static rejoins whose write times out because replicas stand still: findings on three brokers."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pytest
+
+from chaos.clusters.process import ProcessCluster
+from kafka_protocol.errors import Error
+from loadtest.wire import Connection, WireError
+from tests.loadtest.wire.test_real_broker import CONFIG, GroupOnBroker
+
+pytestmark = pytest.mark.cluster
+
+NOT_SERVED = (
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+)
+TIMEOUT_S = 5.0
+"""`offsets.commit.timeout.ms`, by default."""
+
+
+class Group(GroupOnBroker):
+    """Members of one group; a session outlasts the test."""
+
+    def member(self, name, *, instance=None, **versions):
+        made = super().member(name, instance=instance, **versions)
+        made.session_timeout_ms = made.rebalance_timeout_ms = 60_000
+        return made
+
+    def formed(self):
+        """Return the leader and the follower of a Stable group."""
+        members = [self.member(name, instance=name) for name in ("a", "b")]
+        joining = [threading.Thread(target=member.rejoin_group) for member in members]
+        for thread in joining:
+            thread.start()
+        for thread in joining:
+            thread.join()
+        return sorted(members, key=lambda member: not member.leads)
+
+    def member_ids(self):
+        """Return the member ids that the coordinator knows, by instance id."""
+        body = {"groups": [self.name], "includeAuthorizedOperations": False}
+        (found,) = self.connect("scout").ask("DESCRIBE_GROUPS", 5, body)["groups"]
+        return {member["groupInstanceId"]: member["memberId"] for member in found["members"]}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    # one partition has one coordinator; brokers that stood still are not fenced for that
+    config = {**CONFIG, "offsets.topic.num.partitions": 1, "broker.session.timeout.ms": 30_000}
+    folder = tmp_path_factory.mktemp("slow") / "brokers"
+    with ProcessCluster("slow-replicas", folder, brokers=3, config=config) as running:
+        yield running
+
+
+def asked(port, api, version, body):
+    """Ask a broker over a connection of its own."""
+    with closing(Connection("127.0.0.1", port, "scout")) as scout:
+        return scout.ask(api, version, body)
+
+
+def coordinator(cluster, but=0):
+    """Wait until a broker serves the groups; return its number."""
+    ports = {info.id: info.port for info in cluster.brokers if info.id != but}
+    while True:
+        with suppress(WireError):
+            body = {"key": "any", "keyType": 0}
+            found = asked(min(ports.values()), "FIND_COORDINATOR", 1, body)["nodeId"]
+            if found in ports:
+                (group,) = asked(ports[found], "DESCRIBE_GROUPS", 0, {"groups": ["any"]})["groups"]
+                if group["errorCode"] not in NOT_SERVED:
+                    return found
+        threading.Event().wait(0.1)
+
+
+@pytest.fixture
+def group(cluster, request):
+    number = coordinator(cluster)
+    port = next(info.port for info in cluster.brokers if info.id == number)
+    on_broker = Group(port, request.node.name)
+    on_broker.number = number
+    yield on_broker
+    for connection in on_broker.connections:
+        connection.close()
+
+
+@contextmanager
+def paused(cluster, number) -> Iterator[None]:
+    """Let all brokers but one stand still."""
+    others = [info.id for info in cluster.brokers if info.id != number]
+    for other in others:
+        cluster.pause(other)
+    try:
+        yield
+    finally:
+        for other in others:
+            cluster.resume(other)
+
+
+def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
+    """docs/findings/told-and-taken-back.md."""
+    leader, follower = group.formed()
+    new = group.member("new", instance=leader.instance_id)
+    with paused(cluster, group.number):
+        joining = new.send_join()
+        threading.Event().wait(0.3)  # nothing tells that the JoinGroup has arrived
+        me = {"memberId": follower.member_id, "groupInstanceId": None, "reason": None}
+        follower.send("LEAVE_GROUP", members=[me])
+        assert new.joined(joining) == 0
+        assert (new.generation, new.leads) == (2, True)
+        threading.Event().wait(TIMEOUT_S + 1)  # the write times out
+    assert new.heartbeat() == Error.FENCED_INSTANCE_ID
+    leader.generation = new.generation
+    assert leader.heartbeat() == 0, "the process that was replaced"
+    assert group.member_ids() == {leader.instance_id: leader.member_id}
+
+
+def test_an_id_that_nobody_was_given_is_stored(cluster, group):
+    """docs/findings/stored-and-taken-back.md."""
+    _, follower = group.formed()
+    new = group.member("new", instance=follower.instance_id)
+    with paused(cluster, group.number):
+        assert new.join() == Error.COORDINATOR_NOT_AVAILABLE
+    assert new.member_id == ""
+    assert follower.heartbeat() == 0
+    assert group.member_ids()[follower.instance_id] == follower.member_id
+    threading.Event().wait(1.0)  # the replicas fetch the record
+    cluster.stop_broker(group.number)
+    number = coordinator(cluster, but=group.number)
+    group.port = next(info.port for info in cluster.brokers if info.id == number)
+    follower.connection = group.connect("again")
+    assert follower.heartbeat() == Error.FENCED_INSTANCE_ID
+    assert group.member_ids()[follower.instance_id] != follower.member_id
