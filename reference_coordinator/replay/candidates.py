@@ -46,6 +46,15 @@ class Mismatch:
     observed: str
 
 
+def wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:
+    """Return what is wrong with an answer that was due at another time."""
+    late = seen.answered_ms - due_ms
+    word = "later" if late > 0 else "earlier"
+    return Mismatch(
+        seen.id, seen.answered_ms, rule, "an answer at its time", f"{abs(late):.0f} ms {word}"
+    )
+
+
 class Due(NamedTuple):
     """When a timer expires: the earliest, the likeliest and the latest deadline.
 

@@ -118,6 +118,9 @@ def test_a_coordinator_that_was_replaced_answers_no_more(group: Group, before_ms
     assert "NOT_COORDINATOR" in first["expected"]
     assert first["searched"]
     assert first["at_ms"] > at_ms + LAST_KNOWN_MS - 10.0
+    taken = [row for row in group.rows if row["template"] is None]
+    after = [row["answered_ms"] for row in taken if row["earliest_ms"] > at_ms + LAST_KNOWN_MS]
+    assert first["at_ms"] <= min(after)
 
 
 @pytest.mark.parametrize(("before_ms", "answers_on"), [(2_980.0, True), (3_600.0, False)])
