@@ -18,6 +18,8 @@ def number(version: str) -> Release:
 
 FIRST_JSON_REQUEST_LOG: Release = (2, 8, 0)
 """The request log is JSON and has the bytes of metadata and assignments (KAFKA-10525)."""
+FIRST_WITHOUT_ZOOKEEPER: Release = (3, 3, 0)
+"""Brokers keep their metadata in a quorum of their own (KRaft, KIP-833)."""
 FIRST_JAVA_CLIENT_TOOL: Release = (2, 5, 0)
 """Kafka's VerifiableConsumer takes `--bootstrap-server`."""
 FIRST_JAVA_BY_DEFAULT: Release = (4, 0, 0)

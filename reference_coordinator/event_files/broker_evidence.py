@@ -31,6 +31,7 @@ class Logged:
     epoch_events: tuple[EpochEvent, ...] = ()
     stalls: tuple[Stall, ...] = ()
     loading: tuple[Stall, ...] = ()
+    reconnects_ms: float = 0.0
 
 
 NOTHING = Logged()
@@ -52,6 +53,7 @@ def read_logged(logged: Any) -> Logged:
         ),
         stalls=tuple(_stalls(logged, "stalls")),
         loading=tuple(_stalls(logged, "loading")),
+        reconnects_ms=_time(logged, "reconnects_ms") if "reconnects_ms" in logged else 0.0,
     )  # fmt: skip
 
 
@@ -79,15 +81,15 @@ def as_logged(seen: ObservedRequest, logged: Any) -> ObservedRequest:
 
 def logged_of(evidence: Evidence) -> dict[str, Any]:
     """Write down what stands in a header."""
+    of_changes: dict[str, Any] = {
+        "loading": [_logged_stall(load) for load in evidence.loading],
+        "reconnects_ms": evidence.reconnects_ms,
+    }
     return {
         "hints": [_finite(asdict(hint)) for hint in evidence.hints],
         "servings": [_logged_serving(serving) for serving in evidence.epoch_events],
         "stalls": [_logged_stall(stall) for stall in evidence.stalls],
-        **(
-            {"loading": [_logged_stall(load) for load in evidence.loading]}
-            if evidence.loading
-            else {}
-        ),
+        **{key: value for key, value in of_changes.items() if value},
     }
 
 

@@ -29,6 +29,11 @@ LEARNS_MS = 500.0
 """How long a coordinator may take to learn that another one took its place, before the slack of all
 that is due: a broker polls the metadata log, up to `KafkaRaftClient.MAX_FETCH_WAIT_MS`. Measured in
 95 loads: at most 354 ms after its successor had finished loading."""
+RECONNECTS_MS = 2_000.0
+"""How much longer it may take a broker that lost its ZooKeeper's session, as while it was paused:
+the client waits for 1 s where there is one server, and for up to 1 s before any reconnection
+(`StaticHostProvider.next`, `ClientCnxn.startConnect`). Measured on 2.8.1 after three pauses: it
+gave the partition up 1,763 to 1,839 ms after it went on."""
 
 NOT_REPLAYED = frozenset(("opened", *AppendError))
 """Kinds of epoch events that are no events of the coordinator where they stand."""
@@ -106,18 +111,19 @@ class Span:
         begins = (event.at_ms for event in self.inside if event.kind == "loading")
         return min(begins, default=self.loaded_ms)
 
-    def resign(self, loads: Iterable[EpochEvent], late: Lateness) -> None:
+    def resign(self, loads: Iterable[EpochEvent], late: Lateness, learns_ms: float) -> None:
         """Let the broker give the group up after another one loaded it in a higher epoch.
 
-        `loads` are those of all brokers, `late` what may hold this one up. Nothing is added where
-        the broker gives the group up in time by its own lines, or ends.
+        `loads` are those of all brokers, `late` what may hold this one up, `learns_ms` how long it
+        may take to learn of it. Nothing is added where the broker gives the group up in time by its
+        own lines, or ends.
         """
         mine = next((s.epoch for s in self.inside if s.kind == "loaded"), None)
         if mine is None:
             return
         higher = (s for s in loads if s.broker != self.broker and (s.epoch or 0) > mine)
         over_ms = max(min((s.at_ms for s in higher), default=float("inf")), self.loaded_ms)
-        at_ms = late.latest(over_ms, LEARNS_MS)
+        at_ms = late.latest(over_ms, learns_ms)
         gone = [s.at_ms for s in self.inside if s.kind in ("unloaded", "ended")]
         if at_ms < self.end_ms and all(gone_ms > at_ms for gone_ms in gone):
             self.inside.append(EpochEvent(at_ms, self.broker, "unloaded"))
@@ -187,7 +193,7 @@ class Spans:
         held_up = (*evidence.stalls, *evidence.loading)
         late = {broker: Lateness.of(holding_up(held_up, broker)) for broker in self._of}
         for span in self.in_order():
-            span.resign(loads, late[span.broker])
+            span.resign(loads, late[span.broker], LEARNS_MS + evidence.reconnects_ms)
         loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
         for number, span in enumerate(loaded, 1):
             span.incarnation = number

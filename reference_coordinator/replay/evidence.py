@@ -167,3 +167,5 @@ class Evidence:
     outages: tuple[Outage, ...] = ()
     loading: tuple[Stall, ...] = ()
     """When brokers loaded any partition, and could not give another one up meanwhile (Scala)."""
+    reconnects_ms: float = 0.0
+    """How long a broker may wait before it asks its ZooKeeper again, where it has one."""

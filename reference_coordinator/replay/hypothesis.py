@@ -35,7 +35,7 @@ from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
-from reference_coordinator.replay.candidates import Candidate, Mismatch
+from reference_coordinator.replay.candidates import Candidate, Mismatch, given_again, wrong_time
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
@@ -161,21 +161,23 @@ class Hypothesis:
             self.clock.latest_ms = candidate.latest_ms
         else:
             self.timers.drop_stale(before, self.group, event)
+        by_line_ms = float("-inf")
         if self.group is not before or isinstance(event, TimerFired):
             lines = list(expected_lines(before, self.group, event, effects))
             for line, subject, says in lines:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
                 self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
             keys = printed(lines, effects)
-            if not keep_to_lines(
+            by_line_ms = keep_to_lines(
                 self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray
-            ):
+            )
+            if by_line_ms == float("inf"):
                 return OUT_OF_LINE
         mismatch = None
         answers = [effect for effect in effects if isinstance(effect, Answer)]
-        due_ms = self._decided_by(answers, candidate)
+        decided = by_line_ms, self._decided_by(answers, candidate)
         for answer in answers:  # their times narrow down when all of this happened
-            mismatch = self._check(answer, candidate, due_ms, excuse) or mismatch
+            mismatch = self._check(answer, candidate, decided, excuse) or mismatch
         if mismatch is not None:
             return mismatch
         for effect in effects:
@@ -250,11 +252,11 @@ class Hypothesis:
         return min(latest_ms, max(cause.earliest_ms, first_ms + self.conditions.tolerance.early))
 
     def _check(
-        self, answer: Answer, cause: Candidate, due_ms: float, excuse: str
+        self, answer: Answer, cause: Candidate, decided: tuple[float, float], excuse: str
     ) -> Mismatch | None:
         """Compare an answer with what was observed, and its time with that of its cause.
 
-        It is decided by `due_ms`; the failure of a write shows later.
+        It is `decided` within a time, by lines and others; the failure of a write shows later.
         """
         seen = self.pending_requests.remove(answer.request)
         if seen is None or seen.response is None:
@@ -283,18 +285,13 @@ class Hypothesis:
                 "; ".join(f"{field}={theirs}" for field, _, theirs in unequal),
             )
         elif seen.id in conditions.given_ids.repeats and not self.unnamed.names_another(seen.id):
-            given = seen.response_fields["memberId"]
-            mismatch = Mismatch(
-                seen.id,
-                seen.answered_ms,
-                "answer",
-                "member_id=one that was never given",
-                f"member_id={given}, which was given before",
-            )
+            mismatch = given_again(seen)
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
-            mismatch = _wrong_time(seen, "answered_early", cause.earliest_ms)
-        elif self._is_late(seen, cause.latest_ms if unequal else due_ms):
-            mismatch = _wrong_time(seen, "answered_late", due_ms)
+            mismatch = wrong_time(seen, "answered_early", cause.earliest_ms)
+        elif seen.answered_ms < decided[0]:
+            mismatch = wrong_time(seen, "answered_early", decided[0])
+        elif self._is_late(seen, cause.latest_ms if unequal else decided[1]):
+            mismatch = wrong_time(seen, "answered_late", decided[1])
         else:
             self.clock.happened_by(seen.answered_ms + tolerance.early)
             self.writes.outlive_answer(seen, conditions)
@@ -398,11 +395,3 @@ class Hypothesis:
         untold = any(self.untold_time_outs())
         outcome = awaited_outcome(seen, under_way, self.conditions, untold=untold)
         return self._bound(outcome, seen) is not Error.NONE
-
-
-def _wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:
-    late = seen.answered_ms - due_ms
-    word = "later" if late > 0 else "earlier"
-    return Mismatch(
-        seen.id, seen.answered_ms, rule, "an answer at its time", f"{abs(late):.0f} ms {word}"
-    )

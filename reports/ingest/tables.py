@@ -186,6 +186,7 @@ def build(
             processes,
             None if most is None else most + 1,
             run.requests_enabled,
+            run.reconnects_ms,
         ),
         (*pauses, *as_stalls(standstills)),
         run.outages,

@@ -182,8 +182,8 @@ class Case:
         known = self.home
         events = self.epochs.events_of(known, self.group)
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
-        loading = tuple(self.epochs.loading)
-        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages, loading)
+        loading = tuple(self.epochs.loading), self.epochs.reconnects_ms
+        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages, *loading)
 
     @cached_property
     def observed(self) -> list[Json]:

@@ -17,7 +17,11 @@ Pair = tuple[Row | None, Row | None]
 EARLY_MS = 10.0
 """Error of a reconstructed instant, in ms."""
 LATE_MS = 500.0
-"""How late a coordinator may act on what is due, in ms; the oracle's bound for timers, too."""
+"""How late a coordinator may act on what is due, in ms; the oracle's bound for timers, too. So much
+later than its line the end of a phase may seem to come, as its requests may be logged late.
+Measured: 474 ms, at a load of 40 on two cores."""
+LINE_LATE_MS = 200.0
+"""How much earlier than its line it may seem to come. Measured: 129 ms, at that load."""
 OF_ONE_MEMBER = (
     "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
     "session_expired",
@@ -178,6 +182,8 @@ def _off_by_ms(o: Row, e: Row) -> float:
     if started is not None and started > e["latest_ms"] + EARLY_MS:
         return float(started - e["latest_ms"])
     for name in ("joined_ms", "assigned_ms"):
-        if o[name] is not None and e[name] is not None and abs(o[name] - e[name]) > LATE_MS:
+        if o[name] is None or e[name] is None:
+            continue
+        if not -LATE_MS <= o[name] - e[name] <= LINE_LATE_MS:
             return float(o[name] - e[name])
     return 0.0

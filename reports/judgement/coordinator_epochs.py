@@ -67,6 +67,8 @@ class CoordinatorEpochs:
     """
 
     partitions: int | None
+    reconnects_ms: float = 0.0
+    """How long a broker may wait before it asks its ZooKeeper again, where it has one."""
     of_brokers: list[EpochEvent] = field(default_factory=list)
     """When each broker started, took its first request, and ended: events of all its partitions."""
     of_partitions: dict[int, list[EpochEvent]] = field(default_factory=lambda: defaultdict(list))
@@ -111,6 +113,7 @@ def coordinator_epochs(
     processes: Iterable[Row],
     partitions: int | None,
     requests_enabled: Iterable[tuple[str, float]] = (),
+    reconnects_ms: float = 0.0,
 ) -> CoordinatorEpochs:
     """Derive coordinator epochs from lines of the templates `LINES`.
 
@@ -119,7 +122,7 @@ def coordinator_epochs(
     requests, in ms.
     """
     rows = sorted(lines, key=lambda row: (row["broker"], row["line"]))
-    found = CoordinatorEpochs(partitions)
+    found = CoordinatorEpochs(partitions, reconnects_ms)
     found.of_brokers += (EpochEvent(at, broker, "opened") for broker, at in requests_enabled)
     ends = {(row["broker"], row["process"]): row["last_ms"] for row in processes}
     for row in rows:

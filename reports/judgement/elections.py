@@ -70,7 +70,10 @@ def _behind(
             (epoch, other)
             for epoch, other in past
             if epoch > load.epoch
-            and (other.broker == load.broker or load.told_ms > _known_ms(other, late[load.broker]))
+            and (
+                other.broker == load.broker
+                or load.told_ms > _known_ms(epochs, other, late[load.broker])
+            )
         ]
         if higher:
             yield load, max(higher, key=lambda one: one[0])[1]
@@ -90,7 +93,7 @@ def _is_borne_out(
             return True
         by_ms = load.at_ms
     else:
-        by_ms = _known_ms(load, late[before.broker])
+        by_ms = _known_ms(epochs, load, late[before.broker])
     events = (*epochs.of_partitions.get(partition, ()), *epochs.of_brokers)
     return any(
         event.broker == before.broker
@@ -122,9 +125,9 @@ def _late(loads: Iterable[Load], stalls: Sequence[Stall]) -> Mapping[str, Latene
     return {broker: Lateness.of(holding_up(stalls, broker)) for broker in brokers}
 
 
-def _known_ms(load: Load, late: Lateness) -> float:
+def _known_ms(epochs: CoordinatorEpochs, load: Load, late: Lateness) -> float:
     """Return until when another broker may not know of a load, given what may hold it up."""
-    return late.latest(load.at_ms, LEARNS_MS + LATE_MS)
+    return late.latest(load.at_ms, LEARNS_MS + epochs.reconnects_ms + LATE_MS)
 
 
 def _started(epochs: CoordinatorEpochs, broker: str, from_ms: float, until_ms: float) -> bool:

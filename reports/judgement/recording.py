@@ -209,7 +209,9 @@ class Recording:
         most = max(named, default=None)
         rules, run = self.profile, self.run
         partitions = None if most is None else most + 1
-        epochs = coordinator_epochs(rows, processes, partitions, run.requests_enabled)
+        epochs = coordinator_epochs(
+            rows, processes, partitions, run.requests_enabled, run.reconnects_ms
+        )
         pauses, standstills = self._stood_still
         stalls = (*pauses, *as_stalls(standstills))
         return Judge(

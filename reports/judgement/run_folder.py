@@ -11,8 +11,10 @@ from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
+from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, number
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Stall
+from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement import faults, machine_log
 from reports.judgement.absences import Absence, absences
 from reports.judgement.errors import EvidenceError
@@ -112,6 +114,12 @@ class RunFolder:
     def numbered_lines(self) -> bool:
         """Whether the brokers' lines have serial numbers; log4j 2 adds them (Kafka 4.0 on)."""
         return is_numbered(self.environment["kafka_version"])
+
+    @property
+    def reconnects_ms(self) -> float:
+        """How long a broker may wait before it asks its ZooKeeper again, where it has one."""
+        with_zookeeper = number(self.environment["kafka_version"]) < FIRST_WITHOUT_ZOOKEEPER
+        return RECONNECTS_MS if with_zookeeper else 0.0
 
     @property
     def kills(self) -> tuple[tuple[str, float], ...]:

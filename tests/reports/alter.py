@@ -1,11 +1,16 @@
 """Alters recorded evidence in one place, as an editor would."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
-from reports.judgement.recording import Recording
+from reports.judgement.group import Judge
+from reports.judgement.recording import Recording, Row
+
+TIMES = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms", "logged_ms")
+"""The columns of a request's times; a coordinator line has `at_ms` alone."""
 
 
 @dataclass
@@ -79,3 +84,31 @@ class Log:
     def save(self) -> None:
         """Write the log back."""
         self.path.write_text("\n".join(self.lines) + "\n")
+
+
+def moved(row: Row, by_ms: float) -> Row:
+    """Move a request or a line to another time."""
+    names = ("at_ms",) if row["template"] else TIMES
+    return {**row, **{name: row[name] + by_ms for name in names}}
+
+
+def stretched(rows: Iterable[Row], at_ms: float, by_ms: float) -> list[Row]:
+    """Let nothing happen for a while: what was to happen from a time on happens later.
+
+    Requests that wait then are answered later.
+    """
+    return [
+        moved(row, by_ms)
+        if row["at_ms" if row["template"] else "arrived_ms"] >= at_ms
+        else {**row, **{name: row[name] + by_ms for name in TIMES if (row.get(name) or 0) >= at_ms}}
+        for row in rows
+    ]
+
+
+def differences(judge: Judge, group: str, rows: Sequence[Row]) -> list[str]:
+    """List what is wrong with a group of which the logs tell these rows."""
+    return [
+        str(row.get("rule") or row.get("outcome"))
+        for name, row in judge.differences(group, rows)
+        if name != "comparison" or row["outcome"] != "match"
+    ]

@@ -13,6 +13,9 @@ from reports.judgement.second_judgement import SecondJudgement
 from reports.judgement.silent_tails import silent_tails
 from tests.recorded.logs import RECORDINGS
 
+SESSION_MS = 3_000.0
+"""The session timeout of the experiment's groups."""
+
 
 @pytest.fixture(params=RECORDINGS)
 def recording(request: pytest.FixtureRequest) -> Recording:
@@ -87,3 +90,33 @@ def test_a_silence_before_a_kill_that_was_not_measured_is_a_doubt(
 def test_a_silence_of_the_usual_length_explains_nothing(recording: Recording) -> None:
     rows = recording.rows_by_group["failover"]
     assert silent_tails(rows, recording.run.kills, recording.judge.epochs) == []
+
+
+@pytest.mark.parametrize("further", [False, True])
+def test_a_log_that_was_not_measured_is_silent_no_longer_than_a_session(
+    recording: Recording, tmp_path: Path, further: bool
+) -> None:
+    """Lines are cut up to the first of the last 3 s before the kill, and that one, too."""
+    ((broker, killed_ms),) = recording.run.kills
+    times = [line.at_ms for line in recording.lines if line.broker == broker]
+    last = sum(killed_ms - SESSION_MS <= at_ms <= killed_ms for at_ms in times)
+    altered = cut(recording, tmp_path / "run", last - 1 + further, measured=False)
+    assert [gap.what for gap in altered.gaps] == ["the log's end is missing"] * further
+
+
+@pytest.mark.parametrize(("after_ms", "goes_on"), [(900, False), (1_100, True), (2_500, True)])
+def test_a_killed_broker_writes_no_more(
+    recording: Recording, tmp_path: Path, after_ms: int, goes_on: bool
+) -> None:
+    """The journal says that it was killed earlier; such an end is not that of the kill."""
+    folder = tmp_path / "run"
+    shutil.copytree(recording.folder, folder)
+    ((broker, killed_ms),) = recording.run.kills
+    end_ms = max(
+        line.at_ms for line in recording.lines if line.broker == broker and line.at_ms <= killed_ms
+    )
+    journal = folder / "journal.jsonl"
+    by_ms = int(killed_ms - (end_ms - after_ms))
+    text = journal.read_text().replace(f'"at_ms": {killed_ms}', f'"at_ms": {killed_ms - by_ms}')
+    journal.write_text(text)
+    assert [gap.what for gap in Recording(folder).gaps] == ["the log's end is missing"] * goes_on

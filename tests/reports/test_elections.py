@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import EpochEvent, Outage, Stall
+from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement.coordinator_epochs import (
     LINES,
     CoordinatorEpochs,
@@ -122,6 +123,19 @@ def test_a_coordinator_that_was_replaced_answers_no_more(group: Group, before_ms
     assert "NOT_COORDINATOR" in first["expected"]
     assert first["searched"]
     assert first["at_ms"] > at_ms + LAST_KNOWN_MS - 10.0
+    taken = [row for row in group.rows if row["template"] is None]
+    after = [row["answered_ms"] for row in taken if row["earliest_ms"] > at_ms + LAST_KNOWN_MS]
+    assert first["at_ms"] <= min(after)
+
+
+@pytest.mark.parametrize(("before_ms", "answers_on"), [(2_980.0, True), (3_600.0, False)])
+def test_a_broker_that_has_to_find_its_zookeeper_again_learns_later(
+    group: Group, before_ms: float, *, answers_on: bool
+) -> None:
+    epochs = group.epochs(group.other_load(group.last_ms - before_ms, 1))
+    assert group.findings(epochs) != []
+    found = group.findings(replace(epochs, reconnects_ms=RECONNECTS_MS))
+    assert (found == []) == answers_on
 
 
 def test_a_stall_excuses_a_replaced_coordinator(group: Group) -> None:

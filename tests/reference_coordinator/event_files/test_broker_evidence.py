@@ -23,12 +23,13 @@ EVIDENCE = Evidence(
     (EpochEvent(2.0, "1", "loaded"),),
     (Stall("1", 3.0, float("inf")),),
     loading=(Stall("1", 4.0, 5.0, proven=False),),
+    reconnects_ms=6.0,
 )
 
 
 def test_written_evidence_is_read_back() -> None:
     read = read_logged(json.loads(json.dumps(logged_of(EVIDENCE))))
-    for name in ("hints", "epoch_events", "stalls", "loading"):
+    for name in ("hints", "epoch_events", "stalls", "loading", "reconnects_ms"):
         assert getattr(read, name) == getattr(EVIDENCE, name)
     assert read_logged({}) == NOTHING
 

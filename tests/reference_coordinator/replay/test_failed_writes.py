@@ -41,10 +41,11 @@ def altered(evidence: Evidence, by_id: Mapping[str, ObservedRequest]) -> Evidenc
     return replace(evidence, requests=tuple(by_id.get(s.id, s) for s in evidence.requests))
 
 
-def fine(evidence: Evidence, api: str) -> list[ObservedRequest]:
+def fine(evidence: Evidence, api: str, but_last: int = 4) -> list[ObservedRequest]:
     """List the requests of an API that were answered without an error, but for the last ones."""
     found = [seen for seen in evidence.requests if seen.api == api and seen.response]
-    return [s for s in found if '"errorCode": 0' in str(s.response).replace("'", '"')][:-4]
+    fine = [s for s in found if '"errorCode": 0' in str(s.response).replace("'", '"')]
+    return fine[: len(fine) - but_last]
 
 
 def judged(name: str, evidence: Evidence, lines: Iterable[EpochEvent] = ()) -> list[str]:
@@ -110,6 +111,56 @@ def test_without_an_outage_only_what_is_too_large_fails(name: str) -> None:
     elsewhere = altered(evidence, {seen.id: refuse(seen, 16)})
     assert judged(name, large, line(AppendError.TOO_LARGE)) == []
     assert judged(name, elsewhere, line(AppendError.NOT_LEADER)) == [seen.id]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("off_ms", [0, 1, 1_000, 30_000])
+def test_an_outage_bears_out_what_was_under_way_in_it(name: str, off_ms: int) -> None:
+    """Up to the answer it begins, or it ends no sooner than the request came; or it is off."""
+    evidence = recorded(name)
+    seen = fine(evidence, "OFFSET_COMMIT")[3]
+    lie = altered(evidence, {seen.id: refuse(seen, 16)})
+    line = EpochEvent(seen.answered_ms, seen.broker, AppendError.NOT_LEADER)
+    for outage in (
+        Outage(0.0, seen.earliest_ms - off_ms),
+        Outage(seen.answered_ms + off_ms, 1e15),
+    ):
+        found = judged(name, replace(lie, outages=(outage,)), [line])
+        assert found == ([seen.id] if off_ms else [])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("took_ms", "borne_out"),
+    [(1_000, False), (4_880, False), (4_990, True), (5_940, True), (6_030, False), (20_000, False)],
+)
+def test_a_commit_times_out_at_its_time(name: str, took_ms: int, borne_out: bool) -> None:
+    """No outage is needed, but Scala prints it. No commit that comes later is confirmed before."""
+    evidence = replace(recorded(name, "sessions"), outages=())
+    *_, first, last = fine(evidence, "OFFSET_COMMIT", but_last=0)
+    for seen, overtaken in ((last, False), (first, True)):
+        answered_ms = seen.handled_ms + took_ms
+        error = Error.REQUEST_TIMED_OUT if "scala" in name else Error.COORDINATOR_NOT_AVAILABLE
+        late = replace(refuse(seen, error), connection="commits", answered_ms=answered_ms)
+        lie = altered(evidence, {seen.id: late})
+        line = EpochEvent(answered_ms, seen.broker, AppendError.TIMED_OUT)
+        assert (judged(name, lie, [line]) == []) == (borne_out and not overtaken)
+        assert (judged(name, lie) == []) == (borne_out and not overtaken and "scala" not in name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["loading", "loaded", "unloaded"])
+@pytest.mark.parametrize("off_ms", [-9, 11, 2_000])
+def test_who_is_not_the_coordinator_gave_the_partition_up(
+    name: str, kind: str, off_ms: int
+) -> None:
+    """It unloaded it while the request was under way, or another broker had it by the answer."""
+    evidence = recorded(name)
+    seen = fine(evidence, "OFFSET_COMMIT")[3]
+    line = EpochEvent(seen.answered_ms + off_ms, seen.broker if kind == "unloaded" else "9", kind)
+    for error, named in ((16, True), (15, False)):
+        found = judged(name, altered(evidence, {seen.id: refuse(seen, error)}), [line])
+        assert (seen.id not in found) == (off_ms < 0 and named)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -90,7 +90,9 @@ def commit(answered: float, error: int) -> Scenario:
     ("release", "error"),
     [("2.6.0", 7), ("2.8.1", 7), ("3.9-scala", 7), ("3.9-java", 15), ("4.3", 15)],
 )
-@pytest.mark.parametrize(("answered", "timed_out"), [(2_010, False), (6_900, False), (7_003, True)])
+@pytest.mark.parametrize(
+    ("answered", "timed_out"), [(2_010, False), (6_980, False), (6_990, True), (7_003, True)]
+)
 def test_a_commit_times_out_after_its_time(
     release: str, error: int, answered: float, timed_out: bool
 ) -> None:

@@ -13,8 +13,8 @@ from kafka_protocol.request_log import COMPLETED
 from reports.judgement.parsing import ARRIVAL_ERROR_MS, parse_request
 from reports.judgement.recording import Line, Recording, Row
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import TIMES, differences, moved
 
-TIMES = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms", "logged_ms")
 REBALANCE, NONE = '"errorCode":27', '"errorCode":0'
 Answer = tuple[str, str, int]
 
@@ -27,11 +27,7 @@ def recording(request: pytest.FixtureRequest) -> Recording:
 def wrong(recording: Recording, group: str, instead: dict[int, Row]) -> list[str]:
     """The differences in a group some rows of which have others in their place, by line number."""
     rows = [instead.get(row["line"], row) for row in recording.rows_by_group[group]]
-    return [
-        str(row.get("rule") or row.get("outcome"))
-        for name, row in recording.judge.differences(group, rows)
-        if name != "comparison" or row["outcome"] != "match"
-    ]
+    return differences(recording.judge, group, rows)
 
 
 def preparing(recording: Recording) -> Iterator[tuple[Row, list[Row], float]]:
@@ -45,12 +41,12 @@ def preparing(recording: Recording) -> Iterator[tuple[Row, list[Row], float]]:
                 yield row, [b for b in beats if b["broker"] == row["broker"]], end_ms
 
 
-def moved(row: Row, by_ms: float, answer: Answer) -> Row:
+def answered(row: Row, by_ms: float, answer: Answer) -> Row:
     """A heartbeat at another time, with another answer."""
     old, new, code = answer
     assert old in row["response"]
-    times = {name: row[name] + by_ms for name in TIMES}
-    return {**row, **times, "response": row["response"].replace(old, new), "error_code": code}
+    response = row["response"].replace(old, new)
+    return {**moved(row, by_ms), "response": response, "error_code": code}
 
 
 def refused_after(recording: Recording) -> tuple[Row, Row]:
@@ -76,7 +72,7 @@ def test_a_heartbeat_at_a_rebalance_may_have_come_before_it(
     recording: Recording, after_ms: float
 ) -> None:
     line, beat = refused_after(recording)
-    at_once = moved(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
+    at_once = answered(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
     assert wrong(recording, line["group"], {beat["line"]: at_once}) == []
 
 
@@ -85,7 +81,7 @@ def test_a_heartbeat_after_a_rebalance_began_is_refused(
     recording: Recording, after_ms: float
 ) -> None:
     line, beat = refused_after(recording)
-    late = moved(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
+    late = answered(beat, line["at_ms"] + after_ms - taken_ms(beat), (REBALANCE, NONE, 0))
     assert wrong(recording, line["group"], {beat["line"]: late}) == ["answer"]
 
 
@@ -109,7 +105,7 @@ def test_no_heartbeat_is_refused_before_the_rebalance_begins(
 ) -> None:
     line, beat = served_before(recording)
     by_ms = max(line["at_ms"] - before_ms - beat["answered_ms"], 0.0)
-    early = moved(beat, by_ms, (NONE, REBALANCE, 27))
+    early = answered(beat, by_ms, (NONE, REBALANCE, 27))
     assert wrong(recording, line["group"], {beat["line"]: early}) == ["answer"]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from reports.judgement import failed_writes, verdict
+from tests.recorded.logs import RECORDINGS
 from tests.reports.page_run import made_up
 
 
@@ -17,6 +18,29 @@ def test_unusually_many_are_a_doubt(tmp_path: Path, failed: int, doubts: int) ->
     assert (members, len(run.outages)) == (8, 0)
     found = failed_writes.doubts(run, {"static": {"failed_write": failed}})
     assert len(found) == doubts
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("after_ms", "may_fail"), [(0, True), (9_900, True), (10_100, False)])
+def test_writes_may_fail_until_replicas_have_caught_up(
+    name: str, after_ms: int, may_fail: bool
+) -> None:
+    run = RECORDINGS[name].run
+    ((_, killed_ms),) = run.kills
+    healed_ms = max(e["at_ms"] for e in run.journal if e["event"] == "healed")
+    (outage,) = run.outages
+    assert killed_ms < healed_ms
+    assert outage.has(healed_ms + after_ms) == may_fail
+    assert not outage.has(killed_ms - 100.0)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("failed", "doubts"), [(1, 0), (36, 0), (37, 1), (200, 1)])
+def test_unusually_many_are_a_doubt_in_recorded_runs(name: str, failed: int, doubts: int) -> None:
+    """Four members, one broker was down: each has time for 9 of them."""
+    run = RECORDINGS[name].run
+    assert len(run.outages) == 1
+    assert len(failed_writes.doubts(run, {"static": {"failed_write": failed}})) == doubts
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,17 @@ def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunF
     assert RunFolder(run.path).cut_short == set()
 
 
+@pytest.mark.parametrize(
+    ("version", "reconnects"),
+    [("2.8.1", True), ("3.2.3", True), ("3.3.2", False), ("4.3.0", False)],
+)
+def test_brokers_before_3_3_have_a_zookeeper(
+    version: str, run: RunFolder, *, reconnects: bool
+) -> None:
+    run.environment["kafka_version"] = version
+    assert (run.reconnects_ms > 0) == reconnects
+
+
 def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
     made = made_up(tmp_path / "run")
     run, before, data, *_ = made.finish()
