@@ -21,12 +21,13 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import compare, elections, member_lines, members, timeline
+from reports.judgement import compare, member_lines, members, timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
 from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.ends_of_terms import Unsure
 from reports.judgement.fenced_lines import Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
@@ -276,7 +277,7 @@ class Judgement:
         self.explained += sum(checked.explained for checked in result.checked)
         self._locate(result.violations)
         case = self.case
-        instead, place = case.grammar.reasons_instead, case.partition
+        instead, unsure = case.grammar.reasons_instead, Unsure.of(case.epochs, case.partition)
         expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
         observed = case.observed
         return Compared(
@@ -284,7 +285,7 @@ class Judgement:
             result.bound,
             observed,
             expected,
-            compare.compare(observed, expected),
+            [*unsure.without(result.rows, compare.compare(observed, expected))],
             member_lines.compare(
                 case.lines,
                 result.expected_lines,
@@ -292,7 +293,7 @@ class Judgement:
                 case.outages,
                 case.stalls,
                 case.join_timer_ms,
-                () if place is None else [*elections.short_terms(case.epochs, place)],
+                unsure.may_be_missing,
             ),
             [
                 {**self._places[found.request], **finite(_values(found))}

@@ -1,0 +1,80 @@
+"""What may not happen any more as a coordinator gives a partition up."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Self
+
+from reference_coordinator.classic.timeline import ExpectedRebalance
+from reference_coordinator.replay import ExpectedLine, Outage
+from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
+from reports.judgement.compare import LATE_MS
+from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.member_lines import OF_LOADS
+
+Json = dict[str, Any]
+GIVEN_UP = ("unloaded", "ended")
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """What the coordinators of a partition may have left undone.
+
+    A timer that may still expire after the `ends` of a term (ms) need not expire before. In
+    `short_terms` a broker may have loaded nothing.
+    """
+
+    ends: Sequence[float]
+    short_terms: Sequence[Outage]
+
+    @classmethod
+    def of(cls, epochs: CoordinatorEpochs, partition: int | None) -> Self:
+        """Gather them from what the brokers of a partition logged; nothing without one."""
+        if partition is None:
+            return cls((), ())
+        brokers = {load.broker for load in epochs.loads.get(partition, ())}
+        ends = [
+            event.at_ms
+            for event in epochs.events_of(partition)
+            if event.kind in GIVEN_UP and event.broker in brokers
+        ]
+        return cls(ends, [*short_terms(epochs, partition)])
+
+    def without(
+        self, expected: Iterable[ExpectedRebalance], compared: Iterable[Json]
+    ) -> Iterator[Json]:
+        """Leave out missing rebalances that the end of a term may have come before."""
+        open_ = {
+            (row.incarnation, row.old_generation, row.started_ms)
+            for row in expected
+            if self._may_end_before(row.started_ms, row.latest_ms)
+        }
+        for row in compared:
+            due = (row["incarnation"], row["expected_old_generation"], row["expected_started_ms"])
+            if row["outcome"] != "missing" or due not in open_:
+                yield row
+
+    def may_be_missing(self, due: ExpectedLine) -> bool:
+        """Tell whether a line that is due may not have been printed."""
+        if due.line in OF_LOADS:
+            return any(term.has(due.earliest_ms) for term in self.short_terms)
+        return self._may_end_before(due.at_ms, due.latest_ms)
+
+    def _may_end_before(self, at_ms: float, latest_ms: float) -> bool:
+        return any(at_ms <= end_ms <= latest_ms for end_ms in self.ends)
+
+
+def short_terms(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
+    """Yield when a Scala broker loaded a partition that it had to give up at once.
+
+    A load that begins when its broker leads the partition no more loads nothing, and prints that it
+    is finished (`GroupMetadataManager.doLoadGroupsAndOffsets`: no log end offset). Seen on 3.9.1,
+    whose three brokers were shut down within 2 s: resigned 43 ms after such a load.
+    """
+    events = epochs.of_partitions.get(partition, ())
+    unloads = [(event.broker, event.at_ms) for event in events if event.kind == "unloaded"]
+    for load in epochs.loads.get(partition, ()):
+        until_ms = load.at_ms + LEARNS_MS + LATE_MS
+        given_up = [at for broker, at in unloads if broker == load.broker and at >= load.at_ms]
+        if load.told_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
+            yield Outage(load.told_ms, at_ms)
