@@ -39,8 +39,8 @@ async def run_scripts(
     make_room()
 
     async def one(name: str) -> None:
-        rng, told = Random(f"{seed}:{name}"), History(history)
-        group = Group(name, dict(enumerate(ports, 1)), rng=rng, history=told)
+        rng, events = Random(f"{seed}:{name}"), History(history)
+        group = Group(name, dict(enumerate(ports, 1)), rng=rng, history=events)
         await group.find()
         await SCRIPTS[name](group)
         print(f"{name}: {FINISHED}", flush=True)

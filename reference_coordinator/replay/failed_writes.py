@@ -55,17 +55,17 @@ def awaited_outcome(
     under_way: Iterable[ObservedRequest],
     conditions: Conditions,
     *,
-    untold: bool = False,
+    unobserved: bool = False,
 ) -> Outcome:
     """Return the outcome of another request's write that a request waited for (Java).
 
-    `under_way` are the requests of the group whose writes were, `untold` says that one of these may
-    have timed out after its request was answered.
+    `under_way` are the requests of the group whose writes were, `unobserved` says that one of these
+    may have timed out after its request was answered.
     """
     error = _failure(seen, conditions)
     if error is NO_ERROR:
         return STORED
-    held_up = _was_held_up(seen, under_way, conditions, untold=untold)
+    held_up = _was_held_up(seen, under_way, conditions, unobserved=unobserved)
     if held_up and _timed_out(seen, error, conditions):
         return Outcome(error, TIMED_OUT)
     return _append_failed(seen, error, conditions)
@@ -93,7 +93,7 @@ def untold_time_out(
     return (due_ms, latest_ms) if broken else None
 
 
-def untold_outcome(conditions: Conditions) -> Outcome:
+def unobserved_outcome(conditions: Conditions) -> Outcome:
     """Return the outcome of such a write."""
     return Outcome(conditions.profile.timed_out_write("JOIN_GROUP"), TIMED_OUT)
 
@@ -145,7 +145,7 @@ def _was_held_up(
     under_way: Iterable[ObservedRequest],
     conditions: Conditions,
     *,
-    untold: bool,
+    unobserved: bool,
 ) -> bool:
     """Tell whether a request may have waited for a write until that timed out.
 
@@ -156,7 +156,7 @@ def _was_held_up(
     due_ms = times_out_ms(seen, conditions)
     if conditions.confirmations.within(seen.handled_ms, due_ms):
         return False
-    if untold:
+    if unobserved:
         return True
     commits = (
         commit

@@ -48,7 +48,7 @@ from reference_coordinator.replay.failed_writes import (
     may_wait,
     outcome_of,
     times_out_ms,
-    untold_outcome,
+    unobserved_outcome,
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
 from reference_coordinator.replay.output import Output
@@ -144,8 +144,8 @@ class Hypothesis:
                 event = TimerFired(at_ms, timer, self._choices(), candidate.of_pending)
             case str() as request:
                 seen = self.writes.pop(request)[0]
-                untold = untold_outcome(self.conditions) if candidate.timed_out else None
-                written = self._bound(untold or outcome_of(seen, self.conditions), seen)
+                unobserved = unobserved_outcome(self.conditions) if candidate.timed_out else None
+                written = self._bound(unobserved or outcome_of(seen, self.conditions), seen)
                 self.output.bind("record_write")
                 event = RecordWritten(at_ms, request, written, self._choices())
             case EpochEvent() as epoch_event:
@@ -358,9 +358,9 @@ class Hypothesis:
             return NO_CHOICES
         return choices_of(self.group, self.pending_requests, self.unnamed, seen, candidate)
 
-    def untold_time_outs(self) -> dict[str, tuple[float, float]]:
+    def unobserved_time_outs(self) -> dict[str, tuple[float, float]]:
         """Return when writes may time out though their requests have an answer."""
-        return self.writes.untold_time_outs(self.group, self.pending_requests, self.conditions)
+        return self.writes.unobserved_time_outs(self.group, self.pending_requests, self.conditions)
 
     def _written(self, seen: ObservedRequest) -> Error:
         """Bind the outcome of a write."""
@@ -392,6 +392,6 @@ class Hypothesis:
         if not self.conditions.profile.answers_wait_for_writes:
             return False
         under_way = [write for write, _ in self.writes.values()]
-        untold = any(self.untold_time_outs())
-        outcome = awaited_outcome(seen, under_way, self.conditions, untold=untold)
+        unobserved = any(self.unobserved_time_outs())
+        outcome = awaited_outcome(seen, under_way, self.conditions, unobserved=unobserved)
         return self._bound(outcome, seen) is not Error.NONE

@@ -156,8 +156,8 @@ def internal(hypothesis: Hypothesis, until_ms: float, hints: Hints) -> list[Cand
     found = []
     if hypothesis.writes:
         done = hypothesis.writes.next_done(hypothesis.conditions)
-        told = {c.cause: c for c in _timed_out(hypothesis) if hypothesis.conditions.has_lines}
-        found = [told.get(request) or _outcome(hypothesis, request) for request in done]
+        timed_out = {c.cause: c for c in _timed_out(hypothesis) if hypothesis.conditions.has_lines}
+        found = [timed_out.get(request) or _outcome(hypothesis, request) for request in done]
     if not hypothesis.timers.may_expire(until_ms):
         return found
     return found + [
@@ -179,7 +179,7 @@ def _outcome(hypothesis: Hypothesis, request: str) -> Candidate:
 
 def _timed_out(hypothesis: Hypothesis, until_ms: float = float("inf")) -> Iterator[Candidate]:
     """Yield the writes that time out though the end of a join phase answered their requests."""
-    for request, (earliest_ms, latest_ms) in hypothesis.untold_time_outs().items():
+    for request, (earliest_ms, latest_ms) in hypothesis.unobserved_time_outs().items():
         if earliest_ms <= until_ms:
             at_ms = max(earliest_ms, hypothesis.clock.now_ms)
             yield Candidate(earliest_ms, at_ms, latest_ms, request, timed_out=True)

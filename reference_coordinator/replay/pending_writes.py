@@ -42,7 +42,7 @@ class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
             latest_ms = conditions.latest_time_out(seen.handled_ms)
             self[seen.id] = seen, due._replace(latest_ms=max(due.latest_ms, latest_ms))
 
-    def untold_time_outs(
+    def unobserved_time_outs(
         self, group: Group, waiting: Container[str], conditions: Conditions
     ) -> dict[str, tuple[float, float]]:
         """Return when writes may time out whose requests do not wait any more."""

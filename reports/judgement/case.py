@@ -27,7 +27,7 @@ from reports.judgement.assignments import Assignments
 from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.ends_of_terms import Unsure
+from reports.judgement.epoch_ends import Unsure
 from reports.judgement.fenced_lines import Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests

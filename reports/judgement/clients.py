@@ -191,7 +191,7 @@ class Clients:
         if event.event == "created":
             self._begin(client, event)
         elif event.event == "unanswered":
-            self._found += self._unanswered.told(event)
+            self._found += self._unanswered.reported(event)
         elif event.event in ("revoked", "lost"):
             self._found += owners.gave_up(event, event.partitions)
         elif event.event == "assigned":

@@ -47,8 +47,8 @@ HINTS = {
 
 def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
     """List the lines that mark when a timer fired, or when a request was handled."""
-    lines, found = list(lines), []
-    with_line = {line["member"] for line in lines if line["template"] == "pending_joins"}
+    found = []
+    alone = grammar.lines_instead.get("pending_joins", "pending_joins") is None
     for line in lines:
         about = subject(line) or ""
         marks = [(HINTS[line["template"]], about)] if line["template"] in HINTS else []
@@ -56,8 +56,7 @@ def hints(lines: Iterable[Line], grammar: Grammar) -> list[Hint]:
             why, member = reason(line, grammar)
             if why == "pending_sync":
                 marks.append(("sync_expired", about))
-            elif why == "new_member" and member and member not in with_line:
-                # 2.4 has no other line of a dynamic member that joins
+            elif why == "new_member" and member and alone:  # no other line of one that joins
                 marks.append(("pending_joined", member))
         generation = -1 if line["generation"] is None else line["generation"]
         found += [

@@ -37,7 +37,7 @@ class Unanswered:
             for name in _removed(seen):
                 self._removals[name] = seen
 
-    def told(self, event: ClientEvent) -> Iterator[Json]:
+    def reported(self, event: ClientEvent) -> Iterator[Json]:
         """Yield a row of `BREACHES`, without the group, if the broker had to answer."""
         names = filter(None, (event.member_id, event.instance_id))
         left = next((self._removals[name] for name in names if name in self._removals), None)

@@ -101,7 +101,7 @@ def paused(cluster, number) -> Iterator[None]:
 
 
 def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
-    """docs/findings/told-and-taken-back.md."""
+    """docs/findings/given-and-taken-back.md."""
     leader, follower = group.formed()
     new = group.member("new", instance=leader.instance_id)
     with paused(cluster, group.number):

@@ -43,7 +43,7 @@ def returns(requests: list[ObservedRequest]) -> tuple[ObservedRequest, ObservedR
     return first, requests[requests.index(first) + 1]
 
 
-def told(requests: list[ObservedRequest], **fields: str) -> list[ObservedRequest]:
+def altered(requests: list[ObservedRequest], **fields: str) -> list[ObservedRequest]:
     """Change fields of the response to the second return."""
     _, second = returns(requests)
     lie = replace(second, response=second.response_fields | fields)
@@ -89,7 +89,7 @@ def test_the_leaders_field_alone_gives_the_second_id() -> None:
 )
 def test_a_leader_that_nobody_is(leader: str) -> None:
     """The last is found where the group is described: an id that only the lie has."""
-    outcome = judged(LEADER, told(requests_of(LEADER), leader=ids_of(LEADER)[leader]))
+    outcome = judged(LEADER, altered(requests_of(LEADER), leader=ids_of(LEADER)[leader]))
     assert outcome.violations[0].searched
     assert "leader" in outcome.violations[0].expected or leader == "fresh"
 
@@ -103,7 +103,7 @@ def test_any_other_member_id_is_wrong(name: str, member_id: str) -> None:
     """
     requests = requests_of(name)
     _, second = returns(requests)
-    outcome = judged(name, told(requests, memberId=ids_of(name)[member_id]))
+    outcome = judged(name, altered(requests, memberId=ids_of(name)[member_id]))
     found_in = requests[requests.index(second) + (member_id == "fresh" and name == FOLLOWER)]
     assert outcome.violations[0].searched
     assert outcome.violations[0].request == found_in.id

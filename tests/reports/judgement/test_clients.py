@@ -253,7 +253,7 @@ def test_an_answer_that_was_altered(recording: Recording) -> None:
 def test_what_a_broker_that_is_down_never_logged(
     recording: Recording, after_ms: float, expected: list[tuple[str, bool]]
 ) -> None:
-    """A client is told so by it, up to two seconds from when the fault is announced."""
+    """A client may know it, up to two seconds from when the fault is announced."""
     events = events_of(recording)
     at = place(events, "committed", nth=9, client="static-2")
     down_ms = events[at].at_ms - after_ms

@@ -8,7 +8,7 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
 from reports.judgement import member_lines
-from reports.judgement.ends_of_terms import Unsure
+from reports.judgement.epoch_ends import Unsure
 
 KIND = "dynamic_given_id"
 JOIN_TIMER_MS = 60_000.0
@@ -118,7 +118,7 @@ def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(
 
 
 @pytest.mark.parametrize(("until_ms", "outcomes"), [(99, ["missing_line"]), (100, [])])
-def test_a_load_in_a_short_term_may_find_nothing(until_ms: float, outcomes: list[str]) -> None:
+def test_a_load_in_a_short_epoch_may_find_nothing(until_ms: float, outcomes: list[str]) -> None:
     due = ExpectedLine("group_loaded", "", 100.0, 100.0, 100.0)
     unsure = Unsure((), [Outage(50.0, until_ms)]).may_be_missing
     found = member_lines.compare([], [due], SCALA, (), (), JOIN_TIMER_MS, unsure)

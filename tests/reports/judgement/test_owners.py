@@ -219,8 +219,8 @@ def test_a_member_of_the_same_generation_is_assigned_what_another_has(
         order=EVENTS.index("revoked"),
         partitions=frozenset([name]),
     )
-    told = [owner_too if one is owner else one for one in events]
-    assert owned_twice(recording, rows, [*told, gives_up]) == expected
+    both = [owner_too if one is owner else one for one in events]
+    assert owned_twice(recording, rows, [*both, gives_up]) == expected
 
 
 @pytest.mark.parametrize(("again", "expected"), [((0,), []), ((1,), [TWICE])])

@@ -36,7 +36,7 @@ def seconds_after(answered_ms: float, seconds: int) -> float:
     return (answered_ms // 1000 + 1 + seconds) * 1000.0
 
 
-def told(
+def judged(
     recording: Recording, rows: Sequence[LoggedRow], silent_from_ms: float = inf, **event: Any
 ) -> list[tuple[str, bool]]:
     """Return the kinds of breaches if a client tells of an event, and whether they are proven.
@@ -62,7 +62,7 @@ def test_a_removed_members_request_is_answered(
     rows = recording.rows_by_group[GROUP]
     member_id, answered_ms = first_to_leave(rows)
     at_ms, sent_ms = seconds_after(answered_ms, seconds), answered_ms - 500
-    found = told(recording, rows, at_ms=at_ms, sent_at_ms=sent_ms, member_id=member_id)
+    found = judged(recording, rows, at_ms=at_ms, sent_at_ms=sent_ms, member_id=member_id)
     assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
 
 
@@ -74,7 +74,7 @@ def test_a_request_may_have_no_answer(recording: Recording, other: dict[str, Any
     rows = recording.rows_by_group[GROUP]
     member_id, answered_ms = first_to_leave(rows)
     at_ms = seconds_after(answered_ms, 20)
-    found = told(
+    found = judged(
         recording,
         rows,
         answered_ms if "silent" in other else inf,
@@ -98,7 +98,7 @@ def test_an_operator_names_the_instance(
         if seen.api == "LEAVE_GROUP" and len(seen.response_fields["members"]) == 3
     )
     last_ms = seconds_after(max(seen.answered_ms for seen in requests), 0)
-    found = told(
+    found = judged(
         recording, rows, at_ms=last_ms, sent_at_ms=batch - 500, member_id="x", instance_id=instance
     )
     assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])

@@ -20,12 +20,12 @@ GIVEN_UP = ("unloaded", "ended")
 class Unsure:
     """What the coordinators of a partition may have left undone.
 
-    A timer that may still expire after the `ends` of a term (ms) need not expire before. In
-    `short_terms` a broker may have loaded nothing.
+    A timer that may still expire after the end of a coordinator epoch (`ends`, in ms) need not
+    expire before. In `short_epochs` a broker may have loaded nothing.
     """
 
     ends: Sequence[float]
-    short_terms: Sequence[Outage]
+    short_epochs: Sequence[Outage]
 
     @classmethod
     def of(cls, epochs: CoordinatorEpochs, partition: int | None) -> Self:
@@ -38,12 +38,12 @@ class Unsure:
             for event in epochs.events_of(partition)
             if event.kind in GIVEN_UP and event.broker in brokers
         ]
-        return cls(ends, [*short_terms(epochs, partition)])
+        return cls(ends, [*short_epochs(epochs, partition)])
 
     def without(
         self, expected: Iterable[ExpectedRebalance], compared: Iterable[Json]
     ) -> Iterator[Json]:
-        """Leave out missing rebalances that the end of a term may have come before."""
+        """Leave out missing rebalances that the end of a coordinator epoch may have come before."""
         open_ = {
             (row.incarnation, row.old_generation, row.started_ms)
             for row in expected
@@ -57,14 +57,14 @@ class Unsure:
     def may_be_missing(self, due: ExpectedLine) -> bool:
         """Tell whether a line that is due may not have been printed."""
         if due.line in OF_LOADS:
-            return any(term.has(due.earliest_ms) for term in self.short_terms)
+            return any(one.has(due.earliest_ms) for one in self.short_epochs)
         return self._may_end_before(due.at_ms, due.latest_ms)
 
     def _may_end_before(self, at_ms: float, latest_ms: float) -> bool:
         return any(at_ms <= end_ms <= latest_ms for end_ms in self.ends)
 
 
-def short_terms(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
+def short_epochs(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
     """Yield when a Scala broker loaded a partition that it had to give up at once.
 
     A load that begins when its broker leads the partition no more loads nothing, and prints that it
@@ -76,5 +76,5 @@ def short_terms(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
     for load in epochs.loads.get(partition, ()):
         until_ms = load.at_ms + LEARNS_MS + LATE_MS
         given_up = [at for broker, at in unloads if broker == load.broker and at >= load.at_ms]
-        if load.told_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
-            yield Outage(load.told_ms, at_ms)
+        if load.scheduled_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
+            yield Outage(load.scheduled_ms, at_ms)

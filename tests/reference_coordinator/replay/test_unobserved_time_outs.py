@@ -1,7 +1,7 @@
 """The write of a static rejoin times out after the end of a join phase answered its JoinGroup.
 
-The coordinator goes back to the member's old id, and fences the process that was told the new one
-(docs/findings/told-and-taken-back.md). What was written stays in the log, so that a successor may
+The coordinator goes back to the member's old id, and fences the process that was given the new one
+(docs/findings/given-and-taken-back.md). What was written stays in the log, so that a successor may
 know an id that no response gave (docs/findings/stored-and-taken-back.md). Recorded on real brokers
 whose replicas were paused. The time of LeaveGroup's response is the brokers': the client read it
 later.
@@ -28,7 +28,7 @@ BROKERS = ("3.9.1-java", "3.9.1-scala", "4.3.0-java")
 
 @pytest.fixture(params=BROKERS)
 def name(request: pytest.FixtureRequest) -> str:
-    return f"{request.param}-a-member-is-told-an-id-that-is-taken-back"
+    return f"{request.param}-a-member-is-given-an-id-that-is-taken-back"
 
 
 def evidence_of(name: str) -> Evidence:
@@ -103,7 +103,7 @@ def test_the_coordinators_line_says_when(
 
 
 def test_a_write_that_was_stored_leaves_the_new_id(name: str) -> None:
-    """The same, with the ids of the process that was told its own: a broker whose write ended."""
+    """The same, with the ids of the process that was given its own: a broker whose write ended."""
     evidence = evidence_of(name)
     new = rejoin(evidence).response_fields["memberId"]
     kept = [seen for seen in evidence.requests if seen.api in ("JOIN_GROUP", "SYNC_GROUP")]

@@ -7,7 +7,7 @@ import pytest
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay import EpochEvent, ExpectedLine, Outage
 from reports.judgement.coordinator_epochs import CoordinatorEpochs, Load
-from reports.judgement.ends_of_terms import Unsure, short_terms
+from reports.judgement.epoch_ends import Unsure, short_epochs
 
 DUE_MS = 5_000.0
 LATEST_MS = 5_500.0
@@ -54,19 +54,19 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
 
 
 @pytest.mark.parametrize(
-    ("after_ms", "told_ms", "short"),
+    ("after_ms", "scheduled_ms", "short"),
     [(43, -47, True), (1_000, -47, True), (1_001, -47, False), (43, 0, False)],
-    ids=["as seen", "just by then", "later", "Java, which is told as it loads"],
+    ids=["as seen", "just by then", "later", "Java, which loads as it is scheduled"],
 )
 def test_a_load_just_before_an_unload_may_give_nothing(
-    after_ms: float, told_ms: float, *, short: bool
+    after_ms: float, scheduled_ms: float, *, short: bool
 ) -> None:
     epochs = CoordinatorEpochs(1)
-    epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + told_ms)]
+    epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + scheduled_ms)]
     epochs.of_partitions[0] = [
         EpochEvent(4_000.0, "3", "unloaded"),
         EpochEvent(5_000.0 + after_ms, "3", "unloaded"),
         EpochEvent(5_001.0, "1", "unloaded"),
     ]
-    terms = [Outage(4_953.0, 5_000.0 + after_ms)] if short else []
-    assert [*short_terms(epochs, 0)] == terms
+    found = [Outage(4_953.0, 5_000.0 + after_ms)] if short else []
+    assert [*short_epochs(epochs, 0)] == found
