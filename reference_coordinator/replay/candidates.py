@@ -55,6 +55,13 @@ def wrong_time(seen: ObservedRequest, rule: str, due_ms: float) -> Mismatch:
     )
 
 
+def given_again(seen: ObservedRequest) -> Mismatch:
+    """Return what is wrong with an answer whose member id was given before."""
+    expected = "member_id=one that was never given"
+    observed = f"member_id={seen.response_fields['memberId']}, which was given before"
+    return Mismatch(seen.id, seen.answered_ms, "answer", expected, observed)
+
+
 class Due(NamedTuple):
     """When a timer expires: the earliest, the likeliest and the latest deadline.
 

@@ -35,7 +35,7 @@ from reference_coordinator.classic.state import Group, State
 from reference_coordinator.replay.adoption import rename, with_member_id
 from reference_coordinator.replay.alternatives import choices_of
 from reference_coordinator.replay.armed_timers import ArmedTimers, renamed_timer
-from reference_coordinator.replay.candidates import Candidate, Mismatch, wrong_time
+from reference_coordinator.replay.candidates import Candidate, Mismatch, given_again, wrong_time
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.comparing import differences
 from reference_coordinator.replay.conditions import Conditions
@@ -285,14 +285,7 @@ class Hypothesis:
                 "; ".join(f"{field}={theirs}" for field, _, theirs in unequal),
             )
         elif seen.id in conditions.given_ids.repeats and not self.unnamed.names_another(seen.id):
-            given = seen.response_fields["memberId"]
-            mismatch = Mismatch(
-                seen.id,
-                seen.answered_ms,
-                "answer",
-                "member_id=one that was never given",
-                f"member_id={given}, which was given before",
-            )
+            mismatch = given_again(seen)
         elif seen.answered_ms < cause.earliest_ms - tolerance.early:
             mismatch = wrong_time(seen, "answered_early", cause.earliest_ms)
         elif seen.answered_ms < decided[0]:
