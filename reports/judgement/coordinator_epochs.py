@@ -55,8 +55,8 @@ class Load:
     epoch: int | None
     """The leader epoch, from 2.8 on."""
     line: int
-    told_ms: float
-    """When the broker was told to load; on Java, whose loads give way to unloads, as `at_ms`."""
+    scheduled_ms: float
+    """When the broker scheduled it; on Java, whose loads give way to unloads, as `at_ms`."""
 
 
 @dataclass(slots=True)
@@ -136,34 +136,34 @@ def coordinator_epochs(
             found.of_brokers.append(EpochEvent(at_ms, broker, "ended"))
     _add_partition_events(found, rows)
     _add_failed_writes(found, rows)
-    told_ms = _add_loading(found, rows)
-    _number_loads(found, [row for row in rows if row["template"] == "loaded"], told_ms)
+    scheduled_ms = _add_loading(found, rows)
+    _number_loads(found, [row for row in rows if row["template"] == "loaded"], scheduled_ms)
     return found
 
 
 def _add_loading(found: CoordinatorEpochs, lines: Iterable[Row]) -> dict[tuple[str, int], float]:
     """Add when the thread of a Scala broker was at a load.
 
-    Return when brokers were told to load, by broker and line of the `loaded` that followed. A
-    broker may be told again before it has loaded; Java says nothing of when it is told (`Load`).
+    Return when brokers scheduled loads, by broker and line of the `loaded` that followed. A broker
+    may schedule another before it has loaded; of Java nothing is known (`Load`).
     """
-    told: dict[tuple[str, int, int], deque[float]] = defaultdict(deque)
+    waiting: dict[tuple[str, int, int], deque[float]] = defaultdict(deque)
     begun: dict[tuple[str, int, int], float] = {}
-    told_ms = {}
+    scheduled_ms = {}
     for row in lines:
         place, at_ms = (row["broker"], row["process"], row["partition"]), row["at_ms"]
         match row["template"]:
             case "load_scheduled":
-                told[place].append(at_ms)
-            case "load_ignored" if told[place]:
-                told[place].pop()
-            case "loading" if told[place]:
+                waiting[place].append(at_ms)
+            case "load_ignored" if waiting[place]:
+                waiting[place].pop()
+            case "loading" if waiting[place]:
                 begun[place] = at_ms
-            case "loaded" if told[place]:
-                told_ms[row["broker"], row["line"]] = told[place].popleft()
+            case "loaded" if waiting[place]:
+                scheduled_ms[row["broker"], row["line"]] = waiting[place].popleft()
                 from_ms = begun.pop(place, at_ms)
                 found.loading.append(Stall(row["broker"], from_ms, at_ms, proven=False))
-    return told_ms
+    return scheduled_ms
 
 
 def _add_partition_events(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
@@ -195,7 +195,7 @@ def _add_failed_writes(found: CoordinatorEpochs, lines: Iterable[Row]) -> None:
 
 
 def _number_loads(
-    found: CoordinatorEpochs, loaded: list[Row], told_ms: Mapping[tuple[str, int], float]
+    found: CoordinatorEpochs, loaded: list[Row], scheduled_ms: Mapping[tuple[str, int], float]
 ) -> None:
     """Number the loads of each partition over all brokers, and find second loads in one epoch.
 
@@ -207,8 +207,8 @@ def _number_loads(
         partition, epoch = row["partition"], row["epoch"]
         loads = found.loads[partition]
         broker, at_ms, line = row["broker"], row["at_ms"], row["line"]
-        told = told_ms.get((broker, line), at_ms)
-        loads.append(Load(broker, at_ms, len(loads) + 1, epoch, line, told))
+        scheduled = scheduled_ms.get((broker, line), at_ms)
+        loads.append(Load(broker, at_ms, len(loads) + 1, epoch, line, scheduled))
         if epoch is None:
             continue
         before, count = first.get((partition, epoch), (row, 0))

@@ -2,7 +2,7 @@
 
 Leader epochs (KIP-101) only grow, and a broker loads a partition that it was elected for. The log
 of the broker that it takes the partition from bears that out: it unloads the partition, or ends. A
-broker learns of an election late (see `LEARNS_MS`), and may be told to load in a lower epoch until
+broker learns of an election late (see `LEARNS_MS`), and may schedule a load in a lower epoch until
 then. A Scala broker finishes a load that it has begun, and unloads the partition after that.
 """
 
@@ -72,7 +72,7 @@ def _behind(
             if epoch > load.epoch
             and (
                 other.broker == load.broker
-                or load.told_ms > _known_ms(epochs, other, late[load.broker])
+                or load.scheduled_ms > _known_ms(epochs, other, late[load.broker])
             )
         ]
         if higher:
@@ -115,8 +115,8 @@ def short_terms(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
     for load in epochs.loads.get(partition, ()):
         until_ms = load.at_ms + LEARNS_MS + LATE_MS
         given_up = [at for broker, at in unloads if broker == load.broker and at >= load.at_ms]
-        if load.told_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
-            yield Outage(load.told_ms, at_ms)
+        if load.scheduled_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
+            yield Outage(load.scheduled_ms, at_ms)
 
 
 def _late(loads: Iterable[Load], stalls: Sequence[Stall]) -> Mapping[str, Lateness]:

@@ -81,10 +81,10 @@ class Group:
         other = "1" if load["broker"] != "1" else "2"
         return {**load, "broker": other, "at_ms": at_ms, "epoch": load["epoch"] + epochs}
 
-    def slow_load(self, told_ms: float, epochs: int, lasts_ms: float) -> list[Row]:
+    def slow_load(self, scheduled_ms: float, epochs: int, lasts_ms: float) -> list[Row]:
         """Return the lines of another broker (Scala) about a load that takes some time."""
-        loaded = self.other_load(told_ms + lasts_ms, epochs)
-        begun = [{**loaded, "at_ms": told_ms, "template": name} for name in BEGIN]
+        loaded = self.other_load(scheduled_ms + lasts_ms, epochs)
+        begun = [{**loaded, "at_ms": scheduled_ms, "template": name} for name in BEGIN]
         return [*({**line, "epoch": None} for line in begun), loaded]
 
     def findings(self, epochs: CoordinatorEpochs, *stalls: Stall) -> list[tuple[str, Row]]:
@@ -176,22 +176,27 @@ def test_epochs_do_not_go_backwards(group: Group, after_ms: float, behind: int) 
         assert f"in epoch {load['epoch']} after epoch {group.load['epoch']}" in row["subject"]
 
 
-@pytest.mark.parametrize(("told_ms", "behind"), [(-500.0, 0), (990.0, 0), (1_010.0, 1)])
-def test_a_load_may_last_beyond_a_higher_epoch(group: Group, told_ms: float, behind: int) -> None:
+@pytest.mark.parametrize(("scheduled_ms", "behind"), [(-500.0, 0), (990.0, 0), (1_010.0, 1)])
+def test_a_load_may_last_beyond_a_higher_epoch(
+    group: Group, scheduled_ms: float, behind: int
+) -> None:
     higher_ms = group.load["at_ms"]
-    lines = group.slow_load(higher_ms + told_ms, -1, lasts_ms=3_000.0)
+    lines = group.slow_load(higher_ms + scheduled_ms, -1, lasts_ms=3_000.0)
     found = list(loads_behind(group.epochs(*lines), group.partition, ()))
     assert len(found) == behind
 
 
-def test_a_load_that_waits_behind_another_was_told_first(group: Group) -> None:
+def test_a_load_that_waits_behind_another_was_scheduled_first(group: Group) -> None:
     at_ms = group.load["at_ms"]
     first, second = group.slow_load(at_ms, -2, 1_500.0), group.slow_load(at_ms + 100.0, -1, 3_000.0)
     epochs = group.epochs(*first, *second)
-    assert [load.told_ms - at_ms for load in epochs.loads[group.partition][-2:]] == [0.0, 100.0]
+    assert [load.scheduled_ms - at_ms for load in epochs.loads[group.partition][-2:]] == [
+        0.0,
+        100.0,
+    ]
     ignored = {**second[-1], "template": "load_ignored", "at_ms": at_ms + 200.0}
     epochs = group.epochs(*first, second[0], ignored)
-    assert epochs.loads[group.partition][-1].told_ms == at_ms
+    assert epochs.loads[group.partition][-1].scheduled_ms == at_ms
 
 
 @pytest.mark.parametrize("late_ms", [-20.0, 600.0])
@@ -226,15 +231,15 @@ def test_a_broker_that_starts_may_know_old_metadata(group: Group) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after_ms", "told_ms", "short"),
+    ("after_ms", "scheduled_ms", "short"),
     [(43, -47, True), (1_000, -47, True), (1_001, -47, False), (43, 0, False)],
     ids=["as seen", "just by then", "later", "Java, which is told as it loads"],
 )
 def test_a_load_just_before_an_unload_may_give_nothing(
-    after_ms: float, told_ms: float, *, short: bool
+    after_ms: float, scheduled_ms: float, *, short: bool
 ) -> None:
     epochs = CoordinatorEpochs(1)
-    epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + told_ms)]
+    epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + scheduled_ms)]
     epochs.of_partitions[0] = [
         EpochEvent(4_000.0, "3", "unloaded"),
         EpochEvent(5_000.0 + after_ms, "3", "unloaded"),
