@@ -21,7 +21,7 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import compare, member_lines, members, timeline
+from reports.judgement import compare, elections, member_lines, members, timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
 from reports.judgement.clients import Clients
@@ -276,7 +276,7 @@ class Judgement:
         self.explained += sum(checked.explained for checked in result.checked)
         self._locate(result.violations)
         case = self.case
-        instead = case.grammar.reasons_instead
+        instead, place = case.grammar.reasons_instead, case.partition
         expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
         observed = case.observed
         return Compared(
@@ -292,6 +292,7 @@ class Judgement:
                 case.outages,
                 case.stalls,
                 case.join_timer_ms,
+                () if place is None else [*elections.short_terms(case.epochs, place)],
             ),
             [
                 {**self._places[found.request], **finite(_values(found))}

@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     """An answer: when it was sent, and when at the earliest; what a client would tell of it.
 
     `tells` is None where that is open; then the client may say nothing of it, too. Nor need it say
-    anything of what it was told `again`.
+    anything of what it was answered `again`.
     """
 
     at_ms: float
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     again: bool = False
 
     @property
-    def has_to_be_told(self) -> bool:
+    def has_to_be_reported(self) -> bool:
         """Whether the client tells of it for sure."""
         return self.tells is not None and not self.again
 
@@ -76,7 +76,7 @@ class Answers:
         del self.answers[: at + 1]
         return found, passed
 
-    def told(self, answer: Answer) -> None:
+    def reported(self, answer: Answer) -> None:
         """Excuse answers that say the same within OLD_MS.
 
         A client that joins again before it tells of the first tells of both once.

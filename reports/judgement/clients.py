@@ -62,7 +62,7 @@ class Client:
     joined_ms: float = -inf
     """When it was last answered a JoinGroup that a log has."""
     connections: set[str] = field(default_factory=set)
-    """Those on which its process was answered something that it told of."""
+    """Those on which its process was answered something that it reported."""
     said: set[str] = field(default_factory=set)
     """The events that it ever reported: clients differ in what they report."""
     ended_ms: float | None = None
@@ -128,7 +128,7 @@ class Clients:
             if self.has_history and (kept or error or seen.api in HELD_APIS):
                 self._push(seen.answered_ms, (request, kept, error))
         events = list(events)
-        self._whole.told(events)
+        self._whole.reported(events)
         for event in events:
             self._push(event.at_ms + LOOKED_FOR_MS, event)
         self._until(known_ms)
@@ -234,7 +234,7 @@ class Clients:
             old = [
                 one
                 for one in kept.answers
-                if one.has_to_be_told
+                if one.has_to_be_reported
                 and (
                     one.at_ms < ended_ms - TAIL_MS
                     or ended_ms + TAIL_MS < one.seen.earliest_ms < one.at_ms <= until_ms
@@ -260,7 +260,7 @@ class Clients:
         what = f"a SYNC_GROUP of {event.client} with {_listed(event.partitions)}"
         answer = self._answer_to(client, client.assigned, event, fits, what)
         if answer:
-            client.assigned.told(answer)
+            client.assigned.reported(answer)
         if answer and event.member_id is not None and event.member_id not in client.ids:
             what = f"a JOIN_GROUP of {event.client} with the member id {event.member_id}"
             # a broker that was killed may have given it, and never logged that
@@ -290,7 +290,7 @@ class Clients:
         if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, _later(event, answer), answer)
         for one in passed:
-            same = one.seen.connection == answer.seen.connection and one.has_to_be_told
+            same = one.seen.connection == answer.seen.connection and one.has_to_be_reported
             if same and kept is not client.fenced:
                 # it has arrived; but a client may pass an assignment over that is no more valid
                 self._unreported(event.event, one, proven=kept is client.committed)

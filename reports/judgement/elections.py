@@ -8,9 +8,10 @@ then. A Scala broker finishes a load that it has begun, and unloads the partitio
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
+from math import inf
 from typing import Any
 
-from reference_coordinator.replay import Stall
+from reference_coordinator.replay import Outage, Stall
 from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
 from reference_coordinator.replay.lateness import Lateness, holding_up
 from reports.judgement.broker_activity import clock
@@ -100,6 +101,22 @@ def _is_borne_out(
         and before.at_ms <= event.at_ms <= by_ms
         for event in events
     )
+
+
+def short_terms(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
+    """Yield when a Scala broker loaded a partition that it had to give up at once.
+
+    A load that begins when its broker leads the partition no more loads nothing, and prints that it
+    is finished (`GroupMetadataManager.doLoadGroupsAndOffsets`: no log end offset). Seen on 3.9.1,
+    whose three brokers were shut down within 2 s: resigned 43 ms after such a load.
+    """
+    events = epochs.of_partitions.get(partition, ())
+    unloads = [(event.broker, event.at_ms) for event in events if event.kind == "unloaded"]
+    for load in epochs.loads.get(partition, ()):
+        until_ms = load.at_ms + LEARNS_MS + LATE_MS
+        given_up = [at for broker, at in unloads if broker == load.broker and at >= load.at_ms]
+        if load.told_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
+            yield Outage(load.told_ms, at_ms)
 
 
 def _late(loads: Iterable[Load], stalls: Sequence[Stall]) -> Mapping[str, Lateness]:

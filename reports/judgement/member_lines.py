@@ -91,13 +91,14 @@ def compare(
     outages: Sequence[Outage] = (),
     stalls: Sequence[Stall] = (),
     join_timer_ms: float = 0.0,
+    short_terms: Sequence[Outage] = (),
 ) -> list[Json]:
     """Return the rows of `MEMBER_LINES`: lines that are missing, unexpected, early, late or wrong.
 
     A wrong line differs in a field that says more than whom it is about (`said`). A doubtful one
     may be right: what a broker wrote last before a fault may be in no log, and was loaded; or it
     tells of a failed write, and no outage, stall or answer explains that. `join_timer_ms` is the
-    longest that a join phase of the group may last.
+    longest that a join phase of the group may last. In `short_terms` nothing may be loaded.
     """
     lines = list(lines)
     states = States(lines)
@@ -117,6 +118,8 @@ def compare(
     found, names_batch = [], grammar.coordinator == "java"
     for key in observed.keys() | expected.keys():
         line, due = observed.get(key), expected.get(key)
+        if due and not line and due.line in OF_LOADS and _in_any(short_terms, due.earliest_ms):
+            continue
         if (outcome := _outcome(line, due)) and key[0] != SAID_ALONE:
             found.append(_row(key, outcome, line, due))
         elif line is not None and due is not None:
@@ -129,7 +132,7 @@ def compare(
     found = [row for row in found if not may_be_late(row)]
     found += _failed_writes(lines, outages, stalls, timed_out)
     for row in found:
-        if row["kind"] in OF_LOADS and any(outage.has(time_of(row)) for outage in outages):
+        if row["kind"] in OF_LOADS and _in_any(outages, time_of(row)):
             row["outcome"] = DOUBTFUL
     unpaired = Counter(row["kind"] for row in found if row["outcome"] == "unexpected_line")
     return sorted(
@@ -142,6 +145,10 @@ def compare(
         ),
         key=lambda row: (time_of(row), str(row)),
     )
+
+
+def _in_any(times: Iterable[Outage], at_ms: float) -> bool:
+    return any(one.has(at_ms) for one in times)
 
 
 def time_of(row: Mapping[str, Any]) -> float:

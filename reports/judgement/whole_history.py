@@ -35,7 +35,7 @@ class WholeHistory:
         if client in self.members and arrived_ms < self._first.get(client, (inf, None))[0]:
             self._first[client] = arrived_ms, seen
 
-    def told(self, events: Iterable[ClientEvent]) -> None:
+    def reported(self, events: Iterable[ClientEvent]) -> None:
         """Take events, in order of time."""
         for event in events:
             if event.event == "created":

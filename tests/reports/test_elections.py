@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from reference_coordinator.replay import Stall
+from reference_coordinator.replay import EpochEvent, Outage, Stall
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
-from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
-from reports.judgement.elections import doubts, loads_behind
+from reports.judgement.coordinator_epochs import (
+    LINES,
+    CoordinatorEpochs,
+    Load,
+    coordinator_epochs,
+)
+from reports.judgement.elections import doubts, loads_behind, short_terms
 from reports.judgement.member_lines import OF_LOADS
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
@@ -226,3 +231,22 @@ def test_a_broker_that_starts_may_know_old_metadata(group: Group) -> None:
     epochs = group.epochs(started, lower)
     assert list(loads_behind(epochs, group.partition, ())) == []
     assert any("had begun" in doubt for doubt in doubts(epochs, ()))
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "told_ms", "short"),
+    [(43, -47, True), (1_000, -47, True), (1_001, -47, False), (43, 0, False)],
+    ids=["as seen", "just by then", "later", "Java, which is told as it loads"],
+)
+def test_a_load_just_before_an_unload_may_give_nothing(
+    after_ms: float, told_ms: float, *, short: bool
+) -> None:
+    epochs = CoordinatorEpochs(1)
+    epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + told_ms)]
+    epochs.of_partitions[0] = [
+        EpochEvent(4_000.0, "3", "unloaded"),
+        EpochEvent(5_000.0 + after_ms, "3", "unloaded"),
+        EpochEvent(5_001.0, "1", "unloaded"),
+    ]
+    terms = [Outage(4_953.0, 5_000.0 + after_ms)] if short else []
+    assert [*short_terms(epochs, 0)] == terms

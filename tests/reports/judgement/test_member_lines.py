@@ -114,3 +114,11 @@ def test_a_line_is_ten_ms_at_most_beside_the_window_in_which_it_is_due(
     due = ExpectedLine(KIND, "c-1", 150.0, 100.0, 200.0)
     seen = line(KIND) | {"member": "c-1", "at_ms": at_ms}
     assert [row["outcome"] for row in member_lines.compare([seen], [due], JAVA)] == outcomes
+
+
+@pytest.mark.parametrize(("until_ms", "outcomes"), [(99, ["missing_line"]), (100, [])])
+def test_a_load_in_a_short_term_may_find_nothing(until_ms: float, outcomes: list[str]) -> None:
+    due = ExpectedLine("group_loaded", "", 100.0, 100.0, 100.0)
+    terms = [Outage(50.0, until_ms)]
+    found = member_lines.compare([], [due], SCALA, (), (), JOIN_TIMER_MS, terms)
+    assert [row["outcome"] for row in found] == outcomes

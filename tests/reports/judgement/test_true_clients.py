@@ -113,7 +113,7 @@ def test_a_commit_that_was_refused_for_one_partition(recording: Recording, says:
         count = stored + (says == "all")
         events.append(replace(event, offsets=count))
     assert clients(recording, events, rows)[0] == []
-    # a commit that was stored as a whole has to be told of
+    # a commit that was stored as a whole has to be reported
     refused["errorCode"] = 0
     rows[rows.index(next(row for row in rows if answers(row, event)))] = row
     if says != "all":

@@ -91,7 +91,7 @@ def test_clients_that_are_no_members_have_no_history(recording: Recording) -> No
 def test_a_history_that_is_gone(
     said: bool | None, there: bool, expected: str, tmp_path: Path
 ) -> None:
-    """Runs from before the environment told whether they have one stay as they are."""
+    """Runs from before the environment said whether they have one stay as they are."""
     made = made_up(tmp_path / "run")
     _, _, data, *_ = made.finish()
     environment = made.folder / "environment.json"
