@@ -1,9 +1,11 @@
 """Faults on members against brokers: a client that the journal has down sends nothing."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from reference_coordinator.replay import ObservedRequest, Stall
@@ -32,6 +34,9 @@ class Absence(NamedTuple):
     from_ms: float
     until_ms: float
     what: str
+
+
+_FROM_MS = attrgetter("from_ms")
 
 
 def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
@@ -83,7 +88,7 @@ class Absent:
 
     def __post_init__(self) -> None:
         """Sort absences by client, stalls by broker."""
-        for one in self.absences:
+        for one in sorted(self.absences, key=_FROM_MS):
             self._left[one.client].append(one)
         for broker in {stall.broker for stall in self.stalls}:
             mine = (stall for stall in self.stalls if stall.broker == broker)
@@ -99,11 +104,13 @@ class Absent:
                 continue
             lateness = self._lateness.get(seen.broker, NEVER_LATE)
             left = self._left[seen.client_id]
-            for one in tuple(left):
-                if not one.from_ms < seen.earliest_ms or arrived_ms >= one.until_ms:
-                    continue
+            begun = bisect_left(left, seen.earliest_ms, key=_FROM_MS)
+            for place in reversed(range(begun)):
+                one = left[place]
+                if arrived_ms >= one.until_ms:
+                    break  # and so did those before
                 if lateness.latest(one.from_ms, DOWN_MS) < seen.earliest_ms:
-                    left.remove(one)
+                    del left[place]
                     yield breach(
                         Breach.SENT_WHILE_DOWN,
                         arrived_ms,

@@ -56,7 +56,7 @@ class Load:
     """The leader epoch, from 2.8 on."""
     line: int
     scheduled_ms: float
-    """When the load was scheduled; on Java, whose loads give way to unloads, as `at_ms`."""
+    """When the broker scheduled it; on Java, whose loads give way to unloads, as `at_ms`."""
 
 
 @dataclass(slots=True)
@@ -144,23 +144,23 @@ def coordinator_epochs(
 def _add_loading(found: CoordinatorEpochs, lines: Iterable[Row]) -> dict[tuple[str, int], float]:
     """Add when the thread of a Scala broker was at a load.
 
-    Return when loads were scheduled, by broker and line of the `loaded` that followed. A
-    load may be scheduled again before it is finished; Java does not log when (`Load`).
+    Return when brokers scheduled loads, by broker and line of the `loaded` that followed. A broker
+    may schedule another before it has loaded; of Java nothing is known (`Load`).
     """
-    scheduled: dict[tuple[str, int, int], deque[float]] = defaultdict(deque)
+    waiting: dict[tuple[str, int, int], deque[float]] = defaultdict(deque)
     begun: dict[tuple[str, int, int], float] = {}
     scheduled_ms = {}
     for row in lines:
         place, at_ms = (row["broker"], row["process"], row["partition"]), row["at_ms"]
         match row["template"]:
             case "load_scheduled":
-                scheduled[place].append(at_ms)
-            case "load_ignored" if scheduled[place]:
-                scheduled[place].pop()
-            case "loading" if scheduled[place]:
+                waiting[place].append(at_ms)
+            case "load_ignored" if waiting[place]:
+                waiting[place].pop()
+            case "loading" if waiting[place]:
                 begun[place] = at_ms
-            case "loaded" if scheduled[place]:
-                scheduled_ms[row["broker"], row["line"]] = scheduled[place].popleft()
+            case "loaded" if waiting[place]:
+                scheduled_ms[row["broker"], row["line"]] = waiting[place].popleft()
                 from_ms = begun.pop(place, at_ms)
                 found.loading.append(Stall(row["broker"], from_ms, at_ms, proven=False))
     return scheduled_ms

@@ -2,7 +2,7 @@
 
 Leader epochs (KIP-101) only grow, and a broker loads a partition that it was elected for. The log
 of the broker that it takes the partition from bears that out: it unloads the partition, or ends. A
-broker learns of an election late (see `LEARNS_MS`), and may have to load in a lower epoch until
+broker learns of an election late (see `LEARNS_MS`), and may schedule a load in a lower epoch until
 then. A Scala broker finishes a load that it has begun, and unloads the partition after that.
 """
 

@@ -155,6 +155,14 @@ def test_a_load_needs_an_election(group: Group, before_ms: float) -> None:
     assert f"nothing shows that broker {group.load['broker']} gave it up" in doubt
 
 
+@pytest.mark.parametrize(("after_ms", "late"), [(0.0, 0), (980.0, 0), (1_020.0, 1), (3_000.0, 1)])
+def test_the_broker_before_unloads_in_time(group: Group, after_ms: float, late: int) -> None:
+    load = group.other_load(group.last_ms - 10_000.0, 1)
+    at_ms, number = load["at_ms"] + after_ms, load["line"] + 1
+    unload = {**group.load, "template": "unload_started", "at_ms": at_ms, "line": number}
+    assert len(list(doubts(group.epochs(load, unload), ()))) == late
+
+
 def test_a_broker_that_loads_again_gave_the_partition_up(group: Group) -> None:
     load = group.load
     again = {**load, "at_ms": load["at_ms"] + 5_000.0, "epoch": load["epoch"] + 1}
@@ -181,7 +189,7 @@ def test_a_load_may_last_beyond_a_higher_epoch(
     assert len(found) == behind
 
 
-def test_a_load_that_waits_behind_another_was_told_first(group: Group) -> None:
+def test_a_load_that_waits_behind_another_was_scheduled_first(group: Group) -> None:
     at_ms = group.load["at_ms"]
     first, second = group.slow_load(at_ms, -2, 1_500.0), group.slow_load(at_ms + 100.0, -1, 3_000.0)
     epochs = group.epochs(*first, *second)

@@ -216,3 +216,14 @@ def test_a_commit_waits_no_longer_than_a_later_one(recording: Recording, off_ms:
         if name == "violations"
     ]
     assert found == (["answered_late"] if off_ms > 0 else [])
+
+
+@pytest.mark.parametrize("by_ms", [1_500.0, 2_100.0, 6_000.0])
+def test_a_heartbeat_waits_for_no_write_on_a_scala_coordinator(by_ms: float) -> None:
+    """It does on a Java one."""
+    recording = RECORDINGS["kafka-3.9.1-scala"]
+    line = line_of(recording, "pending-a", "HEARTBEAT", NONE)
+    assert line.group is not None
+    late = held(line, "remoteTimeMs", by_ms)
+    found = wrong(recording, line.group, {line.number: late})
+    assert found == (["answered_late"] if by_ms > 2_000.0 else [])

@@ -31,6 +31,8 @@ LATE_MS = {
 """A second for all parts of an initial delay, and 200 ms for the line that tells of its end."""
 WINDOW_MS = 60.0
 """How inexact the start of a timer is: 40 ms for the arrival of its request, and its handling."""
+BY_LINE_MS = 30.0
+"""The same where its start has a line: 15 ms, and 10 ms for its end."""
 
 
 @pytest.fixture(params=RECORDINGS)
@@ -54,6 +56,16 @@ def test_a_timer_runs_out_in_time(
     late_ms = LATE_MS[about] + off_ms
     rows = stretched(recording.rows_by_group[group], expiry_ms(recording, about), late_ms)
     assert bool(differences(recording.judge, group, rows)) == (off_ms > 0)
+
+
+@pytest.mark.parametrize("off_ms", [-15.0, BY_LINE_MS])
+def test_a_timer_is_as_late_as_the_line_of_its_start_tells(
+    recording: Recording, off_ms: float
+) -> None:
+    late_ms = LATE_MS[PENDING_SYNC] + off_ms
+    from_ms = expiry_ms(recording, PENDING_SYNC)
+    rows = stretched(recording.rows_by_group["silent"], from_ms, late_ms)
+    assert bool(differences(recording.judge, "silent", rows)) == (off_ms > 0)
 
 
 @pytest.mark.parametrize("early_ms", [5, 70, 500])
