@@ -90,7 +90,7 @@ class Fencings:
     lines: Sequence[FencedLine] | None = None
     _fencings: list[Fencing] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
-    """The member ids that requests of the group name, of those in lines."""
+    """Whom of those in lines (`_whom`) requests of the group name."""
     _held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The member ids that instances of lines had."""
     _members: frozenset[str] = frozenset()
@@ -98,7 +98,7 @@ class Fencings:
 
     def __post_init__(self) -> None:
         """Note whom lines are about."""
-        self._members = frozenset(line.member for line in self.lines or ())
+        self._members = frozenset(map(_whom, self.lines or ()))
         self._instances = frozenset(line.instance for line in self.lines or ())
 
     def add(self, requests: Iterable[ObservedRequest], fencing: set[str]) -> None:
@@ -109,8 +109,8 @@ class Fencings:
             if seen.id in fencing:
                 self._fencings += fencings(seen)
             for member, instance, error in _named(seen):
-                if member in self._members:
-                    self._named.add(member)
+                if (member or instance) in self._members:
+                    self._named.add(member or instance)
                 if error == NO_ERROR and instance in self._instances:
                     self._held[instance].add(member)
 
@@ -122,7 +122,7 @@ class Fencings:
         """
         if self.lines is None:
             return
-        left = sorted(line for line in self.lines if line.member in self._named)
+        left = sorted(line for line in self.lines if _whom(line) in self._named)
         count: Counter[str] = Counter()
         for fencing in sorted(self._fencings, key=lambda one: one.seen.answered_ms):
             count[fencing.member] += 1
@@ -141,6 +141,11 @@ class Fencings:
             if not _ended(line, brokers):
                 count[line.member] += 1
                 yield _row(line.member, count[line.member], "unexpected_line", line)
+
+
+def _whom(line: FencedLine) -> str:
+    """Return the member id of a line, or its instance if the request had no member id."""
+    return line.member or line.instance
 
 
 def fencings(seen: ObservedRequest) -> Iterator[Fencing]:
@@ -174,10 +179,17 @@ def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None) -> bool:
         return seen.api in HELD_APIS
     return any(
         row["broker"] == seen.broker
-        and row["member"] == fencing.member
+        and _is_about(row, fencing)
         and seen.earliest_ms <= row["at_ms"] <= seen.answered_ms + LATE_MS
         for row in replaced
     )
+
+
+def _is_about(replaced: Row, fencing: Fencing) -> bool:
+    """Whether a member was replaced that a request is of; a new process names no member id."""
+    if not fencing.member:
+        return ALIKE["instance"](fencing.instance, replaced["instance"])
+    return bool(replaced["member"] == fencing.member)
 
 
 def _ended(line: FencedLine, brokers: Sequence[EpochEvent]) -> bool:

@@ -1,13 +1,17 @@
 """Writes a run folder with synthesized logs: groups of a recording as mutants would print them."""
 
+import re
 import shutil
+import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from groupquake.selftest.mutants.synthesized_run import with_timestamps
 from reports.judgement.recording import Recording
 
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ABOUT_NO_GROUP = frozenset({
     "starting", "started", "shutting_down", "shut_down", "elected", "resigned",
     "load_scheduled", "loading", "loaded", "load_ignored",
@@ -15,6 +19,12 @@ ABOUT_NO_GROUP = frozenset({
     "runtime_closing", "runtime_closed", "events_closing", "events_closed", "closed_event",
 })  # fmt: skip
 """Templates of lines that do not depend on groups."""
+
+
+def with_own_ids(lines: Iterable[SynthesizedLine], group: str) -> list[SynthesizedLine]:
+    """Give the members of a group ids of their own: a fenced line names a member and no group."""
+    own = lambda found: str(uuid.uuid5(uuid.NAMESPACE_OID, group + found[0]))
+    return [replace(line, text=UUID.sub(own, line.text)) for line in lines]
 
 
 def write_run(recording: Recording, groups: Iterable[list[SynthesizedLine]], folder: Path) -> None:

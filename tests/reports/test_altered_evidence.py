@@ -164,7 +164,12 @@ def altered(
     places = {name: alter(copies[name]) for name, (_, alter) in ALTERATIONS.items()}
     whole = [Copy.of(RECORDED, group, group).lines for group in RECORDED.groups]
     folder = tmp_path_factory.mktemp("altered") / "run"
-    write_run(RECORDED, [*whole, *(copy.lines for copy in copies.values())], folder)
+    fenced = [  # they name no group
+        SynthesizedLine(line.broker, line.process, line.at_ms, line.text)
+        for line in RECORDED.lines
+        if line.template == "fenced"
+    ]
+    write_run(RECORDED, [*whole, fenced, *(copy.lines for copy in copies.values())], folder)
     if request.param == "splits":
         spark.conf.set(SPLIT, "50000")
     try:

@@ -18,7 +18,7 @@ from reports.judgement.member_lines import DOUBTFUL
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import Judge
-from tests.reports.synthesized_logs import write_run
+from tests.reports.synthesized_logs import with_own_ids, write_run
 
 pytestmark = pytest.mark.spark
 
@@ -222,9 +222,12 @@ def judged(
     request: pytest.FixtureRequest, judge: Judge, tmp_path_factory: pytest.TempPathFactory
 ) -> Judged:
     recording = RECORDINGS[request.param]
-    truth = {group: LogSynthesis(recording, group, group, step).run() for group in recording.groups}
+    truth = {
+        group: with_own_ids(LogSynthesis(recording, group, group, step).run(), group)
+        for group in recording.groups
+    }
     lies = {
-        lie: LogSynthesis(recording, group, lie, MUTANTS[lie]).run()
+        lie: with_own_ids(LogSynthesis(recording, group, lie, MUTANTS[lie]).run(), lie)
         for lie, (group, _) in LIES.items()
     }
     folder = tmp_path_factory.mktemp("lies") / "run"
@@ -248,7 +251,7 @@ def test_the_synthesized_log_of_the_oracle_has_no_finding(judged: Judged) -> Non
 @pytest.mark.parametrize("lie", LIES)
 def test_a_synthesized_log_of_a_mutant_fails_at_its_violation(lie: str, judged: Judged) -> None:
     group, places = LIES[lie]
-    true = LogSynthesis(judged.recording, group, lie, step).run()
+    true = with_own_ids(LogSynthesis(judged.recording, group, lie, step).run(), lie)
     assert judged.lies[lie] != true, "the evidence does not exercise it"
     assert judged.verdict["verdict"] == "fail"
     first = next(root for root in judged.roots(lie) if root["kind"] != DOUBTFUL)

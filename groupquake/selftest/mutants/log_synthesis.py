@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from groupquake.selftest.mutants.wordings import Wording, body
+from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED, printed
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.effects import (
@@ -43,6 +44,7 @@ from reference_coordinator.classic.state import Group, Service, State
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reference_coordinator.replay.expected_lines import DueLine, expected_lines
 from reference_coordinator.replay.hints import Hints, hinted
+from reports.judgement.fenced_lines import OPERATIONS, fencings
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.recording import Line, Recording
 
@@ -210,7 +212,28 @@ class LogSynthesis:
             if line is not self.begun and line.line in self._printed_lines:
                 self._print_line(broker, event.at_ms, line.line, **self._wording.about(line))
         for effect in effects:
+            if isinstance(effect, Answer) and effect.request == getattr(event, "request", None):
+                self._print_fenced(broker, event.at_ms, effect)  # one that waited leaves no line
             self._apply(broker, event.at_ms, effect)
+
+    def _print_fenced(self, broker: str, at_ms: float, answer: Answer) -> None:
+        """Print whom an answer fences."""
+        process = self.processes[broker]
+        seen = process.open[answer.request].seen
+        if answer.response.error not in (Error.NONE, Error.FENCED_INSTANCE_ID):
+            return
+        if answer.response.error is Error.NONE and seen.api != "LEAVE_GROUP":
+            return
+        for fenced in fencings(replace(seen, response=body(answer.response, seen))):
+            self._print_line(
+                broker,
+                at_ms,
+                "fenced",
+                member=fenced.member,
+                instance=fenced.instance,
+                holder=process.group.static_ids.get(fenced.instance, ""),
+                operation=OPERATIONS[seen.api][0],
+            )
 
     def _print_line(self, broker: str, at_ms: float, what: str, **words: object) -> None:
         words |= {"group": self.name, "partition": self._partition}

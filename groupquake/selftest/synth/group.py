@@ -362,7 +362,8 @@ class Simulation:
         match effect:
             case Answer(request=request, response=response):
                 asked = self.open.pop(request)
-                if int(getattr(response, "error", 0)) == Error.FENCED_INSTANCE_ID:
+                fenced = int(getattr(response, "error", 0)) == Error.FENCED_INSTANCE_ID
+                if fenced and asked is sent:  # one that waited is refused without a line
                     now = self.printer.fenced(now, self.group, asked)
                 self._answer(now, asked, response)
             case Arm(timer=timer, deadline_ms=deadline):

@@ -187,7 +187,8 @@ def test_a_client_that_goes_on_after_an_answer_that_fences_it(
     commit = last_of(recording, "OFFSET_COMMIT", last.client)
     row = next(row for row in rows if row["template"] is None and row["id"] == commit.id)
     times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
-    fenced = {"api": "HEARTBEAT", "error_code": 82, "response": '{"errorCode":82}'}
+    error = int(Error.FENCED_INSTANCE_ID)
+    fenced = {"api": "HEARTBEAT", "error_code": error, "response": f'{{"errorCode":{error}}}'}
     earlier = {name: row[name] - after_ms for name in times}
     found, _ = clients(recording, events, [*rows, {**row, **fenced, **earlier, "id": "9:9"}])
     assert found == expected

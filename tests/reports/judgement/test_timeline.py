@@ -3,6 +3,8 @@
 from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
+from kafka_protocol.coordinator_lines.scala_2_4 import SCALA_2_4
+from reference_coordinator.replay import HintKind
 from reports.judgement.timeline import hints, observed, reason
 
 Json = dict[str, Any]
@@ -60,9 +62,10 @@ def test_text_of_no_class_stays() -> None:
 
 def test_lines_hint_at_instants() -> None:
     found = hints([*LINES, line(9, "static_replaced", member="m-3", instance="i")], JAVA)
+    joins = [hint for hint in hints(LINES, SCALA_2_4) if hint.kind == HintKind.PENDING_JOINED]
+    assert [(hint.at_ms, hint.subject) for hint in joins] == [(100.0, "m-1")], "no other line does"
     assert [(hint.at_ms, str(hint.kind.value), hint.subject) for hint in found] == [
         (100.0, "preparing", ""),
-        (100.0, "pending_joined", "m-1"),
         (200.0, "join_phase_ended", ""),
         (300.0, "assigned", "m-1"),
         (400.0, "preparing", ""),
