@@ -1,9 +1,9 @@
 """The observed timeline, from constructed coordinator lines."""
 
+from dataclasses import replace
 from typing import Any
 
 from kafka_protocol.coordinator_lines import JAVA
-from kafka_protocol.coordinator_lines.scala_2_4 import SCALA_2_4
 from reference_coordinator.replay import HintKind
 from reports.judgement.timeline import hints, observed, reason
 
@@ -26,6 +26,10 @@ LINES = [
     line(7, "preparing", generation=2, reason="removing member m-1 on heartbeat expiration"),
     line(8, "empty", generation=3),
 ]
+
+
+ALONE = replace(JAVA, lines_instead={"pending_joins": None})
+"""A grammar in which a "Preparing" line alone names the member that joins, as in 2.4."""
 
 
 def timeline(lines: list[Json]) -> list[Json]:
@@ -62,7 +66,7 @@ def test_text_of_no_class_stays() -> None:
 
 def test_lines_hint_at_instants() -> None:
     found = hints([*LINES, line(9, "static_replaced", member="m-3", instance="i")], JAVA)
-    joins = [hint for hint in hints(LINES, SCALA_2_4) if hint.kind == HintKind.PENDING_JOINED]
+    joins = [hint for hint in hints(LINES, ALONE) if hint.kind == HintKind.PENDING_JOINED]
     assert [(hint.at_ms, hint.subject) for hint in joins] == [(100.0, "m-1")], "no other line does"
     assert [(hint.at_ms, str(hint.kind.value), hint.subject) for hint in found] == [
         (100.0, "preparing", ""),
