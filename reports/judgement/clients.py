@@ -289,11 +289,12 @@ class Clients:
             return None
         if answer.early_ms > event.at_ms + SEEN_MS:
             self._disagree(event, what, _later(event, answer), answer)
+        commits = kept is client.committed
         for one in passed:
             same = one.seen.connection == answer.seen.connection and one.has_to_be_reported
-            if same and kept is not client.fenced:
+            if same and kept is not client.fenced and not (commits and self._may_be_resent(one)):
                 # it has arrived; but a client may pass an assignment over that is no more valid
-                self._unreported(event.event, one, proven=kept is client.committed)
+                self._unreported(event.event, one, proven=commits)
         if kept is client.fenced:
             return answer
         # an answer on another connection may be one to the process before, which is dead
@@ -307,6 +308,13 @@ class Clients:
                 event, what, f"it goes on after request {fenced.seen.id}", answer, proven=True
             )
         return answer
+
+    def _may_be_resent(self, answer: Answer) -> bool:
+        """Whether a commit may be another's second: one that lost its connection is sent again.
+
+        The client reports both as one. Seen on 3.9.1 when the coordinator was killed.
+        """
+        return any(outage.has(answer.at_ms) for outage in self.outages)
 
     def _unlogged(self, event: ClientEvent) -> bool:
         """Whether the broker that answered may not have logged it: a fault had it down then."""
