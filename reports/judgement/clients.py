@@ -56,6 +56,8 @@ class Client:
 
     assigned: Answers = field(default_factory=Answers)
     committed: Answers = field(default_factory=Answers)
+    last_commit: Any = None
+    """The offsets of the commit that it reported last."""
     fenced: Answers = field(default_factory=Answers)
     ids: dict[str, None] = field(default_factory=dict)
     """The last member ids that brokers gave it, in order."""
@@ -292,9 +294,15 @@ class Clients:
         commits = kept is client.committed
         for one in passed:
             same = one.seen.connection == answer.seen.connection and one.has_to_be_reported
-            if same and kept is not client.fenced and not (commits and self._may_be_resent(one)):
+            if (
+                same
+                and kept is not client.fenced
+                and not (commits and self._is_resent(one, client))
+            ):
                 # it has arrived; but a client may pass an assignment over that is no more valid
                 self._unreported(event.event, one, proven=commits)
+        if commits:
+            client.last_commit = answer.seen.request["topics"]
         if kept is client.fenced:
             return answer
         # an answer on another connection may be one to the process before, which is dead
@@ -309,12 +317,13 @@ class Clients:
             )
         return answer
 
-    def _may_be_resent(self, answer: Answer) -> bool:
-        """Whether a commit may be another's second: one that lost its connection is sent again.
+    def _is_resent(self, commit: Answer, client: Client) -> bool:
+        """Whether a commit may be the last reported one, sent again as its connection was lost.
 
         The client reports both as one. Seen on 3.9.1 when the coordinator was killed.
         """
-        return any(outage.has(answer.at_ms) for outage in self.outages)
+        again = commit.seen.request["topics"] == client.last_commit
+        return again and any(outage.has(commit.at_ms) for outage in self.outages)
 
     def _unlogged(self, event: ClientEvent) -> bool:
         """Whether the broker that answered may not have logged it: a fault had it down then."""

@@ -316,16 +316,3 @@ def test_a_run_is_judged_with_its_history(recording: Recording) -> None:
 
 def test_a_recording_without_history_has_no_events(tmp_path: Path) -> None:
     assert Recording(tmp_path).events_by_group == {}
-
-
-@ALL
-@pytest.mark.parametrize(("until_ms", "expected"), [(-1_000, [PROVEN]), (1_000, [])])
-def test_a_commit_that_a_client_sends_again_as_a_broker_goes_is_reported_once(
-    recording: Recording, until_ms: float, expected: list[tuple[str, bool]]
-) -> None:
-    """The journal is the liar: it has an outage up to so long after the commit, or before it."""
-    events = events_of(recording)
-    at = place(events, "committed", nth=9, client="static-2")
-    outage = Outage(events[at].at_ms - 9_000, events[at].at_ms + until_ms)
-    found, _ = clients(recording, [*events[:at], *events[at + 1 :]], None, outage)
-    assert found == expected

@@ -162,3 +162,24 @@ def test_an_assignment_that_is_given_twice_within_a_moment_is_told_once(
         share = Assignment((TopicPartition("orders", 99),)).encode()
         earlier = answered(earlier, assignment=base64.b64encode(share).decode())
     assert clients(recording, events, [*rows, earlier])[0] == found
+
+
+@ALL
+@pytest.mark.parametrize("changed", [False, True], ids=["the same offsets", "other offsets"])
+@pytest.mark.parametrize("until_ms", [-1_000, 1_000], ids=["before", "in the outage"])
+def test_a_commit_that_is_sent_again_as_a_broker_goes_is_reported_once(
+    recording: Recording, until_ms: float, *, changed: bool
+) -> None:
+    """The broker's log is the liar: it has a commit twice, the second 5 ms later."""
+    events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
+    event = events[place(events, "committed", nth=9, client="static-2")]
+    row = next(row for row in rows if answers(row, event))
+    times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
+    request = json.loads(row["request"])
+    if changed:
+        request["topics"][0]["partitions"][0]["committedOffset"] += 1
+    again = {name: row[name] + 5 for name in times}
+    rows.append({**row, **again, "id": "9:9", "request": json.dumps(request)})
+    outage = Outage(event.at_ms - 9_000, event.at_ms + until_ms)
+    found = disagreements(recording, events, rows, [outage])
+    assert found == ([] if until_ms > 0 and not changed else [PROVEN])
