@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test test-all lint docs docs-pages format requirements clean
+.PHONY: set-up demo test test-long test-all lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -20,11 +20,14 @@ set-up: $(BIN)/groupquake  ## the environment, and nothing more
 demo: $(BIN)/groupquake  ## three real brokers, load, chaos, comparison, report
 	$(BIN)/groupquake run demo
 
-test: $(BIN)/groupquake  ## the tests, real clusters included, but for those marked long
-	$(BIN)/pytest --numprocesses 2 -m "not long"
+test: $(BIN)/groupquake  ## the tests, real clusters included, but for those marked long or exhaustive
+	$(BIN)/pytest --numprocesses 2 -m "not long and not exhaustive"
 
-test-all: $(BIN)/groupquake  ## the rest: the library in containers, all mutants on all seeds
-	$(BIN)/pytest --numprocesses 2 -m long
+test-long: $(BIN)/groupquake  ## what takes minutes: containers, whole nights, Spark clusters
+	$(BIN)/pytest --numprocesses 2 --dist loadscope -m long
+
+test-all: $(BIN)/groupquake  ## the long ones, the whole library in containers, all mutants on all seeds
+	$(BIN)/pytest --numprocesses 2 --dist loadscope -m "long or exhaustive"
 
 lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff check .
@@ -43,7 +46,7 @@ format: $(BIN)/groupquake
 	$(BIN)/ruff format .
 
 requirements: $(BIN)/groupquake  ## pin anew, with hashes
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --extra connect --extra dev --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --extra connect --extra otel --extra dev --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) build *.egg-info

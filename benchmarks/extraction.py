@@ -85,7 +85,7 @@ def by_spark(folder: Path) -> Json:
 
     size = logs_bytes(folder)
     with session("local[*]", size, folder / "spark.log") as spark:
-        lines = log_files.lines(spark, uri_of(folder))
+        lines = log_files.lines(spark, uri_of(folder), parser.folder)
         return _rounds(
             folder,
             lambda: int(

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
+from chaos.conditions import await_condition
 from chaos.errors import ChaosError
 from chaos.fault_runner import FaultRunner
 from chaos.faults import Fault, FaultContext, make
@@ -25,6 +26,7 @@ from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan, Step
+from chaos.tap import RunningTap
 from scenarios import Experiment
 
 _POLL_S = 0.1
@@ -60,7 +62,8 @@ class Controller:
     """Carries out a plan once, through the phases impact and recovery.
 
     `view` finds the brokers that have the roles of the plan, and whether they are in sync again.
-    `progress` gets a line for each thing that happens, from several threads.
+    `progress` gets a line for each thing that happens, from several threads. `tap` is what members
+    reach the brokers through, if they do.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Controller:
         journal: Journal,
         *,
         progress: Callable[[str], None],
+        tap: RunningTap | None = None,
     ) -> None:
         self._plan = plan
         self._phases = experiment.phases
@@ -81,7 +85,7 @@ class Controller:
         self._progress = progress
         self._events: SimpleQueue[_Abort | _Stop | _FaultDone | Exception] = SimpleQueue()
         self._stop = threading.Event()
-        self._context = FaultContext(experiment, cluster, members, view, self._stop)
+        self._context = FaultContext(experiment, cluster, members, view, self._stop, tap, plan.seed)
         self._runner = FaultRunner(journal, progress, self._stop)
         self._running = 0
         self._began = 0.0
@@ -187,7 +191,15 @@ class Controller:
             self._events.put(_FaultDone())
 
     def _fire(self, step: Step) -> None:
-        """Hit all targets of a step at the same time."""
+        """Hit all targets of a step at the same time, once its condition holds."""
+        if step.what.when is not None:
+            met = await_condition(step.what.when, self._context)
+            if met is None:
+                return
+            if not met.holds:
+                self._runner.give_up(step, met.evidence)
+                return
+            self._progress(f"{step.id} {step.fault}: {met.evidence}")
         faults = self._ready(step)
         if not faults:
             return

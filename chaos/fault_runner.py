@@ -22,7 +22,7 @@ class FaultRunner:
         self._progress = progress
         self._stop = stop
         self._open: set[str] = set()
-        self._away: dict[int, str] = {}
+        self._away: dict[str, str] = {}
         self._claiming = threading.Lock()
 
     @property
@@ -31,29 +31,45 @@ class FaultRunner:
         return tuple(sorted(self._open))
 
     def claim(self, faults: Mapping[str, Fault]) -> str | None:
-        """Reserve the brokers that faults (by id) will hit; `carry_out` releases them.
+        """Reserve the brokers and members that faults (by id) will hit; `carry_out` releases them.
 
-        A broker has one fault at a time, since the healing of one would undo the other. If a broker
-        is not free, none is reserved, and the reason is returned.
+        Each has one fault at a time, since the healing of one would undo the other. If one is not
+        free, none is reserved, and the reason is returned.
         """
-        wanted = {
-            fault.details["broker"]: fault_id
-            for fault_id, fault in faults.items()
-            if "broker" in fault.details
-        }
         with self._claiming:
-            for broker in wanted:
-                if holder := self._away.get(broker):
-                    return f"broker-{broker} is not back from {holder}"
-            self._away.update(wanted)
+            for fault in faults.values():
+                for one in _held_by(fault):
+                    if holder := self._away.get(one):
+                        return f"{one} is not back from {holder}"
+            for fault_id, fault in faults.items():
+                self._away.update(dict.fromkeys(_held_by(fault), fault_id))
         return None
+
+    def give_up(self, step: Step, why: str) -> None:
+        """Note that a fault was not injected: the verdict cannot count it."""
+        planned = step.planned
+        self._journal.write(
+            "intent",
+            fault_id=step.id,
+            fault=step.fault,
+            kind="one-shot",
+            cause=step.cause,
+            target=planned.hits,
+            group=planned.group,
+            args=dict(planned.args),
+            undo=None,
+        )
+        self._journal.write("verified", fault_id=step.id, verified=False, witness=why)
+        self._progress(f"{step.id} {step.fault} {planned.hits}: {why}")
 
     def carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
         """Inject one fault, verify it, and heal it in any case."""
+        held = _held_by(fault)
         try:
             self._carry_out(step, fault_id, fault)
         finally:
-            self._away.pop(fault.details.get("broker", 0), None)
+            for one in held:
+                self._away.pop(one, None)
 
     def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
         what = f"{fault_id} {step.fault} {fault.target}"
@@ -105,3 +121,12 @@ class FaultRunner:
         self._open.discard(fault_id)
         self._journal.write("healed", fault_id=fault_id, healed=True, how=how)
         self._progress(f"{what}: healed: {how}")
+
+
+def _held_by(fault: Fault) -> tuple[str, ...]:
+    """Return the broker or the members that a fault has until it is healed."""
+    if (broker := fault.details.get("broker")) is not None:
+        return (f"broker-{broker}",)
+    if fault.kind == "one-shot":
+        return ()
+    return tuple(fault.details.get("members", (fault.target,)))

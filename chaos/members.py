@@ -51,6 +51,18 @@ class Members:
         """End a member's consumer as a crash does; its sockets are gone when this returns."""
         self._ask("kill", member=member)
 
+    def pause(self, member: str) -> None:
+        """Freeze a member's client; refused for librdkafka in the process of the load."""
+        self._ask("pause", member=member)
+
+    def stop_polling(self, member: str) -> None:
+        """Let a member's application poll no more, while its client's own threads go on."""
+        self._ask("stop-polling", member=member)
+
+    def resume(self, member: str) -> None:
+        """Undo `pause` and `stop_polling`, if the member is up."""
+        self._ask("resume", member=member)
+
     def duplicate(self, member: str) -> str:
         """Start a process that joins under a member's instance id; return its client.id.
 

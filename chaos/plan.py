@@ -1,10 +1,11 @@
 """The plan: which faults will be injected and when, decided before anything is touched.
 
 The same experiment and seed give the same plan. The seed decides the order in which a bounce
-restarts its members. Each fault has a random source of its own, so a change of one leaves the
-others alone.
+restarts its members, and a rolling restart the brokers. Each fault has a random source of its own,
+so a change of one leaves the others alone.
 """
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from chaos import targets
+from chaos.errors import TargetError
 from scenarios import (
     BrokerTarget,
     Experiment,
@@ -20,9 +22,11 @@ from scenarios import (
     LeaderMemberOf,
     MemberTarget,
     Names,
+    RollingRestart,
     SingleFault,
 )
 from scenarios.faults.declaration import Planned, seconds
+from scenarios.faults.schedule import times_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ class Step:
         return {
             "id": self.id,
             "at_ms": self.at_ms,
+            "when": self.what.when.model_dump(by_alias=True, exclude_none=True)
+            if self.what.when
+            else None,
             "fault": self.fault,
             "cause": self.cause,
             "group": planned.group,
@@ -95,9 +102,10 @@ class Plan:
         for step in self.steps:
             planned = step.planned
             cause = f" ({step.cause})" if step.cause else ""
-            rows.append(
-                (step.id, seconds(step.at_ms), step.fault + cause, planned.hits, planned.undo)
-            )
+            at = seconds(step.at_ms)
+            if (when := step.what.when) is not None:
+                at = f"{at}, when {when}"
+            rows.append((step.id, at, step.fault + cause, planned.hits, planned.undo))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [f"{self.experiment}, seed {self.seed}: {len(self.steps)} steps"]
         for row in rows:
@@ -107,7 +115,7 @@ class Plan:
 
 
 def make_plan(experiment: Experiment, seed: int) -> Plan:
-    """Return the plan of an experiment. Raises TargetError if a fault names unknown members."""
+    """Return the plan of an experiment. Raises TargetError for members or brokers not known."""
     steps = [
         step
         for number, fault in enumerate(experiment.faults, 1)
@@ -119,16 +127,43 @@ def make_plan(experiment: Experiment, seed: int) -> Plan:
 def _steps(
     number: int, fault: Fault, experiment: Experiment, chance: random.Random
 ) -> Iterator[Step]:
-    if not isinstance(fault, GroupBounce):
-        yield Step(f"f{number}.1", fault)
+    if isinstance(fault, GroupBounce | RollingRestart):
+        series = _series(fault, experiment, chance)
+        for i, restart in enumerate(series, 1):
+            yield Step(f"f{number}.{i}", restart, cause=fault.fault)
         return
-    bounced: list[MemberTarget] = [fault.target]
-    if not isinstance(fault.target, LeaderMemberOf):
-        members = targets.known(fault.target, fault.group, experiment)
-        bounced = [Names(names=(member.name,)) for member in members]
-        chance.shuffle(bounced)
-    for i, target in enumerate(bounced):
-        yield Step(f"f{number}.{i + 1}", fault.restart(i, target), cause=fault.fault)
+    for i, at_ms in enumerate(times_ms(fault, experiment), 1):
+        once = {"at_ms": at_ms, "every_ms": None, "repeat": None}
+        yield Step(f"f{number}.{i}", fault.model_copy(update=once))
+
+
+def _series(
+    fault: GroupBounce | RollingRestart, experiment: Experiment, chance: random.Random
+) -> Iterator[SingleFault]:
+    """Yield the restarts of a series, round after round, each in an order of its own."""
+    numbers = itertools.count()
+    for _ in range(fault.repeat or 1):
+        if isinstance(fault, RollingRestart):
+            brokers = _broker_ids(fault, experiment)
+            chance.shuffle(brokers)
+            yield from (fault.restart(next(numbers), broker) for broker in brokers)
+            continue
+        bounced: list[MemberTarget] = [fault.target]
+        if not isinstance(fault.target, LeaderMemberOf):
+            members = targets.known(fault.target, fault.group, experiment)
+            bounced = [Names(names=(member.name,)) for member in members]
+            chance.shuffle(bounced)
+        yield from (fault.restart(next(numbers), target) for target in bounced)
+
+
+def _broker_ids(fault: RollingRestart, experiment: Experiment) -> list[int]:
+    ids = experiment.cluster.ids
+    if ids is None:
+        raise TargetError(
+            f"{fault.fault} restarts every broker, and the ids of an external cluster are known"
+            " only when it is used; for a plan beforehand write cluster.broker_ids"
+        )
+    return list(ids)
 
 
 def _plain(target: MemberTarget | BrokerTarget | None) -> Any:

@@ -101,6 +101,42 @@ def static_members(
     Raises GroupError (GROUP_ID_NOT_FOUND, GROUP_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION, …),
     UnreachableError, PropertiesError.
     """
+    members = _members(bootstrap, group, config, client_id, timeout_s)
+    return tuple(sorted(instance for _, instance in members if instance))
+
+
+def remove_everybody(
+    bootstrap: str,
+    group: str,
+    config: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> None:
+    """Remove all members of a classic group, static or dynamic, with one LeaveGroup request.
+
+    A dynamic member that was killed stays until its session ends, and nobody can delete the group
+    before. Raises as `static_members`; a member that has left meanwhile is none of note.
+    """
+    members = [
+        MemberToRemove(group_instance_id=instance, reason=REASON)
+        if instance
+        else MemberToRemove(member_id=member, reason=REASON)
+        for member, instance in _members(bootstrap, group, config, CLIENT_ID, timeout_s)
+    ]
+    if not members:
+        return
+    try:
+        _ask(
+            lambda admin: admin.remove_group_members(group, members),
+            *(bootstrap, CLIENT_ID, config, timeout_s),
+        )
+    except BrokerResponseError as error:
+        raise GroupError(error.errno, f"group {group}: {error_name(error.errno)}") from error
+
+
+def _members(
+    bootstrap: str, group: str, config: Mapping[str, str] | None, client_id: str, timeout_s: float
+) -> list[tuple[str, str | None]]:
+    """Return the members of a classic group: member id, and instance id of static ones."""
 
     def describe(admin: KafkaAdminClient) -> dict[str, Any]:
         description: dict[str, Any] = admin.describe_groups([group])[group]
@@ -119,12 +155,11 @@ def static_members(
     if code != Error.NONE:
         raise GroupError(code, f"group {group}: {error_name(code)}")
     try:
-        ids = [member["group_instance_id"] for member in description["members"]]
+        return [(one["member_id"], one["group_instance_id"]) for one in description["members"]]
     except KeyError:  # DescribeGroups has them from v4 on, Kafka 2.4 (KIP-345)
         raise GroupError(
             Error.UNSUPPORTED_VERSION, f"group {group}: {error_name(Error.UNSUPPORTED_VERSION)}"
         ) from None
-    return tuple(sorted(filter(None, ids)))
 
 
 def error_name(code: int) -> str:

@@ -15,17 +15,24 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from chaos.line_times import LineTimes
 from chaos.tail import Tail
 from kafka_protocol import request_log
 from kafka_protocol.coordinator_lines import finder_of
 from kafka_protocol.errors import NOT_SERVED, Error
-from kafka_protocol.log_line import written_ms
+from scenarios.fields import GroupStateName
 
 _CUT_MS = 1  # the log truncates times to whole milliseconds
-_EMPTY_GROUPS = finder_of("empty")
-"""The lines that say that a group has no members any more, and so no leader."""
+_STATES: Mapping[str, GroupStateName] = {
+    "preparing": "PreparingRebalance",
+    "stabilized": "CompletingRebalance",
+    "assignment": "Stable",
+    "empty": "Empty",
+}
+"""The lines that say which state a group enters. One without members has no leader, either."""
+_STATE_LINES = finder_of(*_STATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,20 @@ class Request:
         return f"group.log of broker {self.broker}, line {self.line}"
 
 
+class GroupState(NamedTuple):
+    """The state that a group entered last, by a coordinator's line and its place."""
+
+    at_ms: int
+    broker: int
+    line: int
+    state: GroupStateName
+
+    @property
+    def place(self) -> str:
+        """Where the line stands."""
+        return f"group.log of broker {self.broker}, line {self.line}"
+
+
 @dataclass(slots=True)
 class _Client:
     """The latest requests of one client."""
@@ -78,10 +99,13 @@ class Witness:
 
     def __init__(self, logs: Mapping[int, Path]) -> None:
         self._tails = {broker: Tail(path) for broker, path in logs.items()}
+        self._times = {broker: LineTimes() for broker in logs}
         self._clients: dict[str, _Client] = {}
         self._leaders: dict[str, tuple[int, int, str]] = {}
         self._last_completed: dict[int, int] = {}
         self._coordinators: dict[str, tuple[int, int]] = {}
+        self._states: dict[str, GroupState] = {}
+        self._served: dict[tuple[str, int], Request] = {}
         self._lock = threading.Lock()
 
     def poll(self) -> None:
@@ -90,6 +114,11 @@ class Witness:
             for broker, tail in self._tails.items():
                 for line in tail.appended():
                     self._take(broker, tail.lines, line)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether any request was read: an external cluster may have no log to read."""
+        return bool(self._clients)
 
     def last_request(self, client: str) -> Request | None:
         """Return the latest request of a client to arrive, of any API, with any response."""
@@ -109,9 +138,17 @@ class Witness:
         """Return a client's latest SyncGroup without an error, if it arrived then or later."""
         return self._since(since_ms, self._answered(client, "SYNC_GROUP", Error.NONE))
 
+    def beat_since(self, client: str, since_ms: float) -> Request | None:
+        """Return a client's latest Heartbeat without an error, if it arrived then or later."""
+        return self._since(since_ms, self._answered(client, "HEARTBEAT", Error.NONE))
+
     def left_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest LeaveGroup, with any response, if it arrived then or later."""
         return self._since(since_ms, self._answered(client, "LEAVE_GROUP"))
+
+    def arrived_since(self, client: str, api: str, since_ms: float) -> Request | None:
+        """Return a client's latest request of an API, with any response, if it arrived then."""
+        return self._since(since_ms, self._answered(client, api))
 
     def fenced_since(self, client: str, since_ms: float) -> Request | None:
         """Return a client's latest request that was fenced, if it was answered then or later.
@@ -131,6 +168,10 @@ class Witness:
         _, _, client = self._leaders.get(group, (0, 0, ""))
         return client or None
 
+    def state(self, group: str) -> GroupState | None:
+        """Return the state that a group entered last, or None if no log mentions it."""
+        return self._states.get(group)
+
     def coordinator(self, group: str) -> tuple[int, int]:
         """Return the broker that completed a group's latest request, and the time of its last.
 
@@ -138,6 +179,11 @@ class Witness:
         """
         _, broker = self._coordinators[group]
         return broker, self._last_completed[broker]
+
+    def served_since(self, group: str, broker: int, since_ms: float) -> Request | None:
+        """Return the latest request of a group that a broker served, if it came then or later."""
+        served = self._served.get((group, broker))
+        return self._since(since_ms, served)
 
     def _answered(
         self, client: str, api: str | None = None, error_code: int | None = None
@@ -159,13 +205,23 @@ class Witness:
 
     def _take(self, broker: int, number: int, text: str) -> None:
         try:
+            at_ms = self._times[broker].at_ms(text)
             if request_log.COMPLETED in text:
-                self._take_request(_request(broker, number, text))
-            elif found := _EMPTY_GROUPS.find(text):
-                group, generation = found[1]["group"], int(found[1]["generation"])
-                self._note_leader(group, (written_ms(text), generation, ""))
+                self._take_request(_request(broker, number, text, at_ms))
+            elif found := _STATE_LINES.find(text):
+                self._take_state(broker, number, at_ms, *found)
         except (ValueError, LookupError, TypeError, AttributeError):
             return  # a killed broker leaves half a line, and appends to it when it restarts
+
+    def _take_state(
+        self, broker: int, number: int, at_ms: int, name: str, values: Mapping[str, Any]
+    ) -> None:
+        group = values["group"]
+        entered = GroupState(at_ms, broker, number, _STATES[name])
+        # a group may move to another broker, so the latest line need not be read last
+        self._states[group] = max(entered, self._states.get(group, entered))
+        if name == "empty":
+            self._note_leader(group, (at_ms, int(values["generation"]), ""))
 
     def _take_request(self, request: Request) -> None:
         broker, at_ms = request.broker, request.completed_ms
@@ -173,6 +229,8 @@ class Witness:
         served = (0 if request.error_code in NOT_SERVED else at_ms, broker)
         known = self._coordinators.get(request.group, served)
         self._coordinators[request.group] = max(served, known)
+        if request.error_code not in NOT_SERVED:
+            self._served[request.group, broker] = request
         client = self._clients.setdefault(request.client, _Client(request))
         client.last = max(client.last, request, key=_arrival)
         kind = (request.api, request.error_code)
@@ -189,8 +247,7 @@ def _arrival(request: Request) -> float:
     return request.arrived_ms
 
 
-def _request(broker: int, number: int, text: str) -> Request:
-    completed_ms = written_ms(text)
+def _request(broker: int, number: int, text: str, completed_ms: int) -> Request:
     start = text.index(request_log.COMPLETED)
     content: dict[str, Any] = request_log.parsed(text[start : text.rindex(" (")])
     header, request, response = content["requestHeader"], content["request"], content["response"]

@@ -8,7 +8,7 @@ change. The page also shows the progress lines on standard error.
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,9 @@ def run_attached(runner: Runner, port: int) -> Outcome:
 
 
 @contextmanager
-def _attached(members: Members, folder: Path, bootstrap: str, _: Experiment) -> Iterator[Members]:
+def _attached(
+    members: Members, folder: Path, bootstrap: str, _: Experiment, __: Mapping[str, str]
+) -> Iterator[Members]:
     """Run the load on the cluster inside the block. Raises NotSteadyError."""
     folder = folder.resolve()
     try:

@@ -12,10 +12,11 @@ from chaos.clusters import ClusterError, UnsupportedError
 from chaos.errors import ChaosError, UnreachableError
 from groupquake import __version__
 from groupquake.console import Console
-from groupquake.exits import AbortedError, Exit, NotHealedError, NotSteadyError
+from groupquake.exits import AbortedError, Exit, NotAuthorizedError, NotHealedError, NotSteadyError
 from groupquake.signals import ENDING, SIGNALS
 from reports import EvidenceError, ExecutionError
 from scenarios import ScenarioError
+from scenarios.client_properties import PropertiesError
 
 
 class Lazy(click.Command):
@@ -54,12 +55,15 @@ def cli() -> None:
 
 
 for name, place, line in (
+    ("clients", "clients.command:clients", "List and build clients that members may be of."),
     ("compare", "commands.compare:compare",
      "Compare judged runs: rebalances by reason, their time, partitions without an owner."),
     ("dev", "commands.dev:dev", "Test groupquake itself, and build what it needs."),
+    ("doctor", "commands.doctor:doctor",
+     "Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
-     "Heal the faults that a killed run left open, from its journal."),
+     "Heal the faults that a killed run left open, from its journal, and end what it left."),
     ("list", "commands.experiments:list_experiments",
      "List the experiments that come with groupquake."),
     ("nightly", "nightly.command:nightly",
@@ -67,8 +71,11 @@ for name, place, line in (
     ("oracle", "commands.oracle:oracle", "Replay event files with the reference coordinator."),
     ("plan", "commands.experiments:plan",
      "Print the fault schedule of an experiment and a seed; starts nothing."),
-    ("report", "commands.report:report", "Judge stored runs again, from their run folders."),
+    ("report", "commands.report:report",
+     "Judge stored runs again, from their run folders; or report what brokers' own logs tell."),
     ("run", "commands.run:run", "Run an experiment on a real cluster of brokers and judge it."),
+    ("trial", "trial.command:trial",
+     "Try clients on a real cluster: did they keep the protocol, and did its brokers."),
     ("validate", "commands.experiments:validate", "Check experiments without running them."),
 ):  # fmt: skip
     cli.add_command(Lazy(name, f"groupquake.{place}", line))
@@ -80,9 +87,11 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (UnsupportedError, Exit.USAGE),
     (ClusterError, Exit.NOT_STEADY),
     (NotSteadyError, Exit.NOT_STEADY),
+    (NotAuthorizedError, Exit.NOT_AUTHORIZED),
     (NotHealedError, Exit.NOT_HEALED),
     (UnreachableError, Exit.UNAVAILABLE),
     (ChaosError, Exit.USAGE),
+    (PropertiesError, Exit.USAGE),
 )
 
 

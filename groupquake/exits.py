@@ -15,6 +15,7 @@ class Exit(IntEnum):
     USAGE = 64
     UNAVAILABLE = 69
     INTERNAL = 70
+    NOT_AUTHORIZED = 77
 
 
 OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN}
@@ -22,6 +23,10 @@ OF_VERDICT = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN}
 
 class NotSteadyError(Exception):
     """The cluster, the load or the steady state did not come up: no fault was injected."""
+
+
+class NotAuthorizedError(Exception):
+    """The brokers' ACLs refuse what the run needs; the message says which operation of what."""
 
 
 class NotHealedError(Exception):

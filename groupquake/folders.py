@@ -7,7 +7,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -60,8 +60,12 @@ def describe(
     seed: int,
     cluster: str,
     command: Sequence[str],
+    outside: Mapping[str, Any] = {},
 ) -> None:
-    """Write the experiment, its plan, the environment, and the command that repeats the run."""
+    """Write the experiment, its plan, the environment, and the command that repeats the run.
+
+    `outside` is what only a run on a cluster of the user's has in its environment.
+    """
     (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
     _write(folder / "plan.json", plan.as_dict())
     environment = {
@@ -77,6 +81,7 @@ def describe(
         "client_history": bool(experiment.members()),
         "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "repeat_command": shlex.join(command),
+        **outside,
     }
     _write(folder / "environment.json", environment)
 

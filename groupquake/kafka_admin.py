@@ -7,16 +7,18 @@ while it waits for a response (2.16, confluentinc/librdkafka#4605), and faults b
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
+from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from chaos.errors import ChaosError
-from groupquake.exits import NotSteadyError
+from chaos.client_properties import for_kafka_python
+from chaos.errors import ChaosError, UnreachableError
+from groupquake.exits import NotAuthorizedError, NotSteadyError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
 from scenarios import Experiment
 
@@ -24,6 +26,8 @@ CREATE_S = 20.0
 RETRY_S = 0.5
 PROBE_S = 5.0
 METADATA_S = 2.0
+SECURE_METADATA_S = 8.0
+"""With TLS and SASL in front, perhaps far away."""
 
 logging.getLogger("kafka").addHandler(logging.NullHandler())  # faults stop brokers
 
@@ -34,9 +38,10 @@ class KafkaAdmin:
     A client that is kept caches old coordinators and leaders for minutes.
     """
 
-    def __init__(self, bootstrap: str) -> None:
-        """Remember the bootstrap servers; no request is sent."""
+    def __init__(self, bootstrap: str, properties: Mapping[str, str] = {}) -> None:
+        """Remember bootstrap servers and client properties; no request is sent."""
         self._bootstrap = bootstrap
+        self._properties = properties
 
     def create_topics(self, experiment: Experiment) -> None:
         """Create the experiment's topics; all partitions have leaders when this returns."""
@@ -51,13 +56,17 @@ class KafkaAdmin:
         deadline = time.monotonic() + CREATE_S
         while True:
             try:
-                there = _metadata(self._bootstrap).topics
+                there = _metadata(self._bootstrap, self._properties).topics
                 missing = {name: of for name, of in topics.items() if name not in there}
                 if missing:
-                    with _kafka_python(self._bootstrap, matter, CREATE_S) as client:
+                    with self._client(matter, CREATE_S) as client:
                         client.create_topics(missing, wait_for_metadata=True)
             except ChaosError as error:
                 # brokers that have just started may not know each other yet
+                if isinstance(error.__cause__, TopicAuthorizationFailedError):
+                    raise NotAuthorizedError(
+                        f"{matter}: TOPIC_AUTHORIZATION_FAILED: not allowed: CREATE"
+                    ) from error
                 if time.monotonic() > deadline:
                     raise NotSteadyError(f"{error}; see brokers/*/server.log") from error
                 time.sleep(RETRY_S)
@@ -71,30 +80,63 @@ class KafkaAdmin:
             "group.state": lambda group: self._describe(group)["group_state"],
         }
 
-    def coordinator(self, group: str) -> int:
-        """Return the id of a group's coordinator. Raises ChaosError if there is none now.
+    def coordinator(self, group: str, address: str | None = None) -> int:
+        """Return the id of a group's coordinator, by any broker, or by the one at `host:port`.
 
-        It is the leader of the group's partition of the offsets topic.
+        It is the leader of the group's partition of the offsets topic. Raises ChaosError if there
+        is none now.
         """
-        topic = _metadata(self._bootstrap).topics.get(OFFSETS_TOPIC)
-        if topic is None:
-            raise ChaosError(f"there is no {OFFSETS_TOPIC} yet, so no group has a coordinator")
-        return self.leader(OFFSETS_TOPIC, partition_of(group, len(topic.partitions)))
+        metadata = _metadata(address or self._bootstrap, self._properties)
+        return _leader(metadata, OFFSETS_TOPIC, _offsets_partition(metadata, group))
+
+    def move_coordinator(self, group: str, to: int | None) -> int:
+        """Elect another coordinator for a group, `to` or the next replica in sync; return its id.
+
+        The partition keeps its replicas, the new leader as the first (KIP-455), and the preferred
+        leader is elected (KIP-460). Raises ChaosError if that is refused.
+        """
+        metadata = _metadata(self._bootstrap, self._properties)
+        number = _offsets_partition(metadata, group)
+        known = metadata.topics[OFFSETS_TOPIC].partitions[number]
+        others = [broker for broker in known.replicas if broker in set(known.isrs) - {known.leader}]
+        if not others or to not in (None, *others):
+            raise ChaosError(
+                f"the coordinator of {group} cannot move to {to or 'another broker'}: in sync are "
+                f"{', '.join(map(str, sorted(known.isrs)))}, and {known.leader} leads"
+            )
+        new = to or others[0]
+        place = TopicPartition(OFFSETS_TOPIC, number)
+        replicas = [new, *(broker for broker in known.replicas if broker != new)]
+        matter = f"{OFFSETS_TOPIC}/{number} could not be moved to broker {new}"
+        with self._client(matter, CREATE_S) as client:
+            if error := client.alter_partition_reassignments({place: replicas}).get(place):
+                raise ChaosError(f"{matter} ({error.__name__})")
+            client.elect_leaders(0, {OFFSETS_TOPIC: [number]})
+        return int(new)
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the id of a partition's leader. Raises ChaosError if there is none now."""
-        metadata = _metadata(self._bootstrap)
-        known = metadata.topics.get(topic)  # a broker that has just started may not know it yet
-        if known is None or known.partitions[partition].leader not in metadata.brokers:
-            raise ChaosError(f"partition {topic}/{partition} has no leader")
-        return int(known.partitions[partition].leader)
+        return _leader(_metadata(self._bootstrap, self._properties), topic, partition)
+
+    def offsets_leaders(self) -> tuple[int, ...]:
+        """Return the leader of each partition of `__consumer_offsets`; none if there is no topic.
+
+        Raises ChaosError if a partition has no leader.
+        """
+        topic = _metadata(self._bootstrap, self._properties).topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            return ()
+        leaders = [topic.partitions[number].leader for number in sorted(topic.partitions)]
+        if -1 in leaders:
+            raise ChaosError(f"a partition of {OFFSETS_TOPIC} has no leader; wait until it has one")
+        return tuple(leaders)
 
     def controller(self) -> int:
         """Return the id of the active controller. Raises ChaosError if there is none now.
 
         Source: DescribeQuorum (KIP-595, KIP-836), which any broker forwards.
         """
-        with _kafka_python(self._bootstrap, "the active controller is not known") as client:
+        with self._client("the active controller is not known") as client:
             quorum = client.describe_metadata_quorum()["topics"][0]["partitions"][0]
         if quorum["error"] or quorum["leader_id"] < 0:
             raise ChaosError("there is no active controller")
@@ -103,30 +145,40 @@ class KafkaAdmin:
     def add_partitions(self, topic: str, to: int) -> None:
         """Raise a topic's partition count to `to`. Raises ChaosError if refused."""
         matter = f"topic {topic} could not be given {to} partitions"
-        with _kafka_python(self._bootstrap, matter, CREATE_S) as client:
+        with self._client(matter, CREATE_S) as client:
             client.create_partitions({topic: to})
 
-    def partitions(self, port: int, topic: str) -> int:
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic. Raises ChaosError if refused."""
+        with self._client(f"topic {topic} could not be deleted", CREATE_S) as client:
+            client.delete_topics([topic])
+
+    def partitions(self, address: str, topic: str) -> int:
         """Return the number of a topic's partitions whose leader one broker knows.
 
         Raises ChaosError if no broker answers at the port.
         """
-        metadata = _metadata(f"127.0.0.1:{port}")
+        metadata = _metadata(address, self._properties)
         known = metadata.topics.get(topic)
         return sum(p.leader in metadata.brokers for p in known.partitions.values()) if known else 0
 
-    def in_sync(self, port: int) -> frozenset[int]:
+    def in_sync(self, address: str) -> frozenset[int]:
         """Return the running brokers that are in the ISR of each of their replicas, by one broker.
 
         Raises ChaosError if no broker answers at the port.
         """
-        metadata = _metadata(f"127.0.0.1:{port}")
+        metadata = _metadata(address, self._properties)
         partitions = [p for topic in metadata.topics.values() for p in topic.partitions.values()]
         lagging = {broker for p in partitions for broker in set(p.replicas) - set(p.isrs)}
         return frozenset(metadata.brokers) - lagging
 
+    def _client(
+        self, matter: str, timeout_s: float = PROBE_S
+    ) -> AbstractContextManager[KafkaAdminClient]:
+        return kafka_python(self._bootstrap, self._properties, matter, timeout_s)
+
     def _describe(self, group: str) -> dict[str, Any]:
-        with _kafka_python(self._bootstrap, "cannot be described") as client:
+        with self._client("cannot be described") as client:
             description: dict[str, Any] = client.describe_groups([group])[group]
         if description["error"]:
             raise ChaosError(f"cannot be described ({description['error']})")
@@ -134,17 +186,22 @@ class KafkaAdmin:
 
 
 @contextmanager
-def _kafka_python(
-    bootstrap: str, matter: str, timeout_s: float = PROBE_S
+def kafka_python(
+    bootstrap: str, properties: Mapping[str, str], matter: str, timeout_s: float = PROBE_S
 ) -> Iterator[KafkaAdminClient]:
     """Yield a client; its errors become ChaosErrors that begin with `matter`."""
     timeout_ms = int(timeout_s * 1000)
+    arguments = for_kafka_python(properties)
     try:
         client = KafkaAdminClient(
             bootstrap_servers=bootstrap.split(","),
             bootstrap_timeout_ms=timeout_ms,
             request_timeout_ms=timeout_ms,
+            **arguments,
         )
+    except (KafkaError, OSError) as error:
+        raise UnreachableError(f"{matter} ({error})") from error
+    try:
         try:
             yield client
         finally:
@@ -153,10 +210,29 @@ def _kafka_python(
         raise ChaosError(f"{matter} ({error})") from error
 
 
-def _metadata(bootstrap: str) -> ClusterMetadata:
+def _metadata(bootstrap: str, properties: Mapping[str, str]) -> ClusterMetadata:
     """Return the metadata from the first broker that answers; `log_level` silences librdkafka."""
-    client = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    timeout_s = SECURE_METADATA_S if properties else METADATA_S
+    client = AdminClient({**properties, "bootstrap.servers": bootstrap, "log_level": 0})
     try:
-        return client.list_topics(timeout=METADATA_S)
+        if properties.get("sasl.mechanism") == "OAUTHBEARER":
+            client.poll(0)  # gets the token
+        return client.list_topics(timeout=timeout_s)
     except KafkaException as error:
         raise ChaosError(f"no broker answers at {bootstrap} ({error.args[0].str()})") from error
+
+
+def _leader(metadata: ClusterMetadata, topic: str, partition: int) -> int:
+    """Return the id of a partition's leader. Raises ChaosError if there is none."""
+    known = metadata.topics.get(topic)  # a broker that has just started may not know it yet
+    if known is None or known.partitions[partition].leader not in metadata.brokers:
+        raise ChaosError(f"partition {topic}/{partition} has no leader")
+    return int(known.partitions[partition].leader)
+
+
+def _offsets_partition(metadata: ClusterMetadata, group: str) -> int:
+    """Return a group's partition of the offsets topic. Raises ChaosError without that topic."""
+    topic = metadata.topics.get(OFFSETS_TOPIC)
+    if topic is None:
+        raise ChaosError(f"there is no {OFFSETS_TOPIC} yet, so no group has a coordinator")
+    return partition_of(group, len(topic.partitions))

@@ -10,51 +10,43 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from chaos.clusters.jars import tools
-from chaos.clusters.java import find_java
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
 from chaos.interruptible_wait import exit_code
 from chaos.members import Members
+from groupquake import telemetry
 from groupquake.exits import NotSteadyError
+from loadtest.client_configs import spawn_rate
 from loadtest.dies_with_parent import dying_with_parent
-from loadtest.settings import JAVA_COMMAND
 from scenarios import Experiment
+from scenarios.clients import kind_of
 
 START_S = 60.0
+RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
+"""The variable by which the load, its members and what they start are known."""
 END_S = 30.0
-JAVA_MEMBER_CLASS = "org.apache.kafka.tools.VerifiableConsumer"
-JAVA_MEMBER_HEAP = "-Xmx96m"
-
-
-def prepare_java_members(
-    folder: Path, experiment: Experiment, kafka_home: Path | None, progress: Callable[[str], None]
-) -> None:
-    """Write the command line of Java members into a run folder, if the experiment has any.
-
-    Raises ClusterError if there is no Java, or no jars of Kafka's tools.
-    """
-    if all(member.client != "java" for member in experiment.members()):
-        return
-    progress(f"Kafka {experiment.cluster.version}: getting the jars of its tools")
-    java = find_java()
-    jars = tools(experiment.cluster.version, kafka_home)
-    command = [
-        *(str(java), JAVA_MEMBER_HEAP, "-XX:TieredStopAtLevel=1"),
-        *("-cp", jars.class_path, JAVA_MEMBER_CLASS),
-    ]
-    (folder / JAVA_COMMAND).write_text(json.dumps(command))
 
 
 @contextmanager
-def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Members]:
-    """Run the load inside the block; yields the control of its members. Raises NotSteadyError."""
+def running(
+    folder: Path,
+    bootstrap: str,
+    experiment: Experiment,
+    security: Mapping[str, str] = {},
+    *,
+    otel: bool = False,
+) -> Iterator[Members]:
+    """Run the load inside the block; yields the control of its members. Raises NotSteadyError.
+
+    `security` are variables of its environment: where its client properties are. With `otel` it
+    exports by OpenTelemetry.
+    """
     folder = folder.resolve()
     token = secrets.token_hex(16)
     control_file = folder / "control.json"
@@ -63,17 +55,24 @@ def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Me
         *dying_with_parent(signal.SIGKILL), "-m", "locust", "-f", str(locustfile()),
         "--headless", "--only-summary",
         "--users", str(len(experiment.members()) + len(experiment.workload.producers)),
-        "--spawn-rate", "20",
+        "--spawn-rate", str(spawn_rate(kind_of(member.client) for member in experiment.members())),
         "--bootstrap", bootstrap,
         "--experiment", str(folder / "experiment.yaml"),
         "--history", str(folder / "history.jsonl"),
         "--control-file", str(control_file),
+        *(("--otel",) if otel else ()),
     ]  # fmt: skip
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
             cwd=folder,  # no locust.conf and no package of a user's folder gets into the load
-            env={**environment(), "GROUPQUAKE_CONTROL_TOKEN": token},
+            env={
+                **environment(),
+                **(telemetry.variables(folder.name, experiment.name) if otel else {}),
+                **security,
+                "GROUPQUAKE_CONTROL_TOKEN": token,
+                RUN_FOLDER: str(folder),
+            },
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -86,7 +85,24 @@ def running(folder: Path, bootstrap: str, experiment: Experiment) -> Iterator[Me
     finally:
         process.kill()
         exit_code(process)
+        end_members(folder)
         control_file.unlink(missing_ok=True)
+
+
+def end_members(folder: Path) -> tuple[int, ...]:
+    """SIGKILL the load of a run, its members and what these started; return the process ids.
+
+    They are known by a variable of their environment. Members end with the load, but for programs
+    that other programs started for them.
+    """
+    mark = f"{RUN_FOLDER}={folder.resolve()}".encode()
+    killed = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or belongs to another user
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
+                killed.append(int(process.name))
+    return tuple(killed)
 
 
 def locustfile() -> Path:
@@ -138,11 +154,14 @@ def exec_locust_page(
     coordinator: str | None,
     seed: int | None,
     run_options: Sequence[str],
+    security: Mapping[str, str],
+    *,
+    otel: bool,
 ) -> NoReturn:
     """Replace this process by Locust with its page on 127.0.0.1, which starts runs.
 
-    The arguments are the initial values of the page's form; every run gets `run_options`. Raises
-    ClusterError if the port is in use.
+    The arguments are the initial values of the page's form; every run gets `run_options`.
+    `security` is as in `running`. Raises ClusterError if the port is in use.
     """
     require_free([port])
     form = {"experiment": experiment, "kafka": kafka, "coordinator": coordinator, "seed": seed}
@@ -151,7 +170,9 @@ def exec_locust_page(
         *("--web-host", "127.0.0.1", "--web-port", str(port)),
         *(f"--{name}={value}" for name, value in form.items() if value is not None),
         *(f"--run-option={option}" for option in run_options),
+        *(("--otel",) if otel else ()),
     ]
     print(f"open http://127.0.0.1:{port} and press Start; Ctrl-C here ends it", file=sys.stderr)
     sys.stderr.flush()
-    os.execve(sys.executable, command, environment())  # noqa: S606 (a list, no shell)
+    exported = telemetry.variables() if otel else {}
+    os.execve(sys.executable, command, {**environment(), **exported, **security})  # noqa: S606 (a list, no shell)

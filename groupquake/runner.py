@@ -7,30 +7,36 @@ are open, a command to the controller. However a run ends, no fault stays open a
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos.clusters import Cluster, ClusterError
 from chaos.clusters.factory import Place, make
-from chaos.clusters.local import LocalCluster
+from chaos.clusters.tapped import TappedCluster
 from chaos.controller import Controller, Outcome
+from chaos.errors import ChaosError
 from chaos.interruptible_wait import wait_interruptibly
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
-from groupquake import load_process, machine_sampler, wire_script_process
+from chaos.tap import RunningTap, TapGoneError
+from groupquake import load_process, machine_sampler, tap_process, wire_script_process
+from groupquake.borrowed import GIVEN_BACK, Borrowed, require_allowed
+from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.machine_sampler import MachineSampler
 from groupquake.signals import Signals
 from groupquake.wire_script_process import WireScripts
 from scenarios import Experiment
+from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 
-Load = Callable[[Path, str, Experiment], AbstractContextManager[Members]]
-"""Runs the load of an experiment, given run folder and bootstrap servers; yields its members."""
+Load = Callable[[Path, str, Experiment, Mapping[str, str]], AbstractContextManager[Members]]
+"""Runs the load of an experiment, given run folder, bootstrap servers and variables of its
+environment; yields its members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,13 @@ class Runner:
     keep: bool
     progress: Callable[[str], None]
     signals: Signals
+    tap: bool = False
+    """Whether members and wire scripts reach the brokers through the tap only."""
     load: Load = load_process.running
     load_ended: Callable[[], None] = lambda: None
     """Called when the load ends, while the members close and the brokers stop."""
+    _took: list[Borrowed] = field(default_factory=list)
+    """What is to be deleted on a cluster of the user's."""
 
     def run(self) -> Outcome:
         """Run the experiment; the evidence is complete when this returns.
@@ -56,9 +66,7 @@ class Runner:
         """
         with closing(Journal(self.folder / "journal.jsonl")) as journal:
             try:
-                load_process.prepare_java_members(
-                    self.folder, self.experiment, self.place.kafka_home, self.progress
-                )
+                programs.prepare(self.folder, self.experiment, self.place.kafka_home, self.progress)
                 with self._running_cluster(journal) as cluster:
                     outcome = self._load(cluster, journal)
                     if self.keep and outcome.aborted is None and outcome.error is None:
@@ -97,8 +105,34 @@ class Runner:
                 f"NOT HEALED: the rest of the cluster: {error};"
                 f" end it with: groupquake heal {self.folder}"
             ) from error
+        self._give_back(journal)
 
-    def _cluster(self) -> LocalCluster:
+    def _security(self) -> dict[str, str]:
+        """Return what tells processes of the load where their client properties are."""
+        target = self.place.external
+        file = target.client_properties_file if target else None
+        if file is None:
+            return {}
+        return {ENVIRONMENT: str(file), **({TLS_ENDS_AT_TAP: "1"} if self.tap else {})}
+
+    def _borrowed(self) -> Borrowed | None:
+        target = self.place.external
+        return None if target is None else Borrowed.of(self.experiment, target)
+
+    def _give_back(self, journal: Journal) -> None:
+        """Delete what the run created on a cluster of the user's."""
+        if (borrowed := self._borrowed()) is None or not self._took:
+            return
+        self.progress("deleting the groups and topics of this run")
+        try:
+            borrowed.give_back()
+        except ChaosError as error:
+            raise NotHealedError(
+                f"NOT HEALED: {error}; delete them with: groupquake heal {self.folder}"
+            ) from error
+        journal.write(GIVEN_BACK)
+
+    def _cluster(self) -> Cluster:
         cluster = self.experiment.cluster
         return make(
             self.place,
@@ -109,18 +143,53 @@ class Runner:
             coordinator=self.experiment.coordinator,
             brokers=cluster.brokers,
             config=cluster.config,
+            heap_mb=cluster.heap_mb,
+            volumes=any(fault.about.needs_volume for fault in self.experiment.faults),
+            networks={one.about.network for one in self.experiment.faults if one.about.network},
+            clocks=any(fault.about.needs_clock for fault in self.experiment.faults),
             progress=self.progress,
         )
 
     def _load(self, cluster: Cluster, journal: Journal) -> Outcome:
         """Run the load and the faults on the running cluster."""
-        admin = KafkaAdmin(cluster.bootstrap)
+        admin = KafkaAdmin(cluster.bootstrap, cluster.client_properties)
+        if (borrowed := self._borrowed()) is not None and self.place.external is not None:
+            file = self.place.external.client_properties_file
+            borrowed.take(journal, file, admin.offsets_leaders())
+            self._took.append(borrowed)
         admin.create_topics(self.experiment)
         journal.phase("formation")
+        if not self.tap:
+            return self._load_through(cluster, admin, journal)
+        outcome: Outcome | None = None
+        try:
+            with tap_process.running(self.folder, cluster, self.progress) as tap:
+                logs = None if self._has_logs else self.folder.resolve() / tap_process.FOLDER
+                seen = TappedCluster(cluster, tap.bootstrap, logs)
+                outcome = self._load_through(seen, admin, journal, tap)
+        except TapGoneError as error:
+            if outcome is None:
+                raise ClusterError(str(error)) from error
+            journal.write("failed", fault_id=None, error=str(error))
+            # what is unhealed or was aborted counts for more
+            return replace(outcome, error=outcome.error or error)
+        return outcome
+
+    @property
+    def _has_logs(self) -> bool:
+        """Whether the logs of the brokers themselves can be read."""
+        return self.place.external is None or self.place.external.logs is not None
+
+    def _load_through(
+        self, cluster: Cluster, admin: KafkaAdmin, journal: Journal, tap: RunningTap | None = None
+    ) -> Outcome:
+        """Run the load and the faults on the cluster as clients see it."""
+        bootstrap = cluster.bootstrap
         self.progress(f"starting {len(self.experiment.members())} members in Locust")
-        with self.load(self.folder, cluster.bootstrap, self.experiment) as members:
+        with self.load(self.folder, bootstrap, self.experiment, self._security()) as members:
             steady = await_steady(self.experiment, admin.probes(), journal, threading.Event())
             if not steady.ok:
+                require_allowed(self.folder / "history.jsonl", self.experiment.cluster.prefix or "")
                 missed = "; ".join(str(probe) for probe in steady.probes if not probe.holds)
                 raise NotSteadyError(f"steady state not met: {missed}; see locust.log")
             self.progress("steady state met")
@@ -132,10 +201,11 @@ class Runner:
                 admin,
                 journal,
                 progress=self.progress,
+                tap=tap,
             )
             with wire_script_process.running(
                 self.folder,
-                cluster.bootstrap,
+                bootstrap,
                 self.experiment,
                 self.plan.seed,
                 journal,

@@ -1,5 +1,7 @@
 """The last lines that a run prints."""
 
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ def summary(verdict: dict[str, Any], place: str | Path) -> str:
     else:
         expectation = f", though the experiment expects {described(expected)} for {kafka}"
     lines = ["", f"verdict: {verdict['verdict']}{expectation}"]
+    if judged_as := verdict.get("judged_as"):
+        lines.append(f"  {judged_as}")
     lines += [f"  {line}" for line in verdict["headline"]]
     for name, group in verdict["groups"].items():
         explained, checked = group["responses_explained"], group["responses_checked"]
@@ -47,6 +51,22 @@ def summary(verdict: dict[str, Any], place: str | Path) -> str:
         f"observed {item['observed']}"
         for item in verdict["expectations_unmet"]
     ]
+    lines += [f"  not certain: {what}" for what in verdict.get("unsure", ())]
+    lines += list(_about_clients(verdict))
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
     lines += [f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
     return "\n".join(lines)
+
+
+def _about_clients(verdict: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for each rule that clients broke, with one place that shows it."""
+    of_rule: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in verdict["client_findings"]:
+        of_rule[one["rule"]].append(one)
+    for rule, found in of_rule.items():
+        first = found[0]
+        place = f"{first['log'][-1]['file']}:{first['log'][-1]['line']}"
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        unsure = f" (not certain: {first['unsure']})" if "unsure" in first else ""
+        what = f"{first['what']}{more}{unsure}"
+        yield f"  client finding: {rule}: {first['client']} ({place}): {what}"

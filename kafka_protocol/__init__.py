@@ -7,6 +7,7 @@
 | APIs: names, keys, which are about groups | `apis` |
 | the version of an API at which a field or rule begins, with its KIP | `versions` |
 | the fields of requests and responses, by version | `bodies` |
+| those bodies from and to kio's entities | `kio_bodies` |
 | the release at which logs or the default coordinator changed | `releases` |
 | the offsets partition of a group | `offsets_topic` |
 | the form of every line in `group.log` | `log_line` |

@@ -4,6 +4,7 @@ Source: `org.apache.kafka.common.protocol.ApiKeys`.
 """
 
 from enum import IntEnum
+from typing import Literal, get_args
 
 
 class ApiKey(IntEnum):
@@ -18,14 +19,18 @@ class ApiKey(IntEnum):
     LEAVE_GROUP = 13
     SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15
+    SASL_HANDSHAKE = 17
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DESCRIBE_CONFIGS = 32
+    SASL_AUTHENTICATE = 36
     DELETE_GROUPS = 42
     CONSUMER_GROUP_HEARTBEAT = 68
 
 
-GROUP_APIS = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT")
+GroupApi = Literal["JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT"]
+
+GROUP_APIS: tuple[str, ...] = get_args(GroupApi)
 """The requests of a group's members, which the reference coordinator answers."""
 
 ADMIN_APIS = ("DESCRIBE_GROUPS", "DELETE_GROUPS")

@@ -1,8 +1,9 @@
 """Why a record could not be appended to the offsets topic, as a coordinator's line names it.
 
-The Java coordinator prints the error's message (`CoordinatorRuntime`), the Scala one the name of
-its exception (`GroupMetadataManager.storeGroup`, `storeOffsets`). Both map the error before they
-answer, Java in `CoordinatorOperationExceptionHelper`; `Profile.answers_to` has the result.
+The Java coordinator prints the error's message (`CoordinatorRuntime`), from 4.4 on words of its
+own for the errors that it expects. The Scala one prints the name of its exception
+(`GroupMetadataManager.storeGroup`, `storeOffsets`). Both map the error before they answer, Java in
+`CoordinatorOperationExceptionHelper`; `Profile.answers_to` has the result.
 """
 
 from enum import StrEnum
@@ -20,6 +21,7 @@ class AppendError(StrEnum):
 
 _WORDS = {
     "not the current leader": AppendError.NOT_LEADER,
+    "no longer the leader": AppendError.NOT_LEADER,  # 4.4
     "NotLeader": AppendError.NOT_LEADER,
     "Disk error": AppendError.NOT_LEADER,
     "KafkaStorageException": AppendError.NOT_LEADER,

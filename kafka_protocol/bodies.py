@@ -17,6 +17,7 @@ from kafka_protocol.versions import (
     FIRST_COMMIT_WITH_GENERATION,
     FIRST_COMMIT_WITH_INSTANCE_ID,
     FIRST_COMMIT_WITH_TOPIC_ID,
+    FIRST_DELETE_WITH_MESSAGE,
     FIRST_DESCRIBE_WITH_GROUP_ERRORS,
     FIRST_DESCRIBE_WITH_INSTANCE_ID,
     FIRST_FETCH_WITH_ERROR,
@@ -254,7 +255,13 @@ BODIES: Mapping[str, Bodies] = {
     ),
     "DELETE_GROUPS": Bodies(
         (Field("groupsNames", "text", listed=True),),
-        (_throttle(0), _list("results", _GROUP, _ERROR)),
+        (
+            _throttle(0),
+            _list(
+                "results", _GROUP, _ERROR,
+                _text("errorMessage", FIRST_DELETE_WITH_MESSAGE, null_since=0, read=False),
+            ),
+        ),
         groups="groupsNames",
     ),
 }  # fmt: skip

@@ -20,6 +20,7 @@ DATED = rf"^(\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}}) {EVENT}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH_MS = re.compile(r"\d+ (\d{13}) ")
+_MONOTONIC = re.compile(r"(\d{1,18}) \d{13} (\d{1,18}) ")
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
 
 
@@ -56,6 +57,12 @@ def written_ms(line: str) -> int:
     if (match := _DATE.match(line)) and (at_ms := dated_ms(match[1])) is not None:
         return at_ms
     raise ValueError(f"no line of a group.log: {line}")
+
+
+def monotonic_ms(line: str) -> tuple[int, float] | None:
+    """Return a line's serial number and nano clock in ms; None for a form without them."""
+    match = _MONOTONIC.match(line)
+    return None if match is None else (int(match[1]), int(match[2]) / 1e6)
 
 
 def numbered(sn: int, ms: int, nanos: int, event: Event) -> str:

@@ -4,6 +4,8 @@ The rules of the coordinators by release are data of `reference_coordinator.clas
 lines they write, of `coordinator_lines`; how releases are run, of `chaos.clusters.releases`.
 """
 
+import re
+
 Release = tuple[int, int, int]
 
 
@@ -14,6 +16,24 @@ def number(version: str) -> Release:
     """
     major, minor, patch = (*map(int, version.split(".")), 0)[:3]
     return major, minor, patch
+
+
+_CONFLUENT: dict[str, str] = {"7": "3", "8": "4"}
+"""Confluent Platform 7.n and 8.n have Kafka 3.n and 4.n; its versions end with `-ccs` or `-ce`."""
+
+
+def release_in(version: str) -> str | None:
+    """Return the release that the version of a build names: `4.4.0` for `4.4.0-acme.2`.
+
+    None where it does not begin with one.
+    """
+    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(?!\d)", version)
+    if found is None:
+        return None
+    major, minor, patch = found.groups(default="0")
+    if re.search(r"-(ccs|ce)\b", version):
+        major = _CONFLUENT.get(major, major)
+    return f"{major}.{minor}.{patch}"
 
 
 FIRST_JSON_REQUEST_LOG: Release = (2, 8, 0)

@@ -23,6 +23,9 @@ FIRST_SYNC_WITH_INSTANCE_ID = 3
 FIRST_SYNC_WITH_PROTOCOL = 5
 """SyncGroup has to name type and name of the protocol; a wrong one is refused (KIP-559)."""
 
+FIRST_API_VERSIONS_WITH_SOFTWARE = 3
+"""ApiVersions has name and version of the client's software (KIP-511)."""
+
 FIRST_HEARTBEAT_WITH_INSTANCE_ID = 3
 """Heartbeat has `group.instance.id` (KIP-345)."""
 
@@ -39,6 +42,9 @@ FIRST_COMMIT_WITH_GROUP_ERRORS = 9
 """OffsetCommit to an unknown group has an error of its own, GROUP_ID_NOT_FOUND (KIP-848)."""
 FIRST_COMMIT_WITH_TOPIC_ID = 10
 """OffsetCommit names topics by id (KIP-848)."""
+
+FIRST_TRANSACTION_WITH_GROUP_ERRORS = 6
+"""TxnOffsetCommit to an unknown group has the error of OffsetCommit v9 (KIP-1319)."""
 
 FIRST_FETCH_WITH_ERROR = 2
 """OffsetFetch has an error of the group beside those of partitions, and null for all topics."""
@@ -57,6 +63,9 @@ FIRST_DESCRIBE_WITH_INSTANCE_ID = 4
 """DescribeGroups tells the members' `group.instance.id` (KIP-345)."""
 FIRST_DESCRIBE_WITH_GROUP_ERRORS = 6
 """DescribeGroups of an unknown group answers GROUP_ID_NOT_FOUND (KIP-1043)."""
+
+FIRST_DELETE_WITH_MESSAGE = 3
+"""DeleteGroups tells why a group was not deleted, in words (4.4.0)."""
 
 FIRST_WITH_INSTANCE_ID: Mapping[str, int] = {
     "JOIN_GROUP": FIRST_JOIN_WITH_INSTANCE_ID,

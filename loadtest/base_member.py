@@ -18,11 +18,18 @@ Members in the states after `joined` have no client until they are opened again.
 """
 
 
+POLL_EVERY_S = 0.015
+"""The time between two polls of librdkafka: with 10 to 20 ms, assignments are seen as early as by a
+thread."""
+
+
 class BaseMember(ABC):
     """One member name in one group; it may restart many times during a run.
 
     `recorder_for` returns the `StatisticRecorder` of a kind, `STATIC` or `DYNAMIC`.
     """
+
+    poll_every_s = POLL_EVERY_S
 
     def __init__(
         self,
@@ -67,6 +74,40 @@ class BaseMember(ABC):
             "partitions": names(self._partitions),
             "joins": self.joins,
         }
+
+    def pause(self) -> None:
+        """Freeze the client, all its threads. Raises LoadtestError if it cannot be."""
+        raise LoadtestError(
+            f"{self.config.name!r} shares the process of the load, which cannot be frozen for one"
+            " member; give it client: librdkafka-process"
+        )
+
+    @abstractmethod
+    def open(self) -> None:
+        """Start the client, if it is not up. Raises LoadtestError if it cannot be started."""
+
+    @abstractmethod
+    def poll_once(self) -> None:
+        """Poll once, without waiting."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close cleanly, if it is up; other greenlets run meanwhile."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the client as a crash would. Raises LoadtestError if it is not up."""
+
+    @abstractmethod
+    def stop_polling(self) -> None:
+        """Let the application poll no more, while the client's own threads go on.
+
+        Raises LoadtestError if it is not up.
+        """
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Undo `pause` and `stop_polling`, if the member is up."""
 
     def change_identity(self, instance_id: str | None) -> None:
         """Set the instance id for the next `open`; None makes the member dynamic.

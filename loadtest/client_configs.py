@@ -1,10 +1,16 @@
 """The configuration of every client of a run: plain data, from an experiment or from options."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from loadtest.errors import LoadtestError
+
 Kind = Literal["static", "dynamic"]
-Client = Literal["librdkafka", "java"]
+SPAWN_RATE = 20
+"""Members a second that Locust starts, while their clients are librdkafka's."""
+SPAWN_WITHIN_S = 20
+"""How long Locust takes to start all members with the client `wire`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +28,27 @@ class MemberConfig:
     max_poll_interval_ms: int
     commit_interval_ms: int
     metadata_max_age_ms: int = 300_000
-    client: Client = "librdkafka"
+    client: str = "librdkafka"
+    """`librdkafka`, `librdkafka-process`, `wire`, an adapter of `clients/`, or `command`."""
+    command: tuple[str, ...] = ()
+    """The command line of a `command`, with its fields not replaced yet."""
 
     def with_instance_id(self, instance_id: str | None) -> "MemberConfig":
         """Return this member as a static one with this instance id, or as a dynamic one if None."""
         kind: Kind = "dynamic" if instance_id is None else "static"
         return replace(self, kind=kind, instance_id=instance_id)
+
+    def as_duplicate(self) -> "MemberConfig":
+        """Return a second member with the identity of this one.
+
+        Raises LoadtestError if this one is dynamic.
+        """
+        if self.instance_id is None:
+            raise LoadtestError(
+                f"{self.name!r} is a dynamic member and has no group.instance.id that another"
+                " process could claim; name a static one"
+            )
+        return replace(self, name=f"{self.name}.duplicate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +91,9 @@ class ClientConfigs:
         ]
         producers = [replace(producer, name=mark + producer.name) for producer in self.producers]
         return ClientConfigs(tuple(members), tuple(producers))
+
+
+def spawn_rate(clients: Iterable[str]) -> int:
+    """Return how many members a second Locust starts, given the client of each."""
+    wire = sum(client == "wire" for client in clients)
+    return max(SPAWN_RATE, wire // SPAWN_WITHIN_S)

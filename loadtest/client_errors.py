@@ -33,10 +33,14 @@ class ClientErrors:
         counts the errors of the kind that were not written since the line before.
         """
         kind = about + error.name()
+        self.add_text(kind, about + error.str(), at_ms)
+
+    def add_text(self, kind: str, text: str, at_ms: float) -> None:
+        """Write an error of a kind as `add` does."""
         last = self._last_lines.get(kind)
         if last is not None and at_ms - last.at_ms < QUIET_MS:
             last.left_out += 1
             return
         more = {"left_out": last.left_out} if last is not None and last.left_out else {}
-        self._write("error", at_ms=at_ms, error=about + error.str(), **more)
+        self._write("error", at_ms=at_ms, error=text, **more)
         self._last_lines[kind] = _LastLine(at_ms)

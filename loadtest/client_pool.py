@@ -1,20 +1,24 @@
 """All clients of this process. Locust users lease them; control commands act on them."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, get_args
 
 from loadtest.blocking_calls import BlockingCalls
-from loadtest.client_configs import ClientConfigs, Kind
+from loadtest.client_configs import ClientConfigs, Kind, MemberConfig
+from loadtest.command_member import CommandMember
 from loadtest.control_protocol import Commands, instance_id_of, member_of
+from loadtest.duplicate_member import DuplicateMember
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.java_member import JavaMember
 from loadtest.lease_pool import LeasePool
-from loadtest.locust_statistics import locust_recorder
+from loadtest.librdkafka_process import LibrdkafkaProcess
+from loadtest.locust_statistics import StatisticRecorder, locust_recorder
 from loadtest.member import Member
 from loadtest.member_handle import ClientHandle, MemberHandle
 from loadtest.producer import PacedProducer
+from loadtest.wire_client_member import WireClientMember
 
 
 class ClientPool:
@@ -26,12 +30,7 @@ class ClientPool:
         run_blocking = BlockingCalls(len(configs))
         recorder_for = partial(locust_recorder, events)
         self._members = {
-            config.name: MemberHandle(
-                JavaMember(config, bootstrap, history, recorder_for)
-                if config.client == "java"
-                else Member(config, bootstrap, history, recorder_for, run_blocking),
-                DuplicateProcess(bootstrap, history),
-            )
+            config.name: _handle(config, bootstrap, history, recorder_for, run_blocking)
             for config in configs.members
         }
         self._producers = {
@@ -66,6 +65,34 @@ class ClientPool:
             handle.close()
 
 
+def _handle(
+    config: MemberConfig,
+    bootstrap: str,
+    history: History,
+    recorder_for: Callable[[str], StatisticRecorder],
+    run_blocking: BlockingCalls,
+) -> MemberHandle:
+    """Return the handle of a member; a duplicate is of the same client."""
+
+    def wire(config: MemberConfig) -> WireClientMember:
+        return WireClientMember(config, bootstrap, history, recorder_for)
+
+    def command(config: MemberConfig) -> CommandMember:
+        return CommandMember(config, bootstrap, history, recorder_for)
+
+    match config.client:
+        case "wire":
+            return MemberHandle(wire(config), DuplicateMember(wire))
+        case "librdkafka":
+            member = Member(config, bootstrap, history, recorder_for, run_blocking)
+            return MemberHandle(member, DuplicateProcess(bootstrap, history))
+        case "librdkafka-process":
+            process = LibrdkafkaProcess(config, bootstrap, history, recorder_for)
+            return MemberHandle(process, DuplicateProcess(bootstrap, history))
+        case _:
+            return MemberHandle(command(config), DuplicateMember(command))
+
+
 def commands(client_pool: ClientPool) -> Commands:
     """Return the control commands for members, by name; a command returns once it is carried out.
 
@@ -76,6 +103,9 @@ def commands(client_pool: ClientPool) -> Commands:
         "start": lambda request: _start(client_pool, request),
         "stop": lambda request: client_pool.handle(member_of(request)).stop(),
         "kill": lambda request: client_pool.handle(member_of(request)).kill(),
+        "pause": lambda request: client_pool.handle(member_of(request)).pause(),
+        "stop-polling": lambda request: client_pool.handle(member_of(request)).stop_polling(),
+        "resume": lambda request: client_pool.handle(member_of(request)).resume(),
         "duplicate": lambda request: client_pool.handle(member_of(request)).duplicate(),
         "end-duplicate": lambda request: client_pool.handle(member_of(request)).end_duplicate(),
     }

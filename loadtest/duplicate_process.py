@@ -1,12 +1,8 @@
 """Starts, watches and kills the duplicate process of a member."""
 
 import json
-import os
 import signal
-from contextlib import suppress
-from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gevent
@@ -15,18 +11,16 @@ from gevent.event import Event
 from gevent.lock import BoundedSemaphore
 
 from loadtest.client_configs import MemberConfig
-from loadtest.dies_with_parent import dying_with_parent
 from loadtest.errors import LoadtestError
 from loadtest.history import History
+from loadtest.librdkafka_process import launch
 
 START_S = 20.0
 """How long the process may take to start its consumer; it needs a fraction of a second."""
 
-PACKAGES = Path(__file__).parents[1]
-
 
 class DuplicateProcess:
-    """The `loadtest.duplicate` process of one member; at most one runs at a time."""
+    """The `loadtest.member_program` of one member; at most one runs at a time."""
 
     def __init__(self, bootstrap: str, history: History) -> None:
         self._bootstrap = bootstrap
@@ -41,18 +35,13 @@ class DuplicateProcess:
         Raises LoadtestError if one runs already, if it cannot be started, or if the member is
         dynamic.
         """
-        if original.instance_id is None:
-            raise LoadtestError(
-                f"{original.name!r} is a dynamic member and has no group.instance.id that another"
-                " process could claim; name a static one"
-            )
+        config = original.as_duplicate()
         with self._one_at_a_time:
             if self._process is not None:
                 raise LoadtestError(
                     f"{original.name!r} has a duplicate already, process {self._process.pid};"
                     " end that first (end-duplicate)"
                 )
-            config = replace(original, name=f"{original.name}.duplicate")
             return {"client_id": config.name, "pid": self._launch(config)}
 
     def end(self) -> None:
@@ -65,25 +54,8 @@ class DuplicateProcess:
 
     def _launch(self, config: MemberConfig) -> int:
         """Start the process, wait until it has a consumer, and return its id."""
-        order = {
-            "bootstrap": self._bootstrap,
-            "history": str(self._history.path) if self._history.path else None,
-            "member": asdict(config),
-        }
-        paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
-        try:
-            process = subprocess.Popen(
-                [*dying_with_parent(signal.SIGKILL), "-P", "-m", "loadtest.duplicate"],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # the load handles Ctrl-C, and kills this process too
-            )
-        except OSError as error:
-            raise LoadtestError(f"{config.name!r} cannot be started: {error}") from error
+        process = launch(config, self._bootstrap, self._history)
         self._process = process
-        with suppress(BrokenPipeError), process.stdin as order_to:
-            order_to.write(json.dumps(order).encode())
         self._config, self._row = config, {}
         is_up = Event()
         self._reader = gevent.spawn(self._read_rows, process.stdout, is_up)
@@ -108,6 +80,7 @@ class DuplicateProcess:
             return
         process.kill()
         code = process.wait()
+        process.stdin.close()
         self._reader.join()
         config = self._config
         write = partial(

@@ -3,6 +3,7 @@
 import scenarios
 from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
+from scenarios.clients import Command, kind_of
 
 
 def configs_of(name: str) -> ClientConfigs:
@@ -31,7 +32,8 @@ def configs_in(experiment: scenarios.Experiment) -> ClientConfigs:
             heartbeat_interval_ms=groups[member.group].heartbeat_interval_ms,
             max_poll_interval_ms=groups[member.group].max_poll_interval_ms,
             commit_interval_ms=groups[member.group].commit_interval_ms,
-            client=member.client,
+            client=kind_of(member.client),
+            command=member.client.command if isinstance(member.client, Command) else (),
             metadata_max_age_ms=groups[member.group].metadata_max_age_ms,
         )
         for member in experiment.members()

@@ -18,18 +18,24 @@ class LeasePool(Generic[T]):
 
     def __init__(self, identities: Iterable[T]) -> None:
         self._identities = tuple(identities)
+        self._places = {id(identity): place for place, identity in enumerate(self._identities)}
         self._free = list(range(len(self._identities)))
+        self._leased: set[int] = set()
 
     def lease(self) -> T | None:
         """Return the first free item, or None if all are leased."""
-        return self._identities[heapq.heappop(self._free)] if self._free else None
+        if not self._free:
+            return None
+        place = heapq.heappop(self._free)
+        self._leased.add(place)
+        return self._identities[place]
 
     def release(self, identity: T) -> None:
         """Take an item back. Raises LoadtestError if it is not leased."""
-        for place, known in enumerate(self._identities):
-            if known is identity and place not in self._free:
-                heapq.heappush(self._free, place)
-                return
-        raise LoadtestError(
-            f"{identity!r} was released, but is not leased; release each lease once"
-        )
+        place = self._places.get(id(identity))
+        if place not in self._leased:
+            raise LoadtestError(
+                f"{identity!r} was released, but is not leased; release each lease once"
+            )
+        self._leased.remove(place)
+        heapq.heappush(self._free, place)

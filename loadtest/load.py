@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,18 +21,26 @@ SHOWN = 200
 """How many of the latest client events are kept."""
 
 Row = dict[str, str]
+Seen = Callable[[str, float, dict[str, Any]], None]
+"""Takes the event of a line, its time (UTC epoch milliseconds) and its other fields."""
 
 
 class Load:
     """A pool of clients with their history, for users to lease until it is closed.
 
-    `events` are those of Locust's environment. Raises LoadtestError for a bad history.
+    `events` are those of Locust's environment; `seen` takes each event of the history. Raises
+    LoadtestError for a bad history.
     """
 
     def __init__(
-        self, configs: ClientConfigs, bootstrap: str, history: Path | None, events: Any
+        self,
+        configs: ClientConfigs,
+        bootstrap: str,
+        history: Path | None,
+        events: Any,
+        seen: Seen | None,
     ) -> None:
-        self._history = _WatchedHistory(history)
+        self._history = _WatchedHistory(history, seen)
         self.client_pool = ClientPool(configs, bootstrap, self._history, events)
         self._lag = gevent.spawn(_watch_hub_lag, self._history)
 
@@ -62,12 +71,15 @@ class Load:
 class _WatchedHistory(History):
     """A history that keeps the latest events for the page."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, seen: Seen | None) -> None:
         super().__init__(path)
         self.seen: deque[Row] = deque(maxlen=SHOWN)
+        self._on_event = seen
 
     def write(self, event: str, *, at_ms: float | None = None, **fields: Any) -> None:
         super().write(event, at_ms=at_ms, **fields)
+        if self._on_event:
+            self._on_event(event, now_ms() if at_ms is None else at_ms, fields)
         if event in SHOWN_EVENTS:
             partitions = ", ".join(fields.get("partitions", ())) or "nothing"
             self.seen.append(

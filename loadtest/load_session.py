@@ -9,14 +9,14 @@ until it has healed the open faults. The analysis follows when the members are c
 
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.event import Event
 from locust.env import Environment
 
 from loadtest import experiment
-from loadtest.client_configs import ClientConfigs
+from loadtest.client_configs import SPAWN_RATE, ClientConfigs, spawn_rate
 from loadtest.client_pool import commands
 from loadtest.control import ControlServer
 from loadtest.errors import LoadtestError
@@ -25,7 +25,8 @@ from loadtest.ui_form import Choice
 from loadtest.ui_run import Run
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 
-SPAWN_RATE = 20
+if TYPE_CHECKING:
+    from loadtest.telemetry import Telemetry
 
 
 class LoadSession:
@@ -37,6 +38,8 @@ class LoadSession:
         self.runner = environment.runner
         self.runs: list[Run] = []
         self.load: Load | None = None
+        self.spawn_rate = SPAWN_RATE
+        """How many users a second Locust starts."""
         self._classes = list(environment.user_classes)
         self._configs: ClientConfigs | None = None
         self._chosen: Choice | None = None
@@ -45,6 +48,7 @@ class LoadSession:
         self._commands = {"begin": self._begin, "finish": self._finish, "quit": self._quit}
         self._stopping = False
         self._empty = Event()
+        self._telemetry = _telemetry(environment)
 
     @property
     def run(self) -> Run | None:
@@ -61,6 +65,7 @@ class LoadSession:
         StaticMember.fixed_count = len(configs.of_kind("static"))
         DynamicMember.fixed_count = len(configs.of_kind("dynamic"))
         Producer.fixed_count = len(configs.producers)
+        self.spawn_rate = spawn_rate(member.client for member in configs.members)
         # Locust fills up with users of classes without a fixed count.
         wanted = [user for user in self._classes if user.fixed_count]
         if not wanted:
@@ -74,7 +79,10 @@ class LoadSession:
             return
         self.close_load()
         path = Path(history) if history else None
-        self.load = Load(configs, bootstrap, path, self.environment.events)
+        seen = self._telemetry.see if self._telemetry else None
+        self.load = Load(configs, bootstrap, path, self.environment.events, seen)
+        if self._telemetry:
+            self._telemetry.follow(path, self.load.client_pool.members)
         self._configs = configs
         ClientUser.client_pool = self.load.client_pool
         self._commands.update(commands(self.load.client_pool))
@@ -84,6 +92,8 @@ class LoadSession:
         ClientUser.client_pool = None
         if self.load is not None:
             self.load.close()
+        if self._telemetry:
+            self._telemetry.end()
 
     def choose(self, choice: Choice | None) -> int:
         """Choose the run of the next start, or none; return how many users it needs."""
@@ -176,3 +186,17 @@ class LoadSession:
         self.runner.quit()
         if self.environment.web_ui:
             self.environment.web_ui.stop()
+
+
+def _telemetry(environment: Environment) -> "Telemetry | None":
+    """Return what exports the loads, with `--otel`. Raises LoadtestError without its packages."""
+    assert environment.parsed_options is not None, "Locust's command line always parses options"
+    if not environment.parsed_options.otel:
+        return None
+    try:
+        from loadtest.telemetry import Telemetry  # noqa: PLC0415 (its packages are an extra's)
+    except ImportError as error:
+        raise LoadtestError(
+            f"--otel: {error}; install what it needs: pip install 'groupquake[otel]'"
+        ) from error
+    return Telemetry()

@@ -21,7 +21,7 @@ from locust.runners import LocalRunner, WorkerRunner
 
 from loadtest import experiment, options, ui
 from loadtest.errors import LoadtestError
-from loadtest.load_session import SPAWN_RATE, LoadSession
+from loadtest.load_session import LoadSession
 from loadtest.ui_form import choose
 from loadtest.ui_run import TOKEN_VARIABLE
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
@@ -79,9 +79,9 @@ def _prepare(environment: Environment) -> None:
         if alone:
             session.start_load(configs, given.bootstrap, given.history)
     given.num_users = given.num_users or users
-    given.spawn_rate = given.spawn_rate or SPAWN_RATE
+    given.spawn_rate = given.spawn_rate or session.spawn_rate
     if given.control_file:
-        token = os.environ.get(TOKEN_VARIABLE)
+        token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
         if not token:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
         session.control(token).announce(Path(given.control_file))

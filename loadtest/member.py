@@ -26,9 +26,6 @@ from loadtest.settings import consumer_settings
 RunBlocking = Callable[[Callable[[], Any]], Any]
 """Runs a blocking call in a thread and returns its value; other greenlets go on."""
 
-POLL_INTERVAL_S = 0.015
-"""The time between two polls: with 10 to 20 ms, assignments are seen as early as by a thread."""
-
 COMMIT_MS = 5_000.0
 """How long `close` waits for the response to a commit before it ends the consumer unclosed."""
 
@@ -84,6 +81,7 @@ class Member(BaseMember):
         self._commit_sent_ms: float | None = None
         self._commit_due_ms = _clock_ms() + self.config.commit_interval_ms
         self._fatal: KafkaError | None = None
+        self._polls = True
 
     def open(self) -> None:
         """Create a consumer with this identity, unless it has one.
@@ -120,7 +118,7 @@ class Member(BaseMember):
     def poll_once(self) -> None:
         """Poll without waiting, and process what the callbacks queued."""
         consumer = self._consumer
-        if consumer is None:
+        if consumer is None or not self._polls:
             return
         began_ms = _clock_ms()
         records = size = 0
@@ -140,6 +138,16 @@ class Member(BaseMember):
             self._stop_after_fatal(self._fatal)
         else:
             self._commit_when_due(consumer)
+
+    def stop_polling(self) -> None:
+        """Poll no more: librdkafka's own threads go on. Raises LoadtestError if it is not up."""
+        if self._consumer is None:
+            raise LoadtestError(f"{self.config.name!r} is {self.state} and polls nothing")
+        self._polls = False
+
+    def resume(self) -> None:
+        """Poll again."""
+        self._polls = True
 
     def close(self) -> None:
         """Close the consumer cleanly, if it has one.

@@ -6,14 +6,18 @@ from typing import Any, Protocol
 
 from gevent.lock import BoundedSemaphore
 
+from loadtest.base_member import BaseMember
+from loadtest.duplicate_member import DuplicateMember
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
-from loadtest.java_member import JavaMember
-from loadtest.member import Member
 
 
 class Client(Protocol):
     """What a handle needs of a client."""
+
+    @property
+    def poll_every_s(self) -> float:
+        """How often it has to be polled."""
 
     def open(self) -> None:
         """Start the client, if it is not up."""
@@ -32,6 +36,7 @@ class ClientHandle:
     """
 
     def __init__(self, name: str, client: Client) -> None:
+        self.poll_every_s = client.poll_every_s
         self._name = name
         self._client = client
         self._has_user = False
@@ -69,7 +74,7 @@ class MemberHandle(ClientHandle):
     Every command raises LoadtestError if the member's state does not allow it.
     """
 
-    def __init__(self, member: Member | JavaMember, duplicate: DuplicateProcess) -> None:
+    def __init__(self, member: BaseMember, duplicate: DuplicateProcess | DuplicateMember) -> None:
         super().__init__(member.config.name, member)
         self._member = member
         self._duplicate = duplicate
@@ -108,6 +113,24 @@ class MemberHandle(ClientHandle):
         """End the member as a crash would."""
         with self._locked_for_command():
             self._member.kill()
+        return self.row()
+
+    def pause(self) -> dict[str, Any]:
+        """Freeze the member's process."""
+        with self._locked_for_command():
+            self._member.pause()
+        return self.row()
+
+    def stop_polling(self) -> dict[str, Any]:
+        """Let the member's application poll no more."""
+        with self._locked_for_command():
+            self._member.stop_polling()
+        return self.row()
+
+    def resume(self) -> dict[str, Any]:
+        """Undo `pause` and `stop_polling`, if the member is up."""
+        with self._locked_for_command():
+            self._member.resume()
         return self.row()
 
     def duplicate(self) -> dict[str, Any]:

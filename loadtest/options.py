@@ -9,6 +9,7 @@ from typing import get_args
 from loadtest.client_configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
 from loadtest.errors import LoadtestError
 from scenarios import names
+from scenarios.clients import IN_LOAD
 from scenarios.durations import parse_positive_ms
 from scenarios.releases import Coordinator
 
@@ -28,6 +29,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--group", default="groupquake", help="consumer group (%(default)s)")
     group.add_argument(
         "--topic", default="orders", help="topic to read; it has to exist (%(default)s)"
+    )
+    group.add_argument(
+        "--client",
+        choices=IN_LOAD,
+        default=IN_LOAD[0],
+        help="client of the members; `wire` is groupquake's own, without records (%(default)s)",
     )
     group.add_argument(
         "--produce-rate",
@@ -175,6 +182,7 @@ def _member(options: Namespace, kind: Kind, number: int) -> MemberConfig:
         heartbeat_interval_ms=min(3_000, session_ms // 3),
         max_poll_interval_ms=max(300_000, session_ms),
         commit_interval_ms=1_000,
+        client=options.client,
     )
 
 

@@ -8,11 +8,14 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
+from loadtest.base_member import POLL_EVERY_S
 from loadtest.client_configs import ProducerConfig
 from loadtest.client_errors import ClientErrors
 from loadtest.history import History, now_ms
 from loadtest.locust_statistics import StatisticRecorder
 from loadtest.member import RunBlocking
+from loadtest.security import client_properties
+from loadtest.settings import servers
 
 FLUSH_S = 5.0
 """How long `close` waits for unacknowledged records before it discards them."""
@@ -23,6 +26,8 @@ class PacedProducer:
 
     One greenlet at a time uses it; only `close` waits.
     """
+
+    poll_every_s = POLL_EVERY_S
 
     def __init__(
         self,
@@ -46,8 +51,8 @@ class PacedProducer:
         """Create the client; the rate counts from now. Raises KafkaException if refused."""
         self._producer = KafkaProducer(
             {
-                "bootstrap.servers": self._bootstrap,
-                "broker.address.family": "v4",
+                **client_properties(),
+                **servers(self._bootstrap),
                 "client.id": self.config.name,
                 "error_cb": lambda error: self._reported_errors.append((error, now_ms())),
             }

@@ -4,13 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from loadtest.client_configs import MemberConfig
+from loadtest.security import client_properties, resolved_file
+
+
+def servers(bootstrap: str) -> dict[str, str]:
+    """Return the librdkafka settings of bootstrap servers; those of the loopback are IPv4."""
+    family = "v4" if bootstrap.startswith("127.") else "any"
+    return {"bootstrap.servers": bootstrap, "broker.address.family": family}
 
 
 def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
     """Return the librdkafka settings of a member, without callbacks."""
     settings = {
-        "bootstrap.servers": bootstrap,
-        "broker.address.family": "v4",
+        **client_properties(),
+        **servers(bootstrap),
         "client.id": config.name,
         "group.id": config.group,
         "partition.assignment.strategy": config.assignor,
@@ -26,8 +33,9 @@ def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
     return settings
 
 
-JAVA_COMMAND = "java.json"
-"""The file next to the history with the first part of the command line, as JSON."""
+PROGRAMS = "programs.json"
+"""The file next to the history about members that are programs: the `folder` in which they run, and
+the command lines of adapters by name, under `commands`."""
 _JAVA_ASSIGNORS = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",
@@ -35,10 +43,14 @@ _JAVA_ASSIGNORS = {
 }
 
 
-def java_properties(config: MemberConfig) -> str:
-    """Return a properties file of the settings without an option of the VerifiableConsumer."""
+def java_properties(config: MemberConfig, bootstrap: str) -> str:
+    """Return a properties file of Kafka's Java client."""
     settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": config.group,
         "client.id": config.name,
+        "partition.assignment.strategy": _java_assignor(config),
+        "session.timeout.ms": config.session_timeout_ms,
         "heartbeat.interval.ms": config.heartbeat_interval_ms,
         "max.poll.interval.ms": config.max_poll_interval_ms,
         "metadata.max.age.ms": config.metadata_max_age_ms,
@@ -49,15 +61,27 @@ def java_properties(config: MemberConfig) -> str:
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
-def java_options(config: MemberConfig, bootstrap: str, properties: Path) -> list[str]:
-    """Return the options of the VerifiableConsumer, the same in all releases from 2.8 on."""
-    assignor = f"org.apache.kafka.clients.consumer.{_JAVA_ASSIGNORS[config.assignor]}"
-    return [
-        "--bootstrap-server", bootstrap,
-        "--topic", config.topics[0],
-        "--group-id", config.group,
-        "--session-timeout", str(config.session_timeout_ms),
-        "--assignment-strategy", assignor,
-        "--enable-autocommit",
-        "--consumer.config", str(properties),
-    ]  # fmt: skip
+def program_settings(config: MemberConfig, bootstrap: str, properties: Path) -> dict[str, str]:
+    """Return what a program gets to know (`scenarios.clients.FIELDS`)."""
+    return {
+        "bootstrap": bootstrap,
+        "group": config.group,
+        "client_id": config.name,
+        "instance_id": config.instance_id or "",
+        "protocol": "classic",
+        "topic": config.topics[0],
+        "topics": ",".join(config.topics),
+        "assignor": config.assignor,
+        "session_timeout_ms": str(config.session_timeout_ms),
+        "heartbeat_interval_ms": str(config.heartbeat_interval_ms),
+        "max_poll_interval_ms": str(config.max_poll_interval_ms),
+        "commit_interval_ms": str(config.commit_interval_ms),
+        "metadata_max_age_ms": str(config.metadata_max_age_ms),
+        "properties": str(properties),
+        "java_assignor": _java_assignor(config),
+        "client_properties": str(resolved_file() or ""),
+    }
+
+
+def _java_assignor(config: MemberConfig) -> str:
+    return f"org.apache.kafka.clients.consumer.{_JAVA_ASSIGNORS[config.assignor]}"

@@ -16,7 +16,7 @@ from locust.runners import STATE_RUNNING, STATE_SPAWNING, LocalRunner
 
 from loadtest import options
 from loadtest.errors import LoadtestError
-from loadtest.load_session import SPAWN_RATE, LoadSession
+from loadtest.load_session import LoadSession
 from loadtest.ui_form import choose
 
 FORM = (
@@ -136,7 +136,7 @@ class Page:
             return jsonify(success=False, message=str(error), host="")
         if users is None:
             return self._locusts_own()
-        gevent.spawn(self._session.runner.start, users, SPAWN_RATE)
+        gevent.spawn(self._session.runner.start, users, self._session.spawn_rate)
         return jsonify(success=True, message="Swarming started", host="")
 
     def _users(self) -> int | None:

@@ -8,12 +8,11 @@ from locust import User, constant, task
 from loadtest.client_configs import Kind
 from loadtest.client_pool import ClientPool
 from loadtest.lease_pool import LeasePool
-from loadtest.member import POLL_INTERVAL_S
 from loadtest.member_handle import ClientHandle
 
 WAIT_S = 0.1
-POLLS_PER_TASK = 50
-"""Polls in one Locust task; a task costs more than a poll. --stop-timeout waits for one task."""
+TASK_S = 0.75
+"""How long one Locust task polls; a task costs more than a poll. --stop-timeout waits for one."""
 
 
 class ClientUser(User):
@@ -44,11 +43,12 @@ class ClientUser(User):
 
     @task
     def carry_on(self) -> None:
-        """Poll the client for about a second."""
+        """Poll the client for about a second, or once if it needs fewer polls."""
         assert self.handle is not None, "on_start comes first"
-        for _ in range(POLLS_PER_TASK):
+        every_s = self.handle.poll_every_s
+        for _ in range(max(1, round(TASK_S / every_s))):
             self.handle.poll_once()
-            gevent.sleep(POLL_INTERVAL_S)
+            gevent.sleep(every_s)
 
     def on_stop(self) -> None:
         """Close the client and release it."""

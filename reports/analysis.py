@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reports.ingest import places, results, tables
@@ -17,6 +16,7 @@ from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.rules import profile_of
 from reports.judgement.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
@@ -107,8 +107,7 @@ def analyse(
 
 def _rules(run: RunFolder) -> tuple[Profile, Profile, str | None]:
     """Return the release's rules, those the run is judged by, and their name if they are known."""
-    environment = run.environment
-    known = CLASSIC.profile_for(environment["kafka_version"], environment["coordinator"])
+    known = profile_of(run)
     rules = (known or NEWEST).with_settings(run.settings)
     profile = promised_by(rules) if run.experiment.judge == "kip-345" else rules
     return rules, profile, profile.name if known else None

@@ -35,16 +35,15 @@ def rehearse(folder: Path, master: str) -> None:
 
 def _read(spark: "SparkSession", folder: Path) -> None:
     from reports.ingest import line_pass, places  # noqa: PLC0415 (the JVM starts meanwhile)
-    from reports.judgement.parsing import Parser  # noqa: PLC0415
     from reports.judgement.run_folder import RunFolder  # noqa: PLC0415
 
     run = RunFolder(folder)
     with tempfile.TemporaryDirectory(prefix="groupquake-rehearsal-") as name:
         few = Path(name) / "run"
-        for log in folder.glob(f"brokers/*/{LOG}"):
+        for log in folder.glob(f"{run.parser.folder}/*/{LOG}"):
             copy = few / log.relative_to(folder)
             copy.parent.mkdir(parents=True)
             with log.open("rb") as lines:
                 copy.write_bytes(b"".join(islice(lines, LINES)))
-        parser = Parser(run.grammar, run.numbered_lines)
+        parser = run.parser
         line_pass.read_logs(spark, places.uri_of(few), parser, f"{places.uri_of(few)}/tables")

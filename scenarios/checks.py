@@ -5,7 +5,11 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from kafka_protocol.releases import FIRST_JAVA_CLIENT_TOOL, FIRST_JSON_REQUEST_LOG, number
+from scenarios.clients import ASSIGNORS, WITHOUT_STATIC, kind_of
 from scenarios.durations import format_ms
+from scenarios.external import KEYS as EXTERNAL_KEYS
+from scenarios.external import external_checks
+from scenarios.faults import schedule
 from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
 
 MIN_SESSION_MS = 6_000
 """The brokers' default of `group.min.session.timeout.ms`."""
+MOST_BROKERS = 5
+"""How many brokers groupquake starts at most."""
 OF_NO_RULE = ("unowned", "unanswered")
 """Reasons of a fail that are no promises of KIP-345."""
 
@@ -30,6 +36,7 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     yield from _probes(experiment)
     for i, fault in enumerate(experiment.faults):
         yield from fault.checks(experiment, ("faults", i))
+        yield from schedule.problems(fault, experiment, ("faults", i))
     yield from wire_script_checks(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
@@ -76,6 +83,18 @@ _PROTOCOLS = "group.coordinator.rebalance.protocols"
 
 
 def _cluster(experiment: "Experiment") -> Iterator[Problem]:
+    cluster = experiment.cluster
+    yield from external_checks(cluster.kind, {key: getattr(cluster, key) for key in EXTERNAL_KEYS})
+    if cluster.brokers > MOST_BROKERS and cluster.kind is None:
+        yield Problem(
+            ("cluster", "brokers"), f"{cluster.brokers} is too large; write {MOST_BROKERS} or less"
+        )
+    if (ids := cluster.broker_ids) is not None and len(set(ids)) != cluster.brokers:
+        yield Problem(
+            ("cluster", "broker_ids"),
+            f"are {len(set(ids))} different ids, and cluster.brokers is {cluster.brokers};"
+            " write one for each broker",
+        )
     for name in experiment.cluster.config:
         if name in RESERVED or name.startswith("controller."):
             yield Problem(("cluster", "config", name), "is set by the cluster itself; remove it")
@@ -155,6 +174,18 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
                 )
             if entry.client == "java" and version < FIRST_JAVA_CLIENT_TOOL:
                 yield Problem((*path, "client"), "java needs Kafka 2.5.0 or later; choose that")
+            if entry.client in WITHOUT_STATIC and isinstance(entry, StaticMembers):
+                yield Problem(
+                    (*path, "client"),
+                    f"{entry.client} has no static members (KIP-345); make them dynamic",
+                )
+            able = ASSIGNORS.get(kind_of(entry.client), (group.assignor,))
+            if group.assignor not in able:
+                yield Problem(
+                    (*path, "client"),
+                    f"{entry.client} has no assignor {group.assignor}; give group '{group.name}'"
+                    f" assignor: {' or '.join(able)}",
+                )
             clash = next((name for name in own if name in owners), None)
             if isinstance(entry, StaticMembers):
                 path = (*path, "instance_id")

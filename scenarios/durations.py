@@ -14,6 +14,7 @@ from scenarios.problems import shown
 # Largest first: `format_ms` takes the first fit.
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _DURATION = re.compile("([0-9]{1,9})(ms|s|m|h)")
+_SIGN = re.compile("[+-]")
 
 
 def parse_ms(value: object) -> int:
@@ -38,8 +39,15 @@ def parse_positive_ms(value: object) -> int:
     raise ValueError(f"{value} is too short; write 500ms, for example")
 
 
+def parse_signed_ms(value: object) -> int:
+    """Return what `parse_ms` returns, negative behind a minus; a plus may stand there, too."""
+    if isinstance(value, str) and _SIGN.match(value):
+        return int(f"{value[0]}1") * parse_ms(value[1:])
+    return parse_ms(value)
+
+
 def format_ms(duration_ms: int) -> str:
-    """Return the shortest text that `parse_ms` reads as this many milliseconds."""
+    """Return the shortest text that `parse_signed_ms` reads as this many milliseconds."""
     unit, size_ms = next(
         (unit, size_ms) for unit, size_ms in _UNITS_MS.items() if duration_ms % size_ms == 0
     )
@@ -62,4 +70,16 @@ PositiveMs = Annotated[
     BeforeValidator(parse_positive_ms),
     PlainSerializer(format_ms, return_type=str),
     _in_schema("^(?!0+[msh])[0-9]{1,9}(ms|s|m|h)$"),
+]
+SignedMs = Annotated[
+    int,
+    BeforeValidator(parse_signed_ms),
+    PlainSerializer(format_ms, return_type=str),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": "^[+-]?[0-9]{1,9}(ms|s|m|h)$",
+            "examples": ["3s", "-3s", "1500ms"],
+        }
+    ),
 ]

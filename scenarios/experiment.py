@@ -12,7 +12,7 @@ from kafka_protocol.releases import number
 from scenarios import overriding
 from scenarios.checks import cross_checks
 from scenarios.durations import format_ms
-from scenarios.faults import Fault
+from scenarios.faults import Fault, NetFault
 from scenarios.fields import Name, Part
 from scenarios.members import MemberSpec, members_of
 from scenarios.model import (
@@ -85,6 +85,16 @@ class Experiment(Part):
     def group_names(self) -> list[str]:
         """The names of all groups: those of real clients, and those of wire scripts."""
         return [*(group.name for group in self.workload.groups), *self.workload.wire_scripts]
+
+    @property
+    def needs_tap(self) -> bool:
+        """Whether a fault on the wire is in the file, which the tap has to carry out."""
+        return any(isinstance(fault, NetFault) for fault in self.faults)
+
+    @property
+    def needs_containers(self) -> bool:
+        """Whether a fault of the network between brokers, or of their clocks, is in the file."""
+        return any(fault.about.in_containers for fault in self.faults)
 
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every member, in the file's order."""

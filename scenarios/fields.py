@@ -5,7 +5,7 @@ since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -61,6 +61,7 @@ TopicPartition = Annotated[
 Count = Annotated[int, Field(strict=True, ge=0)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1)]
 Flag = Annotated[bool, Field(strict=True)]
+GroupStateName = Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"]
 
 
 BIG_SEED = 2**31

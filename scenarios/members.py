@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from scenarios.model import Client, Group, Kind, StaticMembers
+from scenarios.clients import Client
+from scenarios.model import Group, Kind, StaticMembers
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from scenarios.clients import Client
 from scenarios.durations import DurationMs, PositiveMs
-from scenarios.fields import Count, InstanceId, Name, Part, PositiveCount, Release, Version
+from scenarios.external import HooksByBroker, LogSource, Prefix, Text
+from scenarios.fields import (
+    Count,
+    GroupStateName,
+    InstanceId,
+    Name,
+    Part,
+    PositiveCount,
+    Release,
+    Version,
+)
 from scenarios.problems import shown
 from scenarios.releases import Coordinator
 from scenarios.wire_scripts import WireScript
 
 Kind = Literal["static", "dynamic"]
-Client = Literal["librdkafka", "java"]
 Assignor = Literal["range", "roundrobin", "cooperative-sticky"]
-GroupStateName = Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"]
 Phase = Literal["formation", "impact", "recovery", "teardown"]
 Reason = Literal[
     "new_member",
@@ -43,17 +52,47 @@ PropertyValue = Annotated[str | int | bool, BeforeValidator(_property_value)]
 
 
 class Cluster(Part):
-    """The brokers."""
+    """The brokers: a new cluster of a release, or, with `kind: external`, one that exists.
 
-    brokers: Annotated[int, Field(strict=True, ge=1, le=5)] = 3
+    Of an external cluster, number of brokers, release and settings are found out when it is used.
+    """
+
+    kind: Literal["external"] | None = None
+    """`external` for a cluster that exists already."""
+    bootstrap: Text | None = None
+    """`HOST:PORT,…` of some brokers of an external cluster."""
+    client_properties: Text | None = None
+    """File of lines `key=value` with which all clients reach an external cluster (TLS, SASL)."""
+    logs: LogSource | None = None
+    """Where the logs of an external cluster are: `{folder: …}`, `{command: …}`, `tap` or `none`.
+    By default its clients go through the tap, which writes down what it sees."""
+    prefix: Prefix | None = None
+    """What the names of groups and topics on an external cluster begin with; by default
+    `groupquake-` and random letters."""
+    hooks: HooksByBroker | None = None
+    """What breaks the brokers of an external cluster, by broker id, or `any`."""
+    brokers: Annotated[int, Field(strict=True, ge=1)] = 3
+    """How many there are; groupquake starts 1 to 5."""
+    broker_ids: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """The ids of the brokers of an external cluster, found out when it is used. The brokers that
+    groupquake starts are 1, 2, …."""
     version: Version = "4.3.0"
     """The Kafka release."""
     coordinator: Coordinator | None = None
     """The group coordinator; by default the one that the release runs by default."""
+    heap_mb: PositiveCount = 256
+    """The heap of each broker that groupquake starts, in MB: 1024 for ten thousand members."""
     config: Annotated[
         Mapping[Name, PropertyValue], Field(json_schema_extra={"additionalProperties": False})
     ] = {}
     """Broker properties, by Kafka's names."""
+
+    @property
+    def ids(self) -> tuple[int, ...] | None:
+        """The ids of the brokers, ascending; None for an external cluster not asked so far."""
+        if self.broker_ids is not None:
+            return tuple(sorted(self.broker_ids))
+        return None if self.kind == "external" else tuple(range(1, self.brokers + 1))
 
 
 class Topic(Part):
@@ -76,8 +115,12 @@ class _Members(Part):
     """The keys of members of both kinds."""
 
     client: Client = "librdkafka"
-    """The client library. `java` is Kafka's own of the brokers' release: each member is a process,
-    the VerifiableConsumer of Kafka's tools, which reads the group's first topic."""
+    """The client library. Members with `librdkafka` or `wire` share the process of the load. Every
+    other member has one of its own: `librdkafka-process`, an adapter of `clients/`, or a program of
+    yours (`command`). `wire` is groupquake's own client: the newest versions of the group's
+    requests, no records, and thousands of members on one core. `java` is Kafka's own client of the
+    brokers' release, in the VerifiableConsumer of Kafka's tools, which reads the group's first
+    topic."""
 
 
 class StaticMembers(_Members):

@@ -16,6 +16,9 @@ from pydantic_core import ErrorDetails
 Path = tuple[str | int, ...]
 """Where something stands: keys and list indices from the root."""
 
+NO_KEY = "[value]"
+"""The tag of a form of a union that is one value, without keys."""
+
 _LONGEST_SHOWN = 40
 _MOST_LISTED = 16
 
@@ -123,7 +126,8 @@ def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
     The validator's locations also contain the form of a union, by the value of its discriminator or
     the name of its definition. The file does not; the schema distinguishes them from keys.
     """
-    loc = tuple(part for part in loc if part != "[key]")  # the key itself is what is wrong
+    # the key itself is what is wrong, or its value
+    loc = tuple(part for part in loc if part not in ("[key]", NO_KEY))
     schema = _schema(root)
     definitions = schema["$defs"]
 

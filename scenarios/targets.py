@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.fields import Part, PositiveCount, TopicPartition
+from scenarios.fields import Count, Part, TopicPartition
 
 
 class LeaderMemberOf(Part):
@@ -36,7 +36,7 @@ class PartitionLeader(Part):
 class Brokers(Part):
     """Selects brokers by id."""
 
-    brokers: Annotated[tuple[PositiveCount, ...], Field(min_length=1)]
+    brokers: Annotated[tuple[Count, ...], Field(min_length=1)]
 
 
 _FORMS: Mapping[str, type[Part]] = {

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -35,6 +36,12 @@ QUIET = (
 """Options of a Chromium that talks to nobody but the page under test."""
 PATIENCE_MS = 240_000
 """How long a page is awaited that shows what takes as long as the machine takes."""
+
+# how long an example takes is the machine's business
+settings.register_profile(
+    "any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any-machine")
 
 
 def pytest_configure() -> None:

@@ -4,8 +4,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-from chaos.clusters.child import Child, describe, launch
-from chaos.clusters.interface import BrokerInfo
+from chaos.clusters.child import Child, describe, freeze, launch
+from chaos.clusters.interface import BrokerInfo, ClusterError
 from chaos.clusters.local_broker import LocalBroker, Words
 
 
@@ -47,8 +47,13 @@ class Broker(LocalBroker):
         process.terminate()
 
     def pause(self) -> None:
-        """SIGSTOP."""
-        self._running().send_signal(signal.SIGSTOP)
+        """SIGSTOP; no thread runs when this returns."""
+        process = self._running()
+        if not freeze(process):
+            raise ClusterError(
+                f"broker {self.info.id}: process {process.pid} still runs 10 s after SIGSTOP;"
+                " the machine may be overloaded"
+            )
 
     def resume(self) -> None:
         """SIGCONT."""

@@ -16,13 +16,14 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-from chaos.clusters import guard
+from chaos.clusters import clock, guard
+from chaos.clusters.broker_network import BETWEEN_BROKERS, BrokerNetwork
 from chaos.clusters.config import kraft, server_properties
 from chaos.clusters.docker_broker import ContainerBroker
 from chaos.clusters.docker_engine import LABEL, engine, engine_errors, remove_marked
-from chaos.clusters.image import choose, command
+from chaos.clusters.image import choose, command, require_library
 from chaos.clusters.interface import BrokerInfo, ClusterError
-from chaos.clusters.local import HEAP, JVM_OPTIONS, LocalCluster, Settings
+from chaos.clusters.local import JVM_OPTIONS, LocalCluster, Settings
 from chaos.clusters.ports import HOST
 from chaos.clusters.releases import require_containers
 
@@ -32,7 +33,7 @@ testcontainers_config.ryuk_disabled = True
 _FOLDER = PurePosixPath("/groupquake")
 """The broker's folder inside the container."""
 
-_CLIENTS, _BROKERS, _CONTROLLER = 9092, 19092, 9093
+_CLIENTS, _BROKERS, _CONTROLLER = 9092, BETWEEN_BROKERS, 9093
 """The ports inside a container."""
 
 
@@ -40,16 +41,23 @@ class DockerCluster(LocalCluster):
     """A `LocalCluster` of containers, from an image of that release (see `image.choose`).
 
     All containers and networks with the label of the run are removed when this process ends.
+    `built` is the version that `image` holds, if that is no release.
     """
 
     kind = "docker"
 
     def __init__(
-        self, run_id: str, folder: Path, *, image: str | None = None, **settings: Unpack[Settings]
+        self,
+        run_id: str,
+        folder: Path,
+        *,
+        image: str | None = None,
+        built: str | None = None,
+        **settings: Unpack[Settings],
     ) -> None:
         super().__init__(run_id, folder, **settings)
         require_containers(self._version)
-        self._image = image
+        self._image, self._built = image, built or self._version
         self._labels = {LABEL: run_id}
         self._cluster_id = self._new_id()
         self._guard: guard.Guard | None = None
@@ -58,11 +66,34 @@ class DockerCluster(LocalCluster):
             info.id: ContainerBroker(info, self._folder / str(info.id), self._words)
             for info in self.brokers
         }
+        self._between = BrokerNetwork(self._brokers)
+
+    def start(self) -> None:
+        """Start every broker; try what changes of their network need.
+
+        Raises ClusterError, with nothing left running, if any of this fails.
+        """
+        super().start()
+        try:
+            self._between.require(self._networks)
+        except BaseException:
+            self.stop()
+            raise
+
+    def network(self) -> BrokerNetwork:
+        """Return the network between the brokers. Raises ClusterError without `networks`."""
+        if not self._networks:
+            raise ClusterError("the containers were started without NET_ADMIN")
+        return self._between
 
     def _set_up(self) -> None:
         with engine() as client:
             self._guard = guard.stand_by(self._run_id, containers=True)
-            image = choose(client, self._version, self._image, self._labels, self._progress)
+            image = choose(
+                client, self._version, self._image, self._built, self._labels, self._progress
+            )
+            if self._has_clocks:
+                require_library(client, image, self._version, self._labels)
             started_by = command(client, image)
         self._write_files()
         self._progress(f"containers of {image}")
@@ -90,6 +121,7 @@ class DockerCluster(LocalCluster):
             # A mount, not a volume: these are cut at colons, which a path may hold.
             mounts=[Mount(str(_FOLDER), str(broker.folder), type="bind")],
             user=f"{os.getuid()}:{os.getgid()}",  # what it writes belongs to who runs us
+            cap_add=["NET_ADMIN"] if self._networks else [],  # for root in it, not for the broker
             entrypoint=["/bin/sh", "-c", f'exec "$@" >>{_FOLDER}/stdout.log 2>&1', "sh"],
         )
         pinned = (HOST, broker.info.port)
@@ -104,9 +136,10 @@ class DockerCluster(LocalCluster):
         return {
             **dict(_variable(line) for line in properties),
             "CLUSTER_ID": self._cluster_id,
-            "KAFKA_HEAP_OPTS": HEAP,
+            "KAFKA_HEAP_OPTS": self._heap,
             "KAFKA_JVM_PERFORMANCE_OPTS": " ".join(JVM_OPTIONS),
             "KAFKA_LOG4J_OPTS": " ".join(logging),
+            **(clock.variables(_FOLDER) if self._has_clocks else {}),
             "LOG_DIR": "/tmp",  # noqa: S108 (the container's: Kafka's scripts log collections there)
         }
 

@@ -43,6 +43,23 @@ class ContainerBroker(LocalBroker):
         state = {} if self._created is None else self._created.attrs.get("State", {})
         return state.get("Pid") or None
 
+    @property
+    def address(self) -> str:
+        """Its address on the network of the brokers. Raises ClusterError if it does not run."""
+        networks = self._running().attrs["NetworkSettings"]["Networks"].values()
+        return str(next(iter(networks))["IPAddress"])
+
+    def execute(self, *command: str) -> tuple[int, str]:
+        """Run a command as root in the container; return exit code and output.
+
+        Raises ClusterError if the container does not run, or is paused.
+        """
+        container = self._running()
+        with engine_errors():
+            done = container.exec_run(list(command), user="root")
+        assert isinstance(done.output, bytes), "it is not streamed"
+        return done.exit_code or 0, done.output.decode(errors="replace")
+
     def describe(self) -> dict[str, str | int]:
         """Return the container's name."""
         return {"container": str(self._running().name)}

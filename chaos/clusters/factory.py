@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
+from chaos.clusters.commands import end_under_way
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.docker_engine import remove_marked
+from chaos.clusters.external import ExternalCluster, Target
 from chaos.clusters.guard import kill_marked
-from chaos.clusters.interface import ClusterError
+from chaos.clusters.interface import Cluster, ClusterError
 from chaos.clusters.local import RECORD, Settings
 from chaos.clusters.process import ProcessCluster
+from chaos.clusters.volume import remove_all, thaw_all
 
-KINDS = (ProcessCluster.kind, DockerCluster.kind)
+OWN = (ProcessCluster.kind, DockerCluster.kind)
+"""The kinds that groupquake starts."""
+KINDS = (*OWN, ExternalCluster.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,37 +25,47 @@ class Place:
     """The kind of a cluster, one of `KINDS`, and the settings of that kind.
 
     `kafka_home` is an unpacked Kafka for processes, `image` one for containers; `ports` are the
-    client ports. None is a default.
+    client ports. `external` is a cluster that exists. None is a default.
     """
 
     kind: str = ProcessCluster.kind
     kafka_home: Path | None = None
     image: str | None = None
     ports: tuple[int, ...] | None = None
+    built: str | None = None
+    """The version of that Kafka, if it is a build of the user's and no release."""
+    external: Target | None = None
 
 
-def make(
-    place: Place, run_id: str, folder: Path, **settings: Unpack[Settings]
-) -> ProcessCluster | DockerCluster:
+def make(place: Place, run_id: str, folder: Path, **settings: Unpack[Settings]) -> Cluster:
     """Return a cluster that is not started yet. Raises ClusterError if it cannot be."""
+    if place.external is not None:
+        return ExternalCluster(place.external, folder)
     settings["ports"] = place.ports
     if place.kind == DockerCluster.kind:
-        return DockerCluster(run_id, folder, image=place.image, **settings)
-    return ProcessCluster(run_id, folder, kafka_home=place.kafka_home, **settings)
+        return DockerCluster(run_id, folder, image=place.image, built=place.built, **settings)
+    return ProcessCluster(
+        run_id, folder, kafka_home=place.kafka_home, built=place.built, **settings
+    )
 
 
 def end_left_over(folder: Path) -> tuple[str, ...]:
     """End what still runs of the cluster in a folder, by the mark in its record.
 
-    Returns the names of what was ended: processes, containers, networks.
+    Returns the names of what was ended: processes, containers, networks, mounts. Of a cluster of
+    the user's these are the hooks and log commands that are not over.
     """
+    commands = tuple(f"process {pid}" for pid in end_under_way(folder))
     try:
         record = json.loads((folder / RECORD).read_text())
         kind, run_id = record["cluster"], record["run_id"]
     except FileNotFoundError:
-        return ()  # no broker was ever started
+        return commands  # no broker was ever started
     except (ValueError, KeyError, TypeError) as error:
         raise ClusterError(f"{folder / RECORD}: damaged; end leftover brokers by hand") from error
+    thaw_all(folder)
     if kind == DockerCluster.kind:
-        return remove_marked(run_id)
-    return tuple(f"process {pid}" for pid in kill_marked(run_id))
+        ended = remove_marked(run_id)
+    else:
+        ended = tuple(f"process {pid}" for pid in kill_marked(run_id))
+    return (*commands, *ended, *remove_all(folder))

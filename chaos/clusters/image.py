@@ -5,25 +5,33 @@ KAFKA_* variables at /etc/kafka/docker/run. A Debian root file system with a Jav
 under the images of all releases and is made once, by mmdebstrap: no image registry is needed.
 """
 
+import io
 import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
 
 import docker
-from docker.errors import APIError, BuildError, ImageNotFound
+from docker.errors import APIError, BuildError, ImageNotFound, NotFound
+from docker.models.containers import Container
 
 from chaos.clusters import jars
+from chaos.clusters.builds import Build, commit_of, version_among
+from chaos.clusters.clock import LIBRARY
 from chaos.clusters.docker_engine import engine
 from chaos.clusters.interface import ClusterError
 from chaos.clusters.releases import require_containers
 
+_LIBS = PurePosixPath("/opt/kafka/libs")
+"""Where an image has the jars."""
 _TEMPLATES = Path(__file__).parent / "templates"
 _SUITE = "bookworm"
-_BASE = f"groupquake/java:17-{_SUITE}"
-_PACKAGES = "openjdk-17-jre-headless,iproute2,procps"
+_PACKAGES = "openjdk-17-jre-headless,iproute2,procps,libfaketime"
+_BASE = f"groupquake/java:17-{_SUITE}-faketime"
+"""Another name whenever other packages are in it: an image of that name is not made again."""
 
 Progress = Callable[[str], None]
 
@@ -37,23 +45,25 @@ def choose(
     client: docker.DockerClient,
     version: str,
     requested: str | None,
+    built: str,
     labels: Mapping[str, str],
     progress: Progress,
 ) -> str:
     """Return the image for a release: the requested one, else ours, else Apache Kafka's.
 
     One that is not in the engine is pulled, except ours. Raises ClusterError if there is none, or
-    the requested one holds another release; a container that finds that out has the `labels`.
+    the requested one does not hold the version `built`; a container that finds that out has the
+    `labels`.
     """
     if requested is not None:
-        _require(client, requested, progress)
-        _check_release(client, requested, version, labels)
+        require(client, requested, progress)
+        _check_version(client, requested, built, labels)
         return requested
     if _is_there(client, own_name(version)):
         return own_name(version)
     official = f"apache/kafka:{version}"
     try:
-        _require(client, official, progress)
+        require(client, official, progress)
     except ClusterError as error:
         raise ClusterError(
             f"{error}; make one with `groupquake dev image build --kafka {version}`,"
@@ -76,7 +86,7 @@ def _is_there(client: docker.DockerClient, name: str) -> bool:
     return True
 
 
-def _require(client: docker.DockerClient, name: str, progress: Progress) -> None:
+def require(client: docker.DockerClient, name: str, progress: Progress) -> None:
     """Pull an image unless the engine has it."""
     if _is_there(client, name):
         return
@@ -89,23 +99,81 @@ def _require(client: docker.DockerClient, name: str, progress: Progress) -> None
         ) from error
 
 
-def _check_release(
+def _check_version(
     client: docker.DockerClient, name: str, version: str, labels: Mapping[str, str]
 ) -> None:
-    """Refuse an image of another release: its evidence would be judged by the wrong rules."""
-    jar = f"/opt/kafka/libs/kafka-clients-{version}.jar"
-    container = client.containers.create(
-        name, entrypoint=["test", "-e", jar], command=[], labels=dict(labels)
-    )
-    try:
-        container.start()
-        holds_it = container.wait()["StatusCode"] == 0
-    finally:
-        container.remove(force=True, v=True)
-    if not holds_it:
+    """Refuse an image of another version: its evidence would be judged by the wrong rules."""
+    jar = f"{_LIBS}/kafka-clients-{version}.jar"
+    if not _succeeds(client, name, ["test", "-e", jar], labels):
         raise ClusterError(
             f"{name} does not hold Kafka {version} (no {jar}); pass its release with --kafka"
         )
+
+
+def require_library(
+    client: docker.DockerClient, name: str, version: str, labels: Mapping[str, str]
+) -> None:
+    """Raise ClusterError unless an image has the library that sets the clock of a broker.
+
+    Images of ours that were made before it was in them have none.
+    """
+    there = f"ls /usr/lib/*/faketime/{LIBRARY}"
+    if _succeeds(client, name, ["sh", "-c", there], labels):
+        return
+    if name == own_name(version):
+        advice = f"make the image again with `groupquake dev image build --kafka {version}`"
+    else:
+        advice = (
+            f"build it from one with Debian's package libfaketime, or make {own_name(version)}"
+            f" with `groupquake dev image build --kafka {version}` and leave --image out"
+        )
+    raise ClusterError(f"{name} has no {LIBRARY}, which clock.skew needs; {advice}")
+
+
+def _succeeds(
+    client: docker.DockerClient, name: str, test: Sequence[str], labels: Mapping[str, str]
+) -> bool:
+    """Run a command in a container of an image, and return whether it ends with 0."""
+    container = client.containers.create(
+        name, entrypoint=list(test), command=[], labels=dict(labels)
+    )
+    try:
+        container.start()
+        return bool(container.wait()["StatusCode"] == 0)
+    finally:
+        container.remove(force=True, v=True)
+
+
+def of_image(name: str, progress: Progress) -> Build:
+    """Return what an image holds, which is pulled unless the engine has it.
+
+    Raises ClusterError if it holds no Kafka.
+    """
+    with engine() as client:
+        require(client, name, progress)
+        container = client.containers.create(name, entrypoint=["ls", str(_LIBS)], command=[])
+        try:
+            container.start()
+            container.wait()
+            jars = container.logs(stdout=True, stderr=False).decode(errors="replace").split()
+            missing = f"{name} has no kafka_2.13 jar in {_LIBS}; build it as apache/kafka is"
+            version = version_among(jars, missing)
+            clients = partial(_copied, container, _LIBS / f"kafka-clients-{version}.jar")
+            return Build(version, commit_of(clients), name)
+        finally:
+            container.remove(force=True, v=True)
+
+
+def _copied(container: Container, file: PurePosixPath) -> bytes:
+    """Return a file of a container. Raises KeyError without it."""
+    try:
+        chunks, _ = container.get_archive(str(file))
+    except NotFound:
+        raise KeyError(file) from None
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
+        member = tar.extractfile(file.name)
+        assert member is not None, "a jar is a file"
+        return member.read()
 
 
 def build(version: str, progress: Progress) -> str:

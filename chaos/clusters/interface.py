@@ -1,8 +1,16 @@
 """What every kind of cluster offers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from chaos.clusters.broker_network import BrokerNetwork
+    from chaos.clusters.clock import Clock
+    from chaos.clusters.volume import Volume
+
+Verb = Literal["start", "resume"]
 
 
 class ClusterError(Exception):
@@ -13,18 +21,29 @@ class UnsupportedError(ClusterError):
     """Clusters of that release, or with that coordinator, are not supported."""
 
 
+LOOPBACK = "127.0.0.1"
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerInfo:
-    """One broker: its node id, the port that clients use, and where it logs.
+    """One broker: its node id, host and port that clients use, and where it logs.
 
     `group_log` holds the observation log (coordinator and group request lines), `server_log` the
-    rest. A broker that restarts after a fault appends to both.
+    rest. A broker that restarts after a fault appends to both. `security` are the client properties
+    of that port, which may hold secrets.
     """
 
     id: int
     port: int
     group_log: Path
     server_log: Path
+    host: str = LOOPBACK
+    security: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def address(self) -> str:
+        """`host:port`, as clients write it."""
+        return f"{self.host}:{self.port}"
 
 
 class CutShort(NamedTuple):
@@ -35,7 +54,7 @@ class CutShort(NamedTuple):
 
 
 class Cluster(Protocol):
-    """A Kafka cluster that a run owns. Every method raises `ClusterError` and blocks until done."""
+    """A Kafka cluster of a run. Every method raises `ClusterError` and blocks until done."""
 
     @property
     def bootstrap(self) -> str:
@@ -44,6 +63,21 @@ class Cluster(Protocol):
     @property
     def brokers(self) -> tuple[BrokerInfo, ...]:
         """All brokers, ordered by id, running or not."""
+
+    @property
+    def process_ids(self) -> Mapping[int, int]:
+        """The process ids of the brokers that run on this machine, by broker id."""
+
+    @property
+    def client_properties(self) -> Mapping[str, str]:
+        """How clients authenticate (`scenarios.client_properties`); these may hold secrets."""
+
+    @property
+    def logs_shutdowns(self) -> bool:
+        """Whether the last line of a coordinator that shuts down is in its `group_log`."""
+
+    def undo(self, verb: Verb, broker_id: int) -> Mapping[str, Any]:
+        """Return what starts or resumes a broker from the journal alone."""
 
     def start(self) -> None:
         """Start every broker and wait until each takes requests."""
@@ -62,6 +96,15 @@ class Cluster(Protocol):
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was killed or stopped: same ports, same data, same logs."""
+
+    def volume(self, broker_id: int) -> "Volume":
+        """Return the file system with a broker's data, if it has one of its own."""
+
+    def network(self) -> "BrokerNetwork":
+        """Return the network between the brokers, if it can be broken."""
+
+    def clock(self, broker_id: int) -> "Clock":
+        """Return the wall clock of a broker, if it can be set."""
 
     def pause(self, broker_id: int) -> None:
         """Freeze a broker (SIGSTOP): its sockets stay open and nothing answers."""

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import jgo
 
+from chaos.clusters.builds import libs_of, of_home
 from chaos.clusters.interface import ClusterError
 from chaos.clusters.releases import release_of
 
 KAFKA = "org.apache.kafka:kafka_2.13"
 TOOLS = "org.apache.kafka:kafka-tools"
+_TOOLS_OF = {"4.4.0": "4.3.0"}
+"""The release whose tools run for one whose own are not in Maven Central."""
 
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[\w.+-]*)\.jar")
 
@@ -51,28 +54,25 @@ def from_maven(version: str) -> Distribution:
 def tools(version: str, kafka_home: Path | None = None) -> Distribution:
     """Return what a release's command line tools run on: their jar and the broker's.
 
+    A release without tools in Maven Central gets those, and the clients, of the release before.
+
     Their own dependencies include Kafka Connect and its web server. Raises ClusterError
     as `from_maven` and `from_home` do.
     """
     if kafka_home is not None:
-        return from_home(kafka_home)
+        return from_home(kafka_home, version)
+    version = _TOOLS_OF.get(version, version)
     jars = _build(f"{TOOLS}:{version}", alone=True)
     return Distribution(version, (*jars, *from_maven(version).jars))
 
 
-def from_home(kafka_home: Path) -> Distribution:
-    """Return the jars of an unpacked Kafka (`kafka_home/libs`).
+def from_home(kafka_home: Path, release: str | None = None) -> Distribution:
+    """Return the jars of an unpacked Kafka, which is run as the `release` [its own version].
 
     Raises ClusterError if there is no Kafka, or one that is not supported.
     """
-    jars = sorted((kafka_home / "libs").glob("*.jar"))
-    versions = [_version(jar) for jar in jars if _artifact(jar) == "kafka_2.13"]
-    if not versions:
-        raise ClusterError(
-            f"no kafka_2.13 jar in {kafka_home / 'libs'};"
-            " give the folder that holds Kafka's bin, config and libs"
-        )
-    return _checked(versions[0], jars, str(kafka_home / "libs"))
+    version, libs = of_home(kafka_home).version, libs_of(kafka_home)
+    return _checked(version, sorted(libs.glob("*.jar")), str(libs), release)
 
 
 def _build(coordinate: str, *, alone: bool = False) -> list[Path]:
@@ -104,8 +104,10 @@ def one_at_a_time() -> Iterator[None]:
         yield
 
 
-def _checked(version: str, jars: Iterable[Path], source: str) -> Distribution:
-    needed = release_of(version).log_jars
+def _checked(
+    version: str, jars: Iterable[Path], source: str, release: str | None = None
+) -> Distribution:
+    needed = release_of(release or version).log_jars
     jars = tuple(jars)
     versions = {_artifact(jar): _version(jar) for jar in jars}
     if versions.get("kafka-clients") != version:

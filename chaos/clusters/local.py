@@ -17,20 +17,24 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import psutil
 
+from chaos.clusters import volume
+from chaos.clusters.broker_network import BrokerNetwork, Change
+from chaos.clusters.clock import Clock
 from chaos.clusters.config import Properties
-from chaos.clusters.interface import BrokerInfo, ClusterError, CutShort
+from chaos.clusters.interface import BrokerInfo, ClusterError, CutShort, Verb
 from chaos.clusters.local_broker import LocalBroker, Words
 from chaos.clusters.ports import HOST, free_ports, require_free
 from chaos.clusters.releases import release_of
+from chaos.clusters.volume import Volume
 
 READY_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
@@ -45,23 +49,30 @@ RECORD = "processes.json"
 # The C1 compiler alone: a broker lives for minutes, and several of them warm up on few cores
 # (measured on two: ready in 1.7 s instead of 2.8 s, for half of the CPU time).
 JVM_OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
-HEAP = "-Xmx256m"
+HEAP_MB = 256
 
 
 class Settings(TypedDict, total=False):
     """The settings of any kind of cluster; the default of each is in brackets.
 
     `version` is the Kafka release [4.3.0], `coordinator` is `scala` or `java`, where the release
-    has both [java]; `brokers` is their number, 1 to 5 [3]; `config` holds broker properties that
-    win over ours [none]; `ports` are the client ports, one per broker [free ones]. `progress` gets
-    a line for each thing that happens.
+    has both [java]; `brokers` is their number, 1 to 5 [3]; `heap_mb` is the heap of each [256];
+    `config` holds broker properties that win over ours [none]; with `volumes` the data of each is
+    on a file system of its own, and with `clocks` the wall clock of each can be set [no];
+    `networks` is what may be done to the network between them, in containers [nothing]; `ports` are
+    the client ports, one per broker [free ones]. `progress` gets a line for each thing that
+    happens.
     """
 
     version: str
     coordinator: str
     brokers: int
+    heap_mb: int
     config: Properties
     ports: Sequence[int] | None
+    volumes: bool
+    networks: Collection[Change]
+    clocks: bool
     progress: Callable[[str], None]
 
 
@@ -91,8 +102,12 @@ class LocalCluster(ABC):
         chosen = self._release.coordinators[coordinator]
         self._words = Words(self._release.ready, chosen.shutdown)
         self._config = {**settings.get("config", {}), **chosen.properties}
+        self._heap = f"-Xmx{settings.get('heap_mb', HEAP_MB)}m"
         self._progress: Callable[[str], None] = settings.get("progress", lambda _: None)
         self._asked_ports = tuple(ports or ())
+        self._has_clocks = settings.get("clocks", False)
+        self._has_volumes = settings.get("volumes", False)
+        self._networks = settings.get("networks", ())
         self._recording = threading.Lock()  # brokers may be healed side by side
         clients = self._asked_ports or free_ports(count)
         self._infos = {node: self._info(node, port) for node, port in enumerate(clients, 1)}
@@ -133,6 +148,20 @@ class LocalCluster(ABC):
         known = {node: broker.process_id for node, broker in self._brokers.items()}
         return {node: pid for node, pid in known.items() if pid is not None}
 
+    @property
+    def client_properties(self) -> Mapping[str, str]:
+        """None: its listeners are plain, on the loopback."""
+        return {}
+
+    @property
+    def logs_shutdowns(self) -> bool:
+        """True: its brokers log what their coordinators do."""
+        return True
+
+    def undo(self, verb: Verb, broker_id: int) -> Mapping[str, Any]:
+        """Return what names the broker: its whole cluster ends when the run has died."""
+        return {"do": f"{verb}-broker", "broker": broker_id}
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -166,10 +195,12 @@ class LocalCluster(ABC):
         wait for a controller quorum that no longer exists. The latter are returned.
         """
         running = [broker for broker in self._brokers.values() if broker.runs]
+        volume.thaw_all(self._folder)
         try:
             self._stop_brokers(running)
         finally:
             self._clean_up()
+            volume.remove_all(self._folder)
         return tuple(
             CutShort(broker.info.id, broker.log_bytes)
             for broker in running
@@ -227,6 +258,25 @@ class LocalCluster(ABC):
         """
         self._launch([self._named(broker_id)])
 
+    def volume(self, broker_id: int) -> Volume:
+        """Return the file system with a broker's data. Raises ClusterError without `volumes`."""
+        if not self._has_volumes:
+            raise ClusterError(f"broker {broker_id} has no file system of its own for its data")
+        return Volume(self._named(broker_id).folder)
+
+    def network(self) -> BrokerNetwork:
+        """Raise ClusterError: the brokers share the network of this machine."""
+        raise ClusterError(
+            "processes share the network of this machine; use --cluster docker to break it"
+        )
+
+    def clock(self, broker_id: int) -> Clock:
+        """Return the wall clock of a broker. Raises ClusterError without `clocks`."""
+        if not self._has_clocks:
+            raise ClusterError(f"broker {broker_id} has the clock of this machine")
+        broker = self._named(broker_id)
+        return Clock(broker.info, broker.folder)
+
     def pause(self, broker_id: int) -> None:
         """Freeze a broker: its sockets stay open, nothing answers."""
         self._named(broker_id).pause()
@@ -255,9 +305,14 @@ class LocalCluster(ABC):
                 raise ClusterError(
                     f"{broker.folder} is there already; give every cluster a folder of its own"
                 ) from None
+        self._record()  # the mark is on disk before anything carries it, or is mounted
+        for broker in self._brokers.values():
+            if self._has_volumes:
+                Volume(broker.folder).make()
+            if self._has_clocks:
+                Clock(broker.info, broker.folder).set_off(0)
             shutil.copy(self._release.logging, broker.folder)
             (broker.folder / "server.properties").write_text(self._properties(broker.info))
-        self._record()  # the mark is on disk before anything carries it
 
     def _launch(self, brokers: Iterable[LocalBroker]) -> None:
         waiting = list(brokers)

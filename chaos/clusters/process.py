@@ -10,7 +10,7 @@ from chaos.clusters.config import kraft, server_properties, with_zookeeper
 from chaos.clusters.error_line import error_line
 from chaos.clusters.interface import BrokerInfo, ClusterError
 from chaos.clusters.java import find_java
-from chaos.clusters.local import HEAP, JVM_OPTIONS, LocalCluster, Settings
+from chaos.clusters.local import JVM_OPTIONS, LocalCluster, Settings
 from chaos.clusters.ports import HOST, free_ports
 from chaos.clusters.zookeeper import ZooKeeper
 
@@ -19,7 +19,8 @@ class ProcessCluster(LocalCluster):
     """A `LocalCluster` of JVMs of our own; all with the mark end when this process does.
 
     Brokers of a release that needs a ZooKeeper get one, in the folder `zookeeper` beside theirs.
-    With `kafka_home` the jars of that unpacked Kafka run; it must hold the requested version.
+    With `kafka_home` the jars of that unpacked Kafka run; it must hold the requested version, or
+    `built`, if that is no release.
     """
 
     kind = "process"
@@ -30,10 +31,16 @@ class ProcessCluster(LocalCluster):
         folder: Path,
         *,
         kafka_home: Path | None = None,
+        built: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         super().__init__(run_id, folder, **settings)
-        self._kafka_home = kafka_home
+        self._kafka_home, self._built = kafka_home, built or self._version
+        if self._has_clocks:
+            raise ClusterError(
+                "clock.skew sets the clock of a container, and processes have that of this machine;"
+                " use --cluster docker, or leave the fault out"
+            )
         self._guard: guard.Guard | None = None
         clients = {info.port for info in self.brokers}
         others = [port for port in free_ports(2 * len(clients)) if port not in clients]
@@ -69,7 +76,7 @@ class ProcessCluster(LocalCluster):
             logging = broker.folder / self._release.logging.name
             broker.command = (
                 *jvm,
-                HEAP,
+                self._heap,
                 *self._release.logging_options(logging, broker.folder),
                 "kafka.Kafka",
                 str(broker.folder / "server.properties"),
@@ -79,11 +86,11 @@ class ProcessCluster(LocalCluster):
         if self._kafka_home is None:
             self._progress(f"Kafka {self._version}: getting the jars (downloaded once)")
             return jars.from_maven(self._version)
-        distribution = jars.from_home(self._kafka_home)
-        if distribution.version != self._version:
+        distribution = jars.from_home(self._kafka_home, self._version)
+        if distribution.version != self._built:
             raise ClusterError(
-                f"{self._kafka_home} is Kafka {distribution.version}, but {self._version} is"
-                f" requested; add --kafka {distribution.version}"
+                f"{self._kafka_home} is Kafka {distribution.version}, but {self._built} is"
+                " requested; leave --kafka out"
             )
         return distribution
 

@@ -57,7 +57,7 @@ class AddPartitions:
         known = {}
         for broker in self._brokers:
             try:
-                known[broker.id] = self._view.partitions(broker.port, self.target)
+                known[broker.id] = self._view.partitions(broker.address, self.target)
             except ChaosError:
                 continue  # another fault has taken it down
         if not known or set(known.values()) != {self._to}:

@@ -14,8 +14,9 @@ from chaos.errors import ChaosError, UnreachableError
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.members import Members
+from chaos.tap import RunningTap
 from chaos.witness import Witness
-from scenarios import BrokerFault, CoordinatorOf, Experiment, MemberFault, MemberSpec
+from scenarios import BrokerFault, BrokerTarget, CoordinatorOf, Experiment, MemberFault, MemberSpec
 
 ANSWER_WITHIN_S = 30.0
 """How long the cluster may lack a coordinator, leader or controller: after SIGKILL, a lease of
@@ -31,7 +32,8 @@ Answer = TypeVar("Answer")
 class FaultContext:
     """The experiment, and what acts on and observes its members and brokers.
 
-    `stop` is set when the run is to end: it ends every wait.
+    `stop` is set when the run is to end: it ends every wait. `tap` is None if members reach the
+    brokers directly. `seed` is the plan's.
     """
 
     experiment: Experiment
@@ -39,6 +41,8 @@ class FaultContext:
     members: Members
     view: ClusterView
     stop: threading.Event
+    tap: RunningTap | None = None
+    seed: int = 0
     witness: Witness = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,10 +68,14 @@ class FaultContext:
         Raises ChaosError if the brokers are not known before time is up or `stop` is set.
         """
         group = fault.target.group if isinstance(fault.target, CoordinatorOf) else None
+        return tuple((node, group) for node in self.brokers_at(fault.target))
+
+    def brokers_at(self, target: BrokerTarget) -> tuple[int, ...]:
+        """Return the ids of the brokers that a target selects now; raises as `brokers_of`."""
         deadline = time.monotonic() + ANSWER_WITHIN_S
         while True:
             try:
-                return tuple((node, group) for node in targets.brokers(fault.target, self.view))
+                return targets.brokers(target, self.view)
             except ChaosError:
                 if time.monotonic() > deadline or self.stop.wait(_POLL_S):
                     raise

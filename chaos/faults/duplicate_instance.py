@@ -5,37 +5,28 @@ The coordinator lets the newer process in and answers the older one FENCED_INSTA
 
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from chaos.errors import LoadGoneError
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
+from chaos.faults.one_member import OneMember, unless_gone
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE, Members
 from scenarios import faults as declared
 
 
-class DuplicateInstance:
+class DuplicateInstance(OneMember):
     """Starts and ends one duplicate over the control channel; the brokers' logs are the witness."""
-
-    kind: Literal["recoverable"] = "recoverable"
-    details: Mapping[str, Any]
-    undo: Mapping[str, Any]
 
     def __init__(
         self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
-        self.target = member
-        self.group = group
-        self.lasts_ms = lasts_ms
+        super().__init__(member, group, lasts_ms, evidence, members)
         self.details = {"duplicate": member + DUPLICATE}
         self.undo = {"do": "end-duplicate", "member": member}
         self._duplicate = member + DUPLICATE
-        self._evidence = evidence
         self._witness = evidence.witness
-        self._members = members
-        self._began_ms = self._healing_ms = 0
 
     def inject(self) -> None:
         """Start the duplicate; it has not joined yet when this returns."""
@@ -81,18 +72,17 @@ class DuplicateInstance:
 def end_duplicate(member: str, members: Members | None) -> str:
     """End the duplicate of a member and start the member afresh, and return how that went.
 
-    If the load process is gone (None, or found so), both ended with it: nothing is left to undo.
-    Raises ChaosError if the load process is there and refuses.
+    Raises as `unless_gone`.
     """
-    try:
-        if members is not None:
-            members.end_duplicate(member)
-            members.stop(member)  # it would be fenced by the next process, if it is not yet
-            members.start(member)
-            return "the duplicate ended, the member started afresh over the control channel"
-    except LoadGoneError:
-        pass
-    return "nothing to undo: the load process is gone, its members and their duplicates with it"
+
+    def act(there: Members) -> str:
+        there.end_duplicate(member)
+        there.stop(member)  # it would be fenced by the next process, if it is not yet
+        there.start(member)
+        return "the duplicate ended, the member started afresh over the control channel"
+
+    gone = "nothing to undo: the load process is gone, its members and their duplicates with it"
+    return unless_gone(members, act, gone)
 
 
 def make(fault: declared.DuplicateInstance, context: FaultContext) -> tuple[DuplicateInstance, ...]:

@@ -66,12 +66,33 @@ class MemberEvidence:
 
     def rejoined(self, since_ms: int, stop: threading.Event, identity: Identity = SAME) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return await_finding(
+        return self._await(
             lambda: self._rejoin(since_ms, identity),
-            2 * self.rebalance_timeout_ms + CONNECTING_MS,
             "no JOIN_GROUP and SYNC_GROUP of it answered NONE",
             stop,
         )
+
+    def back(self, since_ms: int, stop: threading.Event) -> Finding:
+        """Wait until the brokers took a heartbeat of the member, or let it join again."""
+        return self._await(
+            lambda: self._beat(since_ms) or self._rejoin(since_ms, SAME),
+            "no HEARTBEAT of it answered NONE, and no JOIN_GROUP and SYNC_GROUP",
+            stop,
+        )
+
+    def _await(
+        self, look: Callable[[], Finding | None], missing: str, stop: threading.Event
+    ) -> Finding:
+        """Wait as long as the member may take, if there is a log that may tell of it."""
+        self.witness.poll()
+        if not self.witness.has_requests:
+            return Finding(False, f"no group.log tells of {self.member} or of any other client")
+        return await_finding(look, 2 * self.rebalance_timeout_ms + CONNECTING_MS, missing, stop)
+
+    def _beat(self, since_ms: int) -> Finding | None:
+        self.witness.poll()
+        beat = self.witness.beat_since(self.member, since_ms)
+        return Finding(True, f"HEARTBEAT answered NONE ({beat.place})") if beat else None
 
     def _rejoin(self, since_ms: int, identity: Identity) -> Finding | None:
         self.witness.poll()

@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import psutil
 
@@ -11,6 +11,7 @@ from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.member_restart import start_again, start_from_journal
+from chaos.faults.one_member import OneMember
 from chaos.journal import now_ms
 from chaos.members import Members
 from scenarios import faults as declared
@@ -18,7 +19,7 @@ from scenarios import faults as declared
 _CONNECTION = re.compile(r"(.+):(\d+)-(.+):(\d+)(?:-\d+)+")
 
 
-class MemberKill:
+class MemberKill(OneMember):
     """Kills one member over the control channel.
 
     The brokers' logs show that it was silent and sent no LeaveGroup; the kernel shows that the
@@ -27,20 +28,12 @@ class MemberKill:
     evidence says so.
     """
 
-    kind: Literal["recoverable"] = "recoverable"
-    details: Mapping[str, Any] = {}
-    undo: Mapping[str, Any]
-
     def __init__(
         self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
-        self.target = member
-        self.group = group
-        self.lasts_ms = lasts_ms
+        super().__init__(member, group, lasts_ms, evidence, members)
         self.undo = {"do": "start", "member": member}
-        self._evidence = evidence
-        self._members = members
-        self._ordered_ms = self._killed_ms = self._started_ms = 0
+        self._killed_ms = 0
         self._connection: str | None = None
         self._is_static = False
 
@@ -52,14 +45,14 @@ class MemberKill:
         # the broker may name it otherwise: from inside a container, or behind a NAT
         self._connection = last.connection if last and is_open(last.connection) else None
         self._is_static = bool(last and last.instance_id)
-        self._ordered_ms = now_ms()
+        self._began_ms = now_ms()
         self._members.kill(self.target)
         self._killed_ms = now_ms()
 
     def verify(self) -> Finding:
         """Return whether the member fell silent without a LeaveGroup."""
         silence = self._evidence.silence(self._killed_ms)
-        left = self._evidence.witness.left_since(self.target, self._ordered_ms)
+        left = self._evidence.witness.left_since(self.target, self._began_ms)
         if left:
             return Finding(False, f"{self.target} said goodbye with LEAVE_GROUP ({left.place})")
         if self._connection and is_open(self._connection):
@@ -79,12 +72,12 @@ class MemberKill:
 
     def heal(self) -> str:
         """Start a fresh consumer; it has not joined yet when this returns."""
-        self._started_ms = now_ms()
+        self._healing_ms = now_ms()
         return start_again(self.target, self._members)
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.rejoined(self._started_ms, stop)
+        return self._evidence.rejoined(self._healing_ms, stop)
 
 
 def is_open(connection: str) -> bool:

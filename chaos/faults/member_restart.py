@@ -2,24 +2,20 @@
 
 import threading
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from chaos.errors import LoadGoneError
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
+from chaos.faults.one_member import OneMember, unless_gone
 from chaos.journal import now_ms
 from chaos.members import SAME, Identity, Members
 from scenarios import Experiment, MemberSpec, Static
 from scenarios import faults as declared
 
 
-class MemberRestart:
+class MemberRestart(OneMember):
     """Stops and starts one member over the control channel; the brokers' logs are the witness."""
-
-    kind: Literal["recoverable"] = "recoverable"
-    details: Mapping[str, Any]
-    undo: Mapping[str, Any]
 
     def __init__(
         self,
@@ -30,24 +26,19 @@ class MemberRestart:
         members: Members,
         identity: Identity = SAME,
     ) -> None:
-        self.target = member
-        self.group = group
-        self.lasts_ms = lasts_ms
+        super().__init__(member, group, lasts_ms, evidence, members)
         self.details = dict(identity)
         self.undo = {"do": "start", "member": member, **identity}
         self._identity = identity
-        self._evidence = evidence
-        self._members = members
-        self._stopped_ms = self._started_ms = 0
 
     def inject(self) -> None:
         """Close the member; it is closed when this returns."""
         self._members.stop(self.target)
-        self._stopped_ms = now_ms()
+        self._began_ms = now_ms()
 
     def verify(self) -> Finding:
         """Return whether the brokers received no request of the member since it was stopped."""
-        return self._evidence.silence(self._stopped_ms)
+        return self._evidence.silence(self._began_ms)
 
     @staticmethod
     def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
@@ -56,27 +47,22 @@ class MemberRestart:
 
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
-        self._started_ms = now_ms()
+        self._healing_ms = now_ms()
         return start_again(self.target, self._members, self._identity)
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.rejoined(self._started_ms, stop, self._identity)
+        return self._evidence.rejoined(self._healing_ms, stop, self._identity)
 
 
 def start_again(member: str, members: Members | None, identity: Identity = SAME) -> str:
-    """Start a member that may be down, and return how that went.
+    """Start a member that may be down, and return how that went; raises as `unless_gone`."""
 
-    If the load process is gone (None, or found so), its members are gone too: nothing is left to
-    undo. Raises ChaosError if the load process is there and refuses.
-    """
-    try:
-        if members is not None:
-            members.start(member, identity)
-            return "started over the control channel"
-    except LoadGoneError:
-        pass
-    return "nothing to undo: the load process is gone, and its members with it"
+    def act(there: Members) -> str:
+        there.start(member, identity)
+        return "started over the control channel"
+
+    return unless_gone(members, act)
 
 
 def start_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
@@ -99,6 +85,17 @@ def make(fault: declared.MemberRestart, context: FaultContext) -> tuple[MemberRe
             _identity(fault, member, context.experiment),
         )
         for member in context.targets_of(fault)
+    )
+
+
+def make_scaling(fault: declared.MembersScale, context: FaultContext) -> tuple[MemberRestart, ...]:
+    """Return the stop and start of each member that goes as the group is scaled down."""
+    group = [member for member in context.experiment.members() if member.group == fault.group]
+    return tuple(
+        MemberRestart(
+            member.name, member.group, fault.lasts_ms, context.evidence(member), context.members
+        )
+        for member in group[fault.to :]
     )
 
 

@@ -93,9 +93,10 @@ def make(
 ) -> tuple[RemoveMembers]:
     """Return the removal. Raises TargetError if `all` static members are to leave and none is."""
     bootstrap, group = context.cluster.bootstrap, fault.group
+    config = context.cluster.client_properties
     instances: Sequence[str]
     if fault.instances == "all":
-        instances = context.unless_stopped(lambda: static_members(bootstrap, group))
+        instances = context.unless_stopped(lambda: static_members(bootstrap, group, config))
     else:
         instances = fault.instances
     if not instances:
@@ -103,7 +104,7 @@ def make(
     client_id = f"groupquake-{fault_id}"
 
     def remove(ids: Sequence[str]) -> Removal:
-        send = partial(remove_members, bootstrap, group, ids, client_id=client_id)
+        send = partial(remove_members, bootstrap, group, ids, client_id=client_id, config=config)
         return context.unless_stopped(send)
 
     return (RemoveMembers(group, instances, client_id, remove, context.witness),)

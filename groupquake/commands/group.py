@@ -17,6 +17,7 @@ from chaos.removal import (
     remove_members,
     static_members,
 )
+from groupquake.commands.options import servers
 from groupquake.console import Console
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
@@ -37,15 +38,6 @@ _ADVICE = {
 @click.group()
 def group() -> None:
     """Act on a consumer group of any cluster."""
-
-
-def _servers(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Check a list of servers; IPv6 addresses are in brackets."""
-    for server in text.split(","):
-        host, colon, port = server.rpartition(":")
-        if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
-            raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")
-    return text
 
 
 def _instance_ids(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -81,7 +73,7 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
     "--bootstrap",
     required=True,
     metavar="HOST:PORT,…",
-    callback=_servers,
+    callback=servers,
     help="Servers.",
 )
 @click.option(

@@ -4,29 +4,23 @@ from pathlib import Path
 
 import click
 
-from chaos.clusters import ClusterError
-from chaos.clusters.factory import end_left_over
-from chaos.healing import heal as heal_journal
 from groupquake.console import Console
-from groupquake.exits import Exit, NotHealedError
+from groupquake.exits import Exit
+from groupquake.recovery import recover
 
 
 @click.command()
 @click.argument("folder", metavar="RUN", type=click.Path(exists=True, path_type=Path))
 def heal(folder: Path) -> Exit:
-    """Heal the faults that a killed run left open, from its journal."""
-    ended: list[str] = []
-    try:
-        results = heal_journal(
-            folder / "journal.jsonl", None, lambda: ended.extend(end_left_over(folder / "brokers"))
-        )
-    except ClusterError as error:
-        raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
-    for result in results:
-        state = "healed" if result.healed else "NOT healed"
-        Console.result(f"{result.fault_id}: {state}: {result.how}")
-    if ended:
-        Console.result(f"ended the rest of the cluster: {', '.join(ended)}")
-    if not results and not ended:
+    """Heal the faults that a killed run left open, from its journal, and end what it left."""
+    found = recover(folder)
+    for fault in found.faults:
+        state = "healed" if fault.healed else "NOT healed"
+        Console.result(f"{fault.fault_id}: {state}: {fault.how}")
+    if found.ended:
+        Console.result(f"ended the rest of the run: {', '.join(found.ended)}")
+    if found.deleted:
+        Console.result(f"deleted: {', '.join(found.deleted)}")
+    if not (found.faults or found.ended or found.deleted):
         Console.result("nothing to heal")
-    return Exit.PASS if all(result.healed for result in results) else Exit.NOT_HEALED
+    return Exit.PASS if found.ok else Exit.NOT_HEALED

@@ -59,6 +59,15 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_spark
 
 
+def servers(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Check a list of servers; IPv6 addresses are in brackets."""
+    for server in text.split(",") if text is not None else ():
+        host, colon, port = server.rpartition(":")
+        if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+            raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")
+    return text
+
+
 def resolve(
     name: str, kafka: str | None, coordinator: str | None, settings: Sequence[str]
 ) -> Experiment:

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import click
 
 from chaos.clusters.java import find_java
+from groupquake.commands.incident import Duration, TimeZone, are_logs, report_logs
 from groupquake.commands.options import spark_options
 from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
@@ -27,11 +29,12 @@ WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
 
 @click.command()
-@click.argument("runs", metavar="RUN…", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN|LOG…", nargs=-1, required=True)
 @click.option(
     "--output",
     metavar="FOLDER",
-    help="For tables, verdict and page of one run.  [default: the run's folder]",
+    help="For tables, verdict and page of one run, or of logs."
+    "  [default: the run's folder; incident for logs]",
 )
 @click.option(
     "--tables",
@@ -45,16 +48,48 @@ WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
     show_default=True,
     help="Format of --tables; another one, such as delta, where Spark has it.",
 )
+@click.option(
+    "--logs",
+    "as_logs",
+    is_flag=True,
+    help="Take every place for logs, whatever its name: a folder that is not on this machine.",
+)
+@click.option(
+    "--time-zone",
+    type=TimeZone(),
+    default="UTC",
+    show_default=True,
+    help="Of logs: the brokers' time zone, such as Europe/Berlin.",
+)
+@click.option(
+    "--session",
+    "session_ms",
+    type=Duration(),
+    help="Of logs: estimate what static members with this session timeout would have spared."
+    "  [default: what the lines tell, or 45s]",
+)
 @spark_options
 def report(
     runs: tuple[str, ...], output: str | None, tables: str | None, table_format: str,
-    spark: SparkOptions,
+    time_zone: ZoneInfo, session_ms: float | None, spark: SparkOptions, *, as_logs: bool,
 ) -> Exit:  # fmt: skip
-    """Judge stored runs again, from their run folders.
+    """Judge stored runs again, from their run folders; or report what brokers' own logs tell.
 
-    All are judged in one Spark session. RUN is a run folder or the folder of a night. RUN, FOLDER
-    and URI are paths, or URIs that Spark can read and write (s3a://…, hdfs://…).
+    All are judged in one Spark session. RUN is a run folder or the folder of a night. LOG is a
+    broker's server.log in Kafka's own form, rotated and compressed (.gz, .bz2, .xz) or not, or a
+    folder of such: any number, in any order. RUN, LOG, FOLDER and URI are paths, or URIs that
+    Spark can read and write (s3a://…, hdfs://…).
     """
+    logs = [place for place in runs if as_logs or are_logs(place)]
+    if logs:
+        if len(logs) < len(runs):
+            raise click.UsageError("some are logs and some are runs; report them one after another")
+        if tables is not None:
+            raise click.UsageError(
+                "--tables is for runs; logs have tables of their own in --output"
+            )
+        with SIGNALS.handling(_leave_at_once):
+            return report_logs(logs, output, time_zone, session_ms, spark)
     folders = [folder for run in runs for folder in _runs_of(run)]
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")

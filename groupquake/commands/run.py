@@ -3,16 +3,17 @@
 import secrets
 import shlex
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
-from chaos.clusters.factory import KINDS, Place
 from chaos.clusters.java import find_java
 from chaos.plan import make_plan
-from groupquake import folders, load_process
+from groupquake import external, folders, load_process, own_builds, telemetry
 from groupquake.attached import run_attached
+from groupquake.clients import programs
 from groupquake.commands.options import (
     coordinator_option,
     experiment_argument,
@@ -22,25 +23,15 @@ from groupquake.commands.options import (
     set_option,
 )
 from groupquake.commands.report import judge
+from groupquake.commands.where import EXTERNAL, Where, implies_tap, security_of, where_options
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
+from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
 from reports import rehearsal
+from scenarios.client_properties import without_tls
 from scenarios.fields import BIG_SEED
-
-
-def _ports(text: str | None) -> tuple[int, ...] | None:
-    """Read a comma-separated list of ports."""
-    if text is None:
-        return None
-    try:
-        ports = tuple(int(port) for port in text.split(","))
-    except ValueError:
-        ports = ()
-    if not ports or not all(0 < port < 65536 for port in ports):
-        raise click.BadParameter(f"'{text}' is not a list of ports; write 9092,9093,9094")
-    return ports
 
 
 @click.command()
@@ -52,27 +43,17 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
     "--seed", type=click.IntRange(0, BIG_SEED), help="Decides the order of faults. [random]"
 )
 @master_option
+@where_options
 @click.option(
-    "--cluster",
-    "kind",
-    type=click.Choice(KINDS),
-    default=KINDS[0],
-    show_default=True,
-    help="Brokers as local processes, or as containers of a Docker engine.",
+    "--tap",
+    is_flag=True,
+    help="Put the tap before the brokers: what members send goes through it, and is written.",
 )
 @click.option(
-    "--image", metavar="NAME", help="Image of the containers. [groupquake/kafka, else apache/kafka]"
-)
-@click.option(
-    "--kafka-home",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Use the jars of this Kafka distribution instead of Maven's.",
-)
-@click.option(
-    "--ports",
-    metavar="P,P,…",
-    callback=lambda _, __, value: _ports(value),
-    help="Client ports of the brokers on 127.0.0.1. [free ones]",
+    "--profile",
+    metavar="NAME",
+    help="Judge by these rules: a release such as 4.3 or 3.9-java, or kip-345. Needed for a build"
+    " of your own (--kafka-home, --image). [those of the release]",
 )
 @click.option("--keep", is_flag=True, help="Keep the cluster running at the end, until Ctrl-C.")
 @click.option(
@@ -86,6 +67,11 @@ def _ports(text: str | None) -> tuple[int, ...] | None:
     default=Path("runs"),
     show_default=True,
     help="Parent of the run folders.",
+)
+@click.option(
+    "--otel",
+    is_flag=True,
+    help="Export spans and metrics of members and faults by OpenTelemetry (OTEL_… variables).",
 )
 @click.option("--ui", "page", is_flag=True, help="Open Locust's page to start and see the run.")
 @click.option(
@@ -103,14 +89,14 @@ def run(
     settings: tuple[str, ...],
     seed: int | None,
     master: str,
-    kind: str,
-    image: str | None,
-    kafka_home: Path | None,
-    ports: tuple[int, ...] | None,
     *,
+    where: Where,
+    tap: bool,
+    profile: str | None,
     keep: bool,
     no_report: bool,
     runs: Path,
+    otel: bool,
     page: bool,
     web_port: int,
     attach: int | None,
@@ -120,29 +106,37 @@ def run(
     Prints the verdict, the headline, the report's path and the command that repeats the run.
     """
     console = Console()
-    experiment = resolve(name, kafka, coordinator, settings)
-    count = experiment.cluster.brokers
-    if ports and not len(ports) == len(set(ports)) == count:
-        raise click.UsageError(f"give --ports {count} different ports")
-    if image and kind != "docker":
-        raise click.UsageError("--image is for --cluster docker")
-    if kafka_home and kind != "process":
-        raise click.UsageError("--kafka-home is for --cluster process")
-    place = Place(kind, kafka_home, image, ports)
+    if otel:
+        telemetry.require()
+    experiment = resolve(name, kafka, coordinator, (*settings, *where.settings))
+    place = where.place(experiment)
     if not no_report:
         find_java()  # Spark needs Java; fail now rather than after the run
-    options = [f"--cluster={kind}"] if kind != KINDS[0] else []
-    options += [f"--image={image}"] if image else []
-    options += [f"--kafka-home={kafka_home.resolve()}"] if kafka_home else []
-    options += [f"--ports={','.join(map(str, ports))}"] if ports else []
-    options += [f"--set={setting}" for setting in settings]
+    options = [*where.options, *(f"--set={setting}" for setting in settings)]
+    options += ["--tap"] if tap else []
+    tap = tap or implies_tap(experiment)
+    options += [f"--profile={profile}"] if profile else []
+    if experiment.cluster.logs == "none" and not (no_report or tap):
+        raise click.UsageError("cluster.logs: none gives no verdict; add --no-report, or --tap")
     if page:
-        if keep:
-            raise click.UsageError("--keep cannot be used with --ui, which may start several runs")
-        if no_report:
-            raise click.UsageError("--no-report cannot be used with --ui, which shows the verdict")
+        _require_page_alone(keep=keep, no_report=no_report)
         more = [*options, f"--runs={runs}", f"--master={master}"]
-        load_process.exec_locust_page(web_port, name, kafka, coordinator, seed, more)
+        security = security_of(experiment, tap=tap)
+        load_process.exec_locust_page(
+            web_port, name, kafka, coordinator, seed, more, security, otel=otel
+        )
+    recover_all(runs, console.progress)  # before the cluster is asked: brokers of it may be broken
+    outside: dict[str, object] = {}
+    if place.kind == EXTERNAL:
+        chosen_release = external.Chosen(kafka, coordinator, where.allow_faults)
+        resolved = external.resolve(experiment, chosen_release, console.progress)
+        experiment, outside = resolved.experiment, resolved.environment
+        place = replace(place, external=resolved.target)
+        properties = resolved.target.client_properties
+        programs.require_able(experiment, without_tls(properties) if tap else properties)
+    named = own_builds.Chosen(kafka, coordinator, profile)
+    own = own_builds.resolve(experiment, place, named, console.progress)
+    experiment, place, outside = own.experiment, own.place, outside | own.environment
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     plan = make_plan(experiment, chosen)
     console.progress(plan.describe())
@@ -150,7 +144,7 @@ def run(
     release = {"--kafka": kafka, "--coordinator": coordinator}
     options = [f"{option}={value}" for option, value in release.items() if value] + options
     command = folders.command_of(name, chosen, options)
-    folders.describe(folder, experiment, plan, chosen, kind, command)
+    folders.describe(folder, experiment, plan, chosen, place.kind, command, outside)
     console.progress(f"run folder {folder}")
     begin_analysis = partial(_begin_analysis, folder, master, judged=not no_report)
     runner = Runner(
@@ -161,6 +155,8 @@ def run(
         keep,
         console.progress,
         SIGNALS,
+        tap=tap,
+        load=partial(load_process.running, otel=otel),
         load_ended=begin_analysis,
     )
     try:
@@ -172,6 +168,13 @@ def run(
     except AbortedError as error:
         left = "stopped, all faults healed; the evidence so far is kept"
         raise AbortedError(error.signal, left) from error
+
+
+def _require_page_alone(*, keep: bool, no_report: bool) -> None:
+    if keep:
+        raise click.UsageError("--keep cannot be used with --ui, which may start several runs")
+    if no_report:
+        raise click.UsageError("--no-report cannot be used with --ui, which shows the verdict")
 
 
 def _begin_analysis(folder: Path, master: str, *, judged: bool) -> None:

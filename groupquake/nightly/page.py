@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from groupquake.nightly.history import Line, lines, nights, trend, worst
+from reports.page.environment import environment_of
 from reports.page.wording import SIGNS
 
 Json = dict[str, Any]
@@ -41,13 +40,7 @@ def render(directory: Path) -> str:
     """Return the page over the nights in a folder."""
     found, unreadable = nights(directory)
     drawn = list(reversed(found[:NIGHTS_DRAWN]))
-    environment = Environment(
-        loader=PackageLoader("groupquake.nightly"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of("groupquake.nightly")
     environment.filters["when"] = _when
     environment.filters["time"] = _time
     return environment.get_template("index.html.j2").render(

@@ -1,7 +1,8 @@
-"""What the Java coordinator writes: Kafka 3.9 and 4.x, seen on live brokers.
+"""What the Java coordinator writes: Kafka 3.9 and 4.x to 4.4, seen on live brokers.
 
 The wording of classic-group lines is unchanged since 3.7; in 3.9 the runtime's loggers stand in
-another package, and its share of the lines is a little smaller.
+another package, and its share of the lines is a little smaller. 4.4 words failed writes anew, by
+what failed; where the broker no longer leads the partition it does so at level DEBUG.
 """
 
 from kafka_protocol.coordinator_lines.grammar import Grammar
@@ -159,6 +160,10 @@ TEMPLATES: tuple[Template, ...] = (
         "Sending empty assignment to member {member} of {group} for generation "
         "{generation:count} with no errors",
     ),
+    _manager(
+        "simple_group",
+        "[GroupId {group:shortest}] Creating a simple consumer group via manual {*rest:any}",
+    ),
     # the coordinator: load, unload, start and stop
     _manager("group_loaded", "Loaded classic group {group} with {members:count} members."),
     _manager("member_loaded", "Loaded member {member} in classic group {group}."),
@@ -171,6 +176,16 @@ TEMPLATES: tuple[Template, ...] = (
         "tombstones",
         "Generated {*count:count} tombstone records while cleaning up group metadata in "
         "{*took_ms:count} milliseconds.",
+    ),
+    _manager(
+        "offsets_removed",
+        "Generated {*count:count} tombstone records in {*took_ms:count} milliseconds while "
+        "deleting offsets for {*rest:any}.",
+    ),
+    _manager(
+        "share_state_removed",
+        "Generated {*count:count} records in {*took_ms:count} milliseconds while cleaning share "
+        "group state for topics {*rest:any}.",
     ),
     _runtime(
         "loading",
@@ -215,7 +230,21 @@ TEMPLATES: tuple[Template, ...] = (
     # a failed write, as after the broker lost the partition: the responses show the error
     _runtime(
         "write_failed",
-        "Writing records to __consumer_offsets-{partition:count} failed due to: {*error:any}",
+        "{*how:Writing|Failed to write} records to __consumer_offsets-{partition:count} "
+        "{*error:failed due to: …|because …|due to an unexpected error: …}",
+    ),
+    _runtime(
+        "batch_too_large",
+        "Failed to write a batch of {*count:count} record(s) to "
+        "__consumer_offsets-{partition:count} because it is larger than {*rest:any}",
+    ),
+    _runtime(
+        "marker_failed",
+        "Failed to write the transaction marker to __consumer_offsets-{partition:count} "
+        "{*error:because …|due to an unexpected error: …}",
+    ),
+    _runtime(
+        "empty_batch", "Tried to flush an empty batch for __consumer_offsets-{partition:count}."
     ),
     _runtime("flush_failed", "Execution of FlushBatch failed due to {*cause:cause}"),
     # events that arrive while the broker shuts down
@@ -263,7 +292,11 @@ JAVA = Grammar(
     irrelevant_loggers=tuple(
         f"{package}.{name}"
         for package in _PACKAGES
-        for name in ("CoordinatorTimerImpl", "SnapshottableCoordinator")
+        for name in (
+            "CoordinatorTimerImpl",
+            "CoordinatorRuntime$EventBasedCoordinatorTimer",  # its name before 4.0
+            "SnapshottableCoordinator",
+        )
     ),
     templates=TEMPLATES,
     reasons=REASONS,

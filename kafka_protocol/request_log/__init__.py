@@ -35,7 +35,12 @@ def printed(content: Mapping[str, Any], *, as_text: bool = False) -> str:
     """Print the body of a line: as JSON, or as the text of 2.4 to 2.7."""
     if as_text:
         return COMPLETED + text.printed(content)
-    return COMPLETED + json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    return COMPLETED + as_json(content)
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """Print an object as Kafka's JSON writer does."""
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
 def typed_of(body: str) -> Typed | None:
@@ -43,4 +48,4 @@ def typed_of(body: str) -> Typed | None:
     return typed(body[len(COMPLETED) :]) if body.startswith("{", len(COMPLETED)) else None
 
 
-__all__ = ["COMPLETED", "LOGGER", "PARTS_MS", "Typed", "parsed", "printed", "typed_of"]
+__all__ = ["COMPLETED", "LOGGER", "PARTS_MS", "Typed", "as_json", "parsed", "printed", "typed_of"]

@@ -2,10 +2,10 @@
 
 In: request bodies in the form of Kafka's JSON request log. Out: response bodies in the same form,
 and every exchange in an event file (`groupquake-events/1`).
-It uses kio and plain blocking sockets; gevent, which would patch the sockets, must not be loaded.
+It uses kio and plain sockets: under Locust, which patches them, a wait lets other greenlets run.
 """
 
-from loadtest.wire.bodies import NO_TOPIC_ID
+from kafka_protocol.kio_bodies import NO_TOPIC_ID
 from loadtest.wire.connection import Connection, Exchange, WireError
 from loadtest.wire.event_log import EventLog
 from loadtest.wire.member import FencedError, WireMember

@@ -1,18 +1,20 @@
-"""One connection to a broker on a blocking socket; responses come in the order of requests."""
+"""One connection to a broker; responses come in the order of requests."""
 
 import contextlib
 import io
 import socket
+import ssl
 import struct
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from kio.serial import entity_reader, entity_writer
 
 from kafka_protocol.apis import ApiKey
+from kafka_protocol.kio_bodies import Body, to_body, to_entity
 from loadtest.errors import LoadtestError
 from loadtest.wire import schemas
-from loadtest.wire.bodies import Body, to_body, to_entity
 from loadtest.wire.event_log import EventLog
 
 SEND_TIMEOUT_S = 10.0
@@ -27,17 +29,22 @@ class WireError(LoadtestError):
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A request and, once received, its response; times in ms of the connection's event log."""
+    """A request and, once received, its response; times in ms of the connection's clock."""
 
     connection: str
     client_id: str
     api: str
     api_version: int
-    request: dict[str, Any]
+    entity: Any
     correlation_id: int
     sent_ms: float = 0.0
     answered_ms: float = 0.0
     response: dict[str, Any] | None = None
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request's body, as the request log prints it."""
+        return to_body(self.entity)
 
     @property
     def error(self) -> int | None:
@@ -48,16 +55,24 @@ class Exchange:
 class Connection:
     """Sends any version of any request.
 
-    `name` identifies the connection in `log`, which gets every exchange. One thread at a time uses
-    it: the thread that waits for a response reads the socket.
+    `name` identifies the connection in `log`, which gets every exchange, if there is one. One
+    thread or greenlet at a time uses it: the one that waits for a response reads the socket.
     """
 
     def __init__(
-        self, host: str, port: int, client_id: str, *, name: str = "", log: EventLog | None = None
+        self,
+        host: str,
+        port: int,
+        client_id: str,
+        *,
+        name: str = "",
+        log: EventLog | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.client_id = client_id
         self.name = name or client_id
-        self.log = log or EventLog()
+        self.now_ms = log.now_ms if log else _now_ms
+        self._log = log
         self._at = f"{host}:{port}"
         self._awaited: list[Exchange] = []
         self._unread = bytearray()
@@ -67,6 +82,8 @@ class Connection:
                 (host, port), SEND_TIMEOUT_S
             )
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if tls is not None:
+                self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         except OSError as error:
             raise WireError(f"{self.name}: no broker answers at {self._at}: {error}") from error
 
@@ -89,10 +106,11 @@ class Connection:
         entity = self._entity(api, version, body)
         wire = self._open()
         self._sent += 1
-        exchange = Exchange(self.name, self.client_id, api, version, to_body(entity), self._sent)
+        exchange = Exchange(self.name, self.client_id, api, version, entity, self._sent)
         frame = _frame(entity, api, version, self.client_id, self._sent)
-        exchange.sent_ms = self.log.now_ms()
-        self.log.add(exchange)
+        exchange.sent_ms = self.now_ms()
+        if self._log is not None:
+            self._log.add(exchange)
         self._awaited.append(exchange)
         try:
             wire.settimeout(SEND_TIMEOUT_S)
@@ -122,7 +140,7 @@ class Connection:
         except OSError as error:
             self.close()
             raise WireError(f"{self.name}: {self._at} is gone: {error}") from error
-        at_ms = self.log.now_ms()
+        at_ms = self.now_ms()
         if not data:
             self.close()
             raise WireError(f"{self.name}: {self._at} has closed the connection")
@@ -162,9 +180,9 @@ class Connection:
 
     def wait(self, exchange: Exchange, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[str, Any]:
         """Wait for the response to a request of this connection."""
-        until_ms = self.log.now_ms() + timeout_s * 1000
+        until_ms = self.now_ms() + timeout_s * 1000
         while exchange.response is None:
-            left_s = (until_ms - self.log.now_ms()) / 1000
+            left_s = (until_ms - self.now_ms()) / 1000
             if left_s <= 0:
                 raise WireError(
                     f"{self.name}: no response to {exchange.api} within {timeout_s:g} s"
@@ -200,3 +218,7 @@ def _frame(entity: Any, api: str, version: int, client_id: str, correlation_id: 
     entity_writer(type(entity))(buffer, entity)
     payload = buffer.getvalue()
     return _LENGTH.pack(len(payload)) + payload
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000

@@ -1,12 +1,12 @@
 """A well-behaved member of a group, static or dynamic, in any versions of its requests."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.errors import Error
-from loadtest.wire.bodies import NO_TOPIC_ID
+from kafka_protocol.kio_bodies import NO_TOPIC_ID
 from loadtest.wire.connection import Connection, Exchange, WireError
 from loadtest.wire.schemas import Versions
 
@@ -48,6 +48,8 @@ class WireMember:
     heartbeat_interval_ms: int = 3_000
     reason: str | None = None
     assign: Assign = nothing
+    answer_s: float | None = None
+    """How long an answer may take, but for JoinGroup; by default as long as JoinGroup's."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Topic ids by topic, for OffsetCommit v10 and later."""
     member_id: str = ""
@@ -64,9 +66,14 @@ class WireMember:
         return {api: highest for api, (_, highest) in versions.items()}
 
     @property
+    def is_leader(self) -> bool:
+        """Whether it is the leader of its group, by its last JoinGroup response."""
+        return bool(self.leader) and self.leader == self.member_id
+
+    @property
     def leads(self) -> bool:
         """Whether the group waits for this member's assignment."""
-        return bool(self.leader) and self.leader == self.member_id and not self.skip_assignment
+        return self.is_leader and not self.skip_assignment
 
     def send(self, api: str, **body: Any) -> Exchange:
         """Send a request with this member's identity; `body` adds fields or overrides them."""
@@ -92,7 +99,7 @@ class WireMember:
 
     def joined(self, sent: Exchange) -> int:
         """Wait for a JoinGroup response and apply it; return its error code."""
-        answer = self._wait(sent)
+        answer = self._wait(sent, self._longest_s)
         error = int(answer["errorCode"])
         if error == Error.MEMBER_ID_REQUIRED:
             self.member_id = answer["memberId"]
@@ -125,12 +132,12 @@ class WireMember:
         self.assignment = answer["assignment"]
         return int(answer["errorCode"])
 
-    def heartbeat(self) -> int:
-        """Send a heartbeat."""
-        return int(self._wait(self.send("HEARTBEAT"))["errorCode"])
+    def heartbeat(self, within_s: float | None = None) -> int:
+        """Send a heartbeat. Raises WireError if no answer comes in time."""
+        return int(self._wait(self.send("HEARTBEAT"), within_s)["errorCode"])
 
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> int:
-        """Commit offsets by (topic, partition); return the highest error code."""
+    def commit(self, offsets: Mapping[tuple[str, int], int], within_s: float | None = None) -> int:
+        """Commit offsets by (topic, partition); return the first error of a partition."""
         by_topic: dict[str, list[dict[str, Any]]] = {}
         for (topic, partition), offset in offsets.items():
             by_topic.setdefault(topic, []).append(
@@ -140,17 +147,43 @@ class WireMember:
             {"name": name, "topicId": self.topic_ids.get(name, NO_TOPIC_ID), "partitions": parts}
             for name, parts in by_topic.items()
         ]
-        answer = self._wait(self.send("OFFSET_COMMIT", topics=topics, retentionTimeMs=-1))
-        return max(part["errorCode"] for topic in answer["topics"] for part in topic["partitions"])
+        sent = self.send("OFFSET_COMMIT", topics=topics, retentionTimeMs=-1)
+        answer = self._wait(sent, within_s)
+        return _first(
+            part["errorCode"] for topic in answer["topics"] for part in topic["partitions"]
+        )
 
-    def leave(self, reason: str | None = None) -> int:
-        """Leave the group, static or not."""
+    def committed(
+        self, partitions: Sequence[tuple[str, int]], within_s: float | None = None
+    ) -> tuple[int, dict[tuple[str, int], int]]:
+        """Return the first error and the committed offsets of partitions that have one.
+
+        OffsetFetch up to v7.
+        """
+        by_topic: dict[str, list[int]] = {}
+        for topic, partition in partitions:
+            by_topic.setdefault(topic, []).append(partition)
+        topics = [{"name": name, "partitionIndexes": parts} for name, parts in by_topic.items()]
+        sent = self.send("OFFSET_FETCH", topics=topics, requireStable=False)
+        answer = self._wait(sent, within_s)
+        parts = [
+            (topic["name"], part) for topic in answer["topics"] for part in topic["partitions"]
+        ]
+        errors = (answer.get("errorCode", 0), *(part["errorCode"] for _, part in parts))
+        return _first(errors), {
+            (topic, part["partitionIndex"]): part["committedOffset"]
+            for topic, part in parts
+            if part["committedOffset"] >= 0
+        }
+
+    def leave(self, reason: str | None = None, within_s: float | None = None) -> int:
+        """Leave the group, static or not. Raises WireError if no answer comes in time."""
         me = {
             "memberId": self.member_id,
             "groupInstanceId": self.instance_id,
             "reason": reason,
         }
-        answer = self._wait(self.send("LEAVE_GROUP", members=[me]))
+        answer = self._wait(self.send("LEAVE_GROUP", members=[me]), within_s)
         results = answer.get("members") or [answer]
         self.member_id, self.generation = "", -1
         return int(answer["errorCode"] or results[0]["errorCode"])
@@ -186,7 +219,15 @@ class WireMember:
         if error == Error.UNKNOWN_MEMBER_ID:
             self.member_id, self.generation = "", -1
 
-    def _wait(self, sent: Exchange) -> dict[str, Any]:
-        """Wait for a response for as long as the coordinator may hold it, and 30 s."""
-        longest_ms = self.rebalance_timeout_ms + self.session_timeout_ms
-        return self.connection.wait(sent, 30 + longest_ms / 1000)
+    def _wait(self, sent: Exchange, within_s: float | None = None) -> dict[str, Any]:
+        return self.connection.wait(sent, within_s or self.answer_s or self._longest_s)
+
+    @property
+    def _longest_s(self) -> float:
+        """How long the coordinator may hold a request, and 30 s."""
+        return 30 + (self.rebalance_timeout_ms + self.session_timeout_ms) / 1000
+
+
+def _first(errors: Iterable[int]) -> int:
+    """Return the first error code that is one."""
+    return next((int(error) for error in errors if error != Error.NONE), Error.NONE)

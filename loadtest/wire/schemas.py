@@ -5,6 +5,7 @@ OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0).
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kio.index import load_request_schema, load_response_schema
@@ -25,11 +26,13 @@ def known(api: str) -> tuple[int, int]:
     return min(versions), max(versions)
 
 
+@cache
 def request_schema(api: str, version: int) -> type[Any]:
     """Return kio's class of a request. Raises `UnknownEntity` (kio) if there is none."""
     return load_request_schema(ApiKey[api], version)
 
 
+@cache
 def response_schema(api: str, version: int) -> type[Any]:
     """Return kio's class of a response."""
     return load_response_schema(ApiKey[api], version)

@@ -41,8 +41,11 @@ async def run_scripts(
     async def one(name: str) -> None:
         rng, events = Random(f"{seed}:{name}"), History(history)
         group = Group(name, dict(enumerate(ports, 1)), rng=rng, history=events)
-        await group.find()
-        await SCRIPTS[name](group)
+        try:
+            await group.find()
+            await SCRIPTS[name](group)
+        finally:
+            group.close()
         print(f"{name}: {FINISHED}", flush=True)
 
     ends = await asyncio.gather(*map(one, names), return_exceptions=True)

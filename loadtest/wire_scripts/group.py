@@ -30,6 +30,7 @@ class Group:
     rng: Random = field(default_factory=Random)
     history: History = field(default_factory=lambda: History(None))
     coordinator: int = field(init=False)
+    _wires: list[Wire] = field(default_factory=list)
 
     async def find(self) -> None:
         """Find the group's coordinator, and wait until it serves the group."""
@@ -52,9 +53,19 @@ class Group:
             "rebalance_ms": self.rebalance_ms,
             **more,
         }
-        port = self.ports[self.coordinator]
-        wire = Wire(port, f"{self.name}-{name}", rng=self.rng)
+        wire = self.wire(name, self.coordinator)
         return Member(group=self.name, name=name, wire=wire, instance=instance, **given)
+
+    def wire(self, name: str, broker: int) -> Wire:
+        """Make the connection of a process to a broker; `close` closes it at the latest."""
+        wire = Wire(self.ports[broker], f"{self.name}-{name}", rng=self.rng)
+        self._wires.append(wire)
+        return wire
+
+    def close(self) -> None:
+        """Close the connections of all processes."""
+        for wire in self._wires:
+            wire.disconnect()
 
 
 async def form_group(*members: Member) -> None:

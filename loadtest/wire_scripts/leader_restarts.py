@@ -5,22 +5,20 @@ decides when partitions are added. The verdict judges who owns them, so scripts 
 """
 
 import asyncio
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_protocol.errors import Error
+from loadtest.wire.leader import members_of, shares
 from loadtest.wire_scripts.members import (
     HEARTBEAT_INTERVAL_S,
     Member,
     UnexpectedResponse,
-    Wire,
     in_base64,
     keep_alive,
 )
 from loadtest.wire_scripts.protocol_corners import Group, form_group
-from reference_coordinator import assignors
-from reference_coordinator.assignors import ASSIGNORS, Assignment, Subscription
+from reference_coordinator.assignors import Subscription
 
 TOPIC = "orders"
 GROWS_WITHIN_S = 120
@@ -53,16 +51,7 @@ class Client(Member):
 
     def shares(self) -> dict[str, bytes]:
         """Assign partitions by range."""
-        members = [
-            assignors.Member(
-                member["memberId"],
-                Subscription.decode(base64.b64decode(member["metadata"])),
-                member["groupInstanceId"],
-            )
-            for member in self.members
-        ]
-        shares = ASSIGNORS["range"](members, self.partitions)
-        return {member: Assignment(tuple(share)).encode() for member, share in shares.items()}
+        return shares("range", members_of(self.members), self.partitions)
 
     async def live(self, over: asyncio.Event) -> None:
         """Send heartbeats; rejoin on a rebalance, or as the leader when the topic changes."""
@@ -99,11 +88,10 @@ async def _restart(group: Group, *, version: int, grows_before: bool) -> None:
     group.session_ms, group.rebalance_ms = 120_000, 10_000
 
     def client(name: str) -> Client:
-        port = group.ports[group.coordinator]
         return Client(
             group=group.name,
             name=name,
-            wire=Wire(port, f"{group.name}-{name}", rng=group.rng),
+            wire=group.wire(name, group.coordinator),
             instance=name,
             session_ms=group.session_ms,
             rebalance_ms=group.rebalance_ms,

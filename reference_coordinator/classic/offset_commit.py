@@ -1,7 +1,10 @@
 """OffsetCommit and TxnOffsetCommit: the checks of the group. Offsets are not modelled."""
 
 from kafka_protocol.errors import NO_ERROR, Error
-from kafka_protocol.versions import FIRST_COMMIT_WITH_GROUP_ERRORS
+from kafka_protocol.versions import (
+    FIRST_COMMIT_WITH_GROUP_ERRORS,
+    FIRST_TRANSACTION_WITH_GROUP_ERRORS,
+)
 from reference_coordinator.classic.checks import unavailable
 from reference_coordinator.classic.context import Context
 from reference_coordinator.classic.effects import CommitResponse
@@ -48,7 +51,10 @@ def check_coordinator(context: Context, event: CommitReceived) -> Error:
     if group.exists or event.generation < 0:
         return NO_ERROR
     if event.transactional:
-        return NO_ERROR if profile.transaction_creates_group else Error.ILLEGAL_GENERATION
+        if profile.transaction_creates_group:
+            return NO_ERROR
+        newer = event.api_version >= FIRST_TRANSACTION_WITH_GROUP_ERRORS
+        return profile.transaction_to_unknown_group_v6 if newer else Error.ILLEGAL_GENERATION
     newer = event.api_version >= FIRST_COMMIT_WITH_GROUP_ERRORS
     return profile.commit_to_unknown_group_v9 if newer else Error.ILLEGAL_GENERATION
 

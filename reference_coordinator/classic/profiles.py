@@ -29,7 +29,7 @@ class Settings:
     replica_lag_ms: int = 30_000
     """How long a replica may lag and be in sync: 30,000 since 2.5 (KIP-537), 10,000 before."""
 
-    _NAMES: ClassVar[dict[str, str]] = {
+    NAMES: ClassVar[dict[str, str]] = {
         "group.initial.rebalance.delay.ms": "initial_rebalance_delay_ms",
         "group.min.session.timeout.ms": "min_session_timeout_ms",
         "group.max.session.timeout.ms": "max_session_timeout_ms",
@@ -46,7 +46,7 @@ class Settings:
         Raises TypeError, ValueError or OverflowError if a value is none that Kafka takes.
         """
         known = {
-            field: int(properties[name]) for name, field in cls._NAMES.items() if name in properties
+            field: int(properties[name]) for name, field in cls.NAMES.items() if name in properties
         }
         found = cls(**known)
         if min(found.commit_timeout_ms, found.replica_lag_ms) < 1:
@@ -104,7 +104,8 @@ class Profile:
 
     deleted_group_is_dead_first: bool = False
     """A group that DeleteGroups removes is Dead until its tombstone is written, and answers
-    COORDINATOR_NOT_AVAILABLE until then; in Java it is removed at once."""
+    COORDINATOR_NOT_AVAILABLE until then; in Java it is removed at once. Requests that are under way
+    as a broker unloads a group find it Dead, too."""
 
     describes_committed_records: bool = True
     """DescribeGroups shows committed records: a new group is Dead until its first record is
@@ -127,6 +128,10 @@ class Profile:
     transaction_creates_group: bool = False
     """TxnOffsetCommit creates an unknown group before its ids and generation are checked. In Java
     only one without a generation does; others are answered ILLEGAL_GENERATION."""
+
+    transaction_to_unknown_group_v6: Error = Error.GROUP_ID_NOT_FOUND
+    """TxnOffsetCommit v6+ with a generation to a group that does not exist (KIP-1319, 4.4.0); lower
+    versions, and releases before: ILLEGAL_GENERATION."""
 
     transaction_is_checked_as_a_whole: bool = True
     """A TxnOffsetCommit (KIP-447) with a member id, instance id or generation needs all of them to

@@ -35,6 +35,7 @@ SCALA: tuple[Change, ...] = (
     Change("2.4.0", "", "describes_committed_records", False),
     Change("2.4.0", "", "commit_to_unknown_group_v9", Error.ILLEGAL_GENERATION),
     Change("2.4.0", "", "transaction_creates_group", True),
+    Change("2.4.0", "", "transaction_to_unknown_group_v6", Error.ILLEGAL_GENERATION),
     Change("2.4.0", "", "oversized_commit", Error.INVALID_COMMIT_OFFSET_SIZE),
     Change("2.4.0", "", "stores_new_group", False),
     Change("2.4.0", "", "write_timeout", Error.REBALANCE_IN_PROGRESS),
@@ -91,17 +92,21 @@ SCALA: tuple[Change, ...] = (
 JAVA: tuple[Change, ...] = (
     Change("3.7.0", "KAFKA-16615", "session_range_comes_first", False),
     Change("3.7.0", "KAFKA-16148", "unload_answers_waiting", False),
+    Change("3.7.0", "", "transaction_to_unknown_group_v6", Error.ILLEGAL_GENERATION),
     Change("3.8.0", "KAFKA-16615", "session_range_comes_first", True),
     Change("3.8.0", "KAFKA-16148", "unload_answers_waiting", True),
+    Change("4.4.0", "", "transaction_to_unknown_group_v6", Error.GROUP_ID_NOT_FOUND),
 )
 """`org.apache.kafka.coordinator.group`: optional from 3.7, the default from 4.0 on."""
 
 CHANGES = {"scala": SCALA, "java": JAVA}
 LINES = {
     "scala": [*(f"2.{n}" for n in range(4, 9)), *(f"3.{n}" for n in range(10)), "4.0"],
-    "java": ["3.7", "3.8", "3.9", *(f"4.{n}" for n in range(4))],
+    "java": ["3.7", "3.8", "3.9", *(f"4.{n}" for n in range(5))],
 }
 """Which release lines have which coordinator."""
+LATEST = f"{LINES['java'][-1]}.0"
+"""The first release of the newest line."""
 BOTH = set(LINES["scala"]) & set(LINES["java"])
 
 
@@ -170,7 +175,7 @@ PROFILES = {
 """All of them by name, in order of time."""
 
 PROFILE_NAMES = tuple(PROFILES)
-NEWEST = PROFILES["4.3"]
+NEWEST = PROFILES[LINES["java"][-1]]
 
 _VERSION = r"(?P<version>(?P<line>\d+\.\d+)(\.\d+)?)"
 
@@ -208,3 +213,19 @@ def profile_named(name: str) -> Profile | None:
         return None
     version = release["version"]
     return profile_for(version, release["coordinator"] or default_coordinator(version))
+
+
+def nearest_to(version: str, coordinator: str) -> Profile:
+    """Return the rules of the last release before a version, or of the first if none is before."""
+    known = _BY_RELEASE[coordinator]
+    before = [profile for first, profile in known.items() if first <= number(version)]
+    return before[-1] if before else next(iter(known.values()))
+
+
+def origin_of(profile: Profile) -> tuple[str, str] | None:
+    """Return the first release that has a profile, and its coordinator; None for a proposal's."""
+    for coordinator, profiles in _BY_RELEASE.items():
+        for first, known in profiles.items():
+            if known is profile:
+                return ".".join(map(str, first)), coordinator
+    return None

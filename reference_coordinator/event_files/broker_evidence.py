@@ -15,12 +15,15 @@ from reference_coordinator.replay.evidence import (
     Hint,
     HintKind,
     ObservedRequest,
+    Parting,
     Stall,
 )
 
 Body = Mapping[str, Any]
 LAST_MS = 1e15
 """Far beyond any clock's time, and exact to a fraction of a millisecond; it stands for never."""
+_PARTING = ("earliest_ms", "from_ms", "healed_ms", "until_ms")
+_WINDOW = ("earliest_ms", "latest_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class Logged:
     stalls: tuple[Stall, ...] = ()
     loading: tuple[Stall, ...] = ()
     reconnects_ms: float = 0.0
+    partings: tuple[Parting, ...] = ()
 
 
 NOTHING = Logged()
@@ -48,12 +52,18 @@ def read_logged(logged: Any) -> Logged:
         ),
         epoch_events=tuple(
             EpochEvent(_time(serving, "at_ms"), _text(serving, "broker"), _text(serving, "kind"),
-                       _number(serving, "epoch") if "epoch" in serving else None)
+                       _number(serving, "epoch") if "epoch" in serving else None,
+                       *(_time(serving, key) if key in serving else None for key in _WINDOW))
             for serving in _entries(logged, "servings")
         ),
         stalls=tuple(_stalls(logged, "stalls")),
         loading=tuple(_stalls(logged, "loading")),
         reconnects_ms=_time(logged, "reconnects_ms") if "reconnects_ms" in logged else 0.0,
+        partings=tuple(
+            Parting(_text(parting, "broker"),
+                    *(_time(parting, key) for key in _PARTING))
+            for parting in _entries(logged, "partings")
+        ),
     )  # fmt: skip
 
 
@@ -84,6 +94,7 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
     of_changes: dict[str, Any] = {
         "loading": [_logged_stall(load) for load in evidence.loading],
         "reconnects_ms": evidence.reconnects_ms,
+        "partings": [_finite(asdict(parting)) for parting in evidence.partings],
     }
     return {
         "hints": [_finite(asdict(hint)) for hint in evidence.hints],
@@ -94,9 +105,8 @@ def logged_of(evidence: Evidence) -> dict[str, Any]:
 
 
 def _logged_serving(serving: EpochEvent) -> dict[str, Any]:
-    """Write down an epoch event; `epoch` stands only where it is known."""
-    logged = _finite(asdict(serving))
-    return {key: value for key, value in logged.items() if key != "epoch" or value is not None}
+    """Write down an epoch event: of its epoch and its window what is known."""
+    return {key: value for key, value in _finite(asdict(serving)).items() if value is not None}
 
 
 def _logged_stall(stall: Stall) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class EventSequence:
     def evidence(self) -> Evidence:
         """The sequence as the oracle takes it: with hints and loads if the file has them."""
         logged = (self.logged.hints, self.logged.epoch_events, self.logged.stalls)
-        of_changes = self.logged.loading, self.logged.reconnects_ms
+        of_changes = self.logged.loading, self.logged.reconnects_ms, self.logged.partings
         return Evidence(self.group, tuple(self.requests), *logged, self.outages, *of_changes)
 
     def text(self, request: str) -> str:

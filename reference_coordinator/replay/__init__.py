@@ -12,6 +12,7 @@ from reference_coordinator.replay.evidence import (
     HintKind,
     ObservedRequest,
     Outage,
+    Parting,
     Stall,
     Tolerance,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "HintKind",
     "ObservedRequest",
     "Outage",
+    "Parting",
     "Replay",
     "Says",
     "Stall",

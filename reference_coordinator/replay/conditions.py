@@ -1,7 +1,7 @@
 """What stays the same for all hypotheses about one coordinator epoch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kafka_protocol.errors import Error
@@ -75,6 +75,26 @@ class Conditions:
         for name in ("step", "bodies", "as_sent"):
             object.__setattr__(self, name, getattr(self.protocol, name))
 
+    def may_find_dead(self, seen: ObservedRequest, ours: Response, theirs: Response) -> bool:
+        """Tell whether a refusal differs because the group was unloaded while the broker was at it.
+
+        A Scala broker has let the request in, waits for the group's lock, and finds it Dead
+        (`GroupCoordinator.onGroupUnloaded`): COORDINATOR_NOT_AVAILABLE, not NOT_COORDINATOR. It
+        unloads a group some time after it says that it schedules that.
+        """
+        early, timer = self.tolerance.early, self.tolerance.timer
+        return (
+            self.profile.deleted_group_is_dead_first
+            and ours.error == Error.NOT_COORDINATOR
+            and replace(ours, error=Error.COORDINATOR_NOT_AVAILABLE) == theirs
+            and any(
+                (event.broker, event.kind) == (seen.broker, "unloaded")
+                and seen.started_ms - early <= self.lateness.latest(event.at_ms, timer)
+                and event.at_ms <= seen.handled_ms + early
+                for event in self.of_partition
+            )
+        )
+
     def observed(self, seen: ObservedRequest) -> Response:
         """Return the observed response of a request, read once for all orders that are tried."""
         response = self._observed.get(seen.id)
@@ -92,7 +112,8 @@ class Conditions:
     @cached_property
     def has_lines(self) -> bool:
         """Whether coordinator lines tell of the group's partition."""
-        return any(event.kind in ("loading", "loaded") for event in self.of_partition)
+        loads = (event for event in self.of_partition if event.kind in ("loading", "loaded"))
+        return any(event.is_logged for event in loads)
 
     @cached_property
     def confirmations(self) -> Confirmations:

@@ -15,6 +15,7 @@ from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic import ClassicProtocol
 from reference_coordinator.classic.records import GroupRecord
+from reference_coordinator.replay.adoption import next_census
 from reference_coordinator.replay.evidence import (
     EpochEvent,
     Evidence,
@@ -22,8 +23,10 @@ from reference_coordinator.replay.evidence import (
     HintKind,
     ObservedRequest,
     Stall,
+    Tolerance,
 )
-from reference_coordinator.replay.lateness import Lateness, holding_up
+from reference_coordinator.replay.lateness import Lateness, lateness_of
+from reference_coordinator.replay.output import Stored
 
 LEARNS_MS = 500.0
 """How long a coordinator may take to learn that another one took its place, before the slack of all
@@ -59,6 +62,24 @@ class CoordinatorEpoch:
     serves: bool = False
     ended_ms: float = float("-inf")
     opens_ms: float = float("-inf")
+    takes_over_unseen: bool = False
+    """Whether another epoch was before, and no line tells when the broker loaded the group."""
+
+    @property
+    def first_census(self) -> ObservedRequest | None:
+        """The first answer after the load that names the whole group."""
+        return next_census(self.requests, self.loaded_ms)
+
+    def may_load_otherwise(self, at_ms: float) -> bool:
+        """Tell whether what is wrong at a time may be that another record was loaded than is known.
+
+        Where no line tells when the coordinator took the group over, a timer may have expired
+        before that, and an answer may be lost. The first census ends that.
+        """
+        if not self.takes_over_unseen:
+            return False
+        census = self.first_census
+        return census is None or at_ms <= census.answered_ms
 
     @property
     def loads_closed(self) -> bool:
@@ -161,6 +182,8 @@ class Span:
             self.stalls,
             ended_ms=max(ended, default=float("-inf")),
             opens_ms=opens_ms,
+            takes_over_unseen=self.incarnation > 1
+            and any(s.kind == "loaded" and not s.is_logged for s in self.inside),
         )
 
     def _opens(self) -> float:
@@ -177,12 +200,13 @@ class Span:
 class Spans:
     """The epochs of a group, known by the epoch events alone; requests and hints come in.
 
-    `early` is how far the time of a request may lie too early, in ms. `protocol` reads responses.
+    `protocol` reads responses.
     """
 
-    def __init__(self, evidence: Evidence, early: float, protocol: ClassicProtocol) -> None:
+    def __init__(self, evidence: Evidence, tolerance: Tolerance, protocol: ClassicProtocol) -> None:
         """Take the epoch events and stalls of an evidence."""
-        self._evidence, self._early, self._protocol = evidence, early, protocol
+        self._evidence, self._protocol = evidence, protocol
+        self._early, self._line = tolerance.early, tolerance.line
         self._of: dict[str, list[Span]] = {}
         self._loads: dict[str, list[float]] = {}
         if not evidence.epoch_events:
@@ -190,8 +214,8 @@ class Spans:
         for broker in {s.broker for s in evidence.epoch_events}:
             self._add_broker(broker)
         loads = [s for s in evidence.epoch_events if s.kind == "loaded"]
-        held_up = (*evidence.stalls, *evidence.loading)
-        late = {broker: Lateness.of(holding_up(held_up, broker)) for broker in self._of}
+        unaware = (one.unaware for one in evidence.partings)
+        late = lateness_of(self._of, (*evidence.stalls, *evidence.loading, *unaware))
         for span in self.in_order():
             span.resign(loads, late[span.broker], LEARNS_MS + evidence.reconnects_ms)
         loaded = [span for span in self.in_order() if span.loaded_ms < float("inf")]
@@ -202,6 +226,21 @@ class Spans:
         """List them in the order in which brokers took over; those that did not come last."""
         spans = (span for broker in sorted(self._of) for span in self._of[broker])
         return sorted(spans, key=lambda span: span.loaded_ms)  # at the same time: the lower broker
+
+    def takeovers(self) -> dict[int, float]:
+        """Return from when on what is written before each load does not count, by its number.
+
+        That is when the broker begins to load, or when the one before it was cut off.
+        """
+        found: dict[int, float] = {}
+        before = ""
+        for span in self.in_order():
+            if span.incarnation:
+                cuts = (p for p in self._evidence.partings if p.broker == before != span.broker)
+                times = [one.lost_from(span.takes_over_ms) for one in cuts]
+                found[span.incarnation] = min([span.takes_over_ms, *times])
+                before = span.broker
+        return found
 
     def add(self, requests: Iterable[ObservedRequest], hints: Iterable[Hint]) -> None:
         """Put requests and hints, both in order of time, where they belong."""
@@ -218,8 +257,7 @@ class Spans:
                 self._add_broker(broker)
             if loads := self._loads[broker]:
                 mine[:] = [
-                    _once_it_loads(seen, loads, self._protocol) if seen.at_ms < loads[-1] else seen
-                    for seen in mine
+                    self._once_it_loads(seen) if seen.at_ms < loads[-1] else seen for seen in mine
                 ]
             for span in self._of[broker]:
                 span.receive(mine)
@@ -227,6 +265,24 @@ class Spans:
             for span in chain.from_iterable(self._of.values()):
                 if hint.broker in ("", span.broker) and span.has(hint.at_ms):
                     span.hints.append(hint)
+
+    def _once_it_loads(self, seen: ObservedRequest) -> ObservedRequest:
+        """Move a request to the begin of the load that its error names, if it may have come then.
+
+        The coordinator marks the partition before it prints that it loads it (3.9 Scala:
+        GroupMetadataManager.loadGroupsAndOffsets).
+        """
+        latest_ms = seen.latest_ms + self._line
+        load_ms = next(
+            (at for at in self._loads[seen.broker] if seen.at_ms < at <= latest_ms), None
+        )
+        if load_ms is None or seen.response is None:
+            return seen
+        if self._protocol.response_of(seen).error != Error.COORDINATOR_LOAD_IN_PROGRESS:
+            return seen
+        sent_ms = max(load_ms, seen.latest_ms)
+        answered_ms = max(sent_ms, seen.answered_ms)
+        return replace(seen, at_ms=load_ms, latest_ms=sent_ms, answered_ms=answered_ms)
 
     def _add_broker(self, broker: str) -> None:
         events = sorted(_of(self._evidence.epoch_events, broker), key=lambda event: event.at_ms)
@@ -238,45 +294,25 @@ class Spans:
         ]
 
 
-def coordinator_epochs(
-    evidence: Evidence, early: float, protocol: ClassicProtocol
-) -> list[CoordinatorEpoch]:
-    """Cut the evidence into epochs, in the order in which brokers took over."""
-    spans = Spans(evidence, early, protocol)
-    spans.add(evidence.requests, evidence.hints)
-    epochs = [span.epoch() for span in spans.in_order()]
-    return [epoch for epoch in epochs if epoch.serves or epoch.requests or epoch.epoch_events]
-
-
-def _once_it_loads(
-    seen: ObservedRequest, loads: Iterable[float], protocol: ClassicProtocol
-) -> ObservedRequest:
-    """Move a request to the begin of the load that its error is about, if it may have come then."""
-    load_ms = next((at for at in loads if seen.at_ms < at <= seen.latest_ms), None)
-    if load_ms is None or seen.response is None:
-        return seen
-    loading = protocol.response_of(seen).error == Error.COORDINATOR_LOAD_IN_PROGRESS
-    return replace(seen, at_ms=load_ms) if loading else seen
-
-
 def _of(items: Iterable, broker: str) -> list:  # type: ignore[type-arg]
     return [item for item in items if item.broker == broker]
 
 
 @dataclass(slots=True)
 class StoredRecords:
-    """The group's records as they were written: (time, incarnation of the writer, record).
+    """The group's records as they were written: the incarnation of the writer, and the write.
 
-    `uncertain` says that the replay skipped evidence and has seen no record written since.
+    A record that could not be appended counts for nothing. `uncertain` says that the replay skipped
+    evidence and has seen no record written since.
     """
 
-    stored: list[tuple[float, int, GroupRecord | None]] = field(default_factory=list)
+    stored: list[tuple[int, Stored]] = field(default_factory=list)
     uncertain: bool = False
 
-    def keep(self, at_ms: float, incarnation: int, record: GroupRecord | None) -> None:
-        """Note a record that the coordinator of an epoch wrote."""
-        self.stored.append((at_ms, incarnation, record))
-        self.uncertain = False
+    def keep(self, incarnation: int, stored: Stored) -> None:
+        """Note a record that the coordinator of an epoch wrote, or that this failed."""
+        self.stored.append((incarnation, stored))
+        self.uncertain &= stored.failed
 
     def mark(self) -> tuple[int, bool]:
         """Remember how far they came, for `back_to`."""
@@ -296,8 +332,10 @@ class StoredRecords:
         each incarnation did. What a replaced coordinator writes after that does not count.
         """
         found = None
-        for at_ms, writer, record in self.stored:
+        failed = {stored.request for _, stored in self.stored if stored.failed}
+        for writer, stored in self.stored:
             over = takeovers.get(writer + 1, float("inf"))
-            if writer < epoch.incarnation and at_ms <= over:
-                found = record
+            in_time = writer < epoch.incarnation and stored.at_ms <= over
+            if in_time and (stored.request is None or stored.request not in failed):
+                found = stored.record
         return found

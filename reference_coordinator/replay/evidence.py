@@ -4,11 +4,15 @@ All times are UTC epoch ms with fractions, of one broker's clock.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from reference_coordinator.frozen import frozen_dataclass
 
+HANDED_ON = 3
+"""Through how many threads a timer, or an answer, has its effect: the timer's, the one that it
+hands the expiry to, and the group's (`SystemTimer`, `CoordinatorRuntime`)."""
 ONLY_RESTART_TIMERS = frozenset({"HEARTBEAT", "OFFSET_COMMIT"})
 """The most frequent requests; they change nothing but the deadlines of sessions."""
 
@@ -107,6 +111,14 @@ class EpochEvent:
     """`started`, `opened`, `loading`, `loaded`, `unloaded`, `ended`, or an `AppendError`."""
     epoch: int | None = None
     """The leader epoch of a `loaded` partition, from 2.8 on."""
+    earliest_ms: float | None = None
+    """No line tells of it, but answers do: it happened from then to `latest_ms`."""
+    latest_ms: float | None = None
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether a line tells of it."""
+        return self.latest_ms is None
 
 
 @frozen_dataclass(frozen=True, slots=True)
@@ -136,6 +148,37 @@ class Outage:
 
 
 @frozen_dataclass(frozen=True, slots=True)
+class Parting:
+    """A time in which a broker was cut off from the others, while clients reached it.
+
+    Its packets began to be lost at some time from `earliest_ms` to `from_ms`, and passed again at
+    `healed_ms`: what it wrote meanwhile reached no replica, and a broker that took over has none
+    of it. `from_ms` is infinity where packets are only late. Until `until_ms` the broker may not
+    know of an election.
+    """
+
+    broker: str
+    earliest_ms: float
+    from_ms: float
+    healed_ms: float
+    until_ms: float
+
+    @property
+    def unaware(self) -> Stall:
+        """When it may not have learned of elections."""
+        return Stall(self.broker, self.earliest_ms, self.until_ms, proven=False)
+
+    @property
+    def at_most(self) -> "Parting":
+        """The same with as much lost as may be."""
+        return replace(self, from_ms=self.earliest_ms, healed_ms=self.until_ms)
+
+    def lost_from(self, over_ms: float) -> float:
+        """Return from when on nothing that it wrote counts for who takes over at a time."""
+        return self.from_ms if self.from_ms <= over_ms <= self.healed_ms else over_ms
+
+
+@frozen_dataclass(frozen=True, slots=True)
 class Tolerance:
     """How exact the evidence is, in ms. Constants, never taken from the evidence.
 
@@ -154,6 +197,15 @@ class Tolerance:
     reply: float = 1_000.0
     search: int = 5_000
 
+    def with_waits(self, waits_ms: float) -> "Tolerance":
+        """Return the tolerance of a broker each of whose threads may wait so long for a CPU.
+
+        A step prints its lines in one thread.
+        """
+        more_ms = HANDED_ON * waits_ms
+        timer, reply = self.timer + more_ms, self.reply + more_ms
+        return replace(self, timer=timer, line=self.line + waits_ms, reply=reply)
+
 
 @frozen_dataclass(frozen=True, slots=True)
 class Evidence:
@@ -169,3 +221,5 @@ class Evidence:
     """When brokers loaded any partition, and could not give another one up meanwhile (Scala)."""
     reconnects_ms: float = 0.0
     """How long a broker may wait before it asks its ZooKeeper again, where it has one."""
+    partings: tuple[Parting, ...] = ()
+    """When faults cut brokers off from the others."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.classic.effects import Response
+from reference_coordinator.classic.effects import Persist, Response
 from reference_coordinator.replay.conditions import HELD_UP, Conditions
 from reference_coordinator.replay.confirmations import FINE
 from reference_coordinator.replay.evidence import ObservedRequest
@@ -71,7 +71,7 @@ def awaited_outcome(
     return _append_failed(seen, error, conditions)
 
 
-def untold_time_out(
+def unobserved_time_out(
     seen: ObservedRequest, member_id: str, conditions: Conditions
 ) -> tuple[float, float] | None:
     """Return when the write of a static rejoin timed out whose JoinGroup was answered before.
@@ -150,13 +150,16 @@ def _was_held_up(
     """Tell whether a request may have waited for a write until that timed out.
 
     Waiting for members takes as long. So it needs more than its time: no later answer shows that
-    the writes were confirmed, and a write of the group was under way, or a broker stood still for
-    much of the time, so that a write of another group of the partition may have been.
+    the writes were confirmed, and a write of the group was under way, or had timed out before, or a
+    broker stood still for much of the time, so that a write of another group of the partition may
+    have been.
     """
     due_ms = times_out_ms(seen, conditions)
     if conditions.confirmations.within(seen.handled_ms, due_ms):
         return False
-    if unobserved:
+    if unobserved or any(
+        _is_left_unconfirmed(commit, seen, conditions) for commit in conditions.slow_commits
+    ):
         return True
     commits = (
         commit
@@ -173,6 +176,20 @@ def _was_held_up(
     timeout_ms = conditions.profile.settings.commit_timeout_ms
     stalled_ms = conditions.anywhere.stalled_ms(seen.started_ms - timeout_ms, seen.answered_ms)
     return stalled_ms >= HELD_UP * timeout_ms
+
+
+def _is_left_unconfirmed(
+    write: ObservedRequest, seen: ObservedRequest, conditions: Conditions
+) -> bool:
+    """Tell whether a write timed out before a request, and nothing was confirmed since.
+
+    Its record stays in the log: what comes later waits for it, too. Seen on 4.3.0, of a broker that
+    was cut off from its replicas.
+    """
+    if write.answered_ms > seen.started_ms:
+        return False
+    confirmed = conditions.confirmations.within(write.handled_ms, times_out_ms(seen, conditions))
+    return not confirmed and outcome_of(write, conditions).why == TIMED_OUT
 
 
 def _append_failed(seen: ObservedRequest, error: Error, conditions: Conditions) -> Outcome:
@@ -193,6 +210,24 @@ def _append_failed(seen: ObservedRequest, error: Error, conditions: Conditions) 
             return Outcome(error, LOGGED if named else UNLOADED)
     lost = broken and error is Error.NOT_COORDINATOR and _is_led_elsewhere(seen, conditions)
     return Outcome(error, UNLOADED) if lost else STORED
+
+
+def empty_write_failed(write: Persist, at_ms: float, conditions: Conditions) -> bool:
+    """Tell whether a write of a group that became empty at a time, by a timer, failed.
+
+    No answer tells: the broker's own line does, in an outage, before a later commit is confirmed.
+    """
+    empty = write.request is None and write.record is not None and not write.record.members
+    if not (empty and conditions.requests and any(o.has(at_ms) for o in conditions.outages)):
+        return False
+    tolerance, broker = conditions.tolerance, conditions.requests[0].broker
+    return any(
+        event.broker == broker
+        and event.kind == AppendError.NOT_LEADER
+        and at_ms - tolerance.early <= event.at_ms <= at_ms + tolerance.reply
+        and not conditions.commits.within(at_ms, event.at_ms - tolerance.early)
+        for event in conditions.of_partition
+    )
 
 
 def _printed(seen: ObservedRequest, conditions: Conditions) -> Iterator[tuple[str, float]]:

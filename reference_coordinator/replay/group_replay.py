@@ -96,7 +96,7 @@ class GroupReplay:
         self.tolerance = tolerance or Tolerance()
         self._profile, self._protocol, self._chunk = profile, protocol, chunk
         self._first_alone = first_alone
-        self._spans = Spans(evidence, self.tolerance.early, protocol)
+        self._spans = Spans(evidence, self.tolerance, protocol)
         self._joins: list[ObservedRequest] = []
         self._given_ids = GivenIds()
         self._everything = replace(evidence, requests=(), hints=())
@@ -180,11 +180,6 @@ class GroupReplay:
         everything = replace(self._everything, requests=tuple(self._joins))
         loaded = epoch.span.epoch()
         if epoch.replayer is None:
-            takeovers = {
-                other.span.incarnation: other.span.takes_over_ms
-                for other in self._ordered()
-                if other.span.incarnation
-            }
             epoch.replayer = Replayer(
                 everything,
                 loaded,
@@ -192,7 +187,7 @@ class GroupReplay:
                 self.tolerance,
                 epoch.outcome,
                 epoch.records,
-                self._loaded_by(epoch, loaded, takeovers),
+                self._loaded_by(epoch, loaded, self._spans.takeovers()),
                 self._first_alone,
                 self._protocol,
                 self._given_ids,

@@ -27,10 +27,9 @@ _TIMERS = {
 
 Key = tuple[HintKind, str | int]
 """What a line speaks of: a member, an instance, or a generation."""
-OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED)
-"""Hints that tell the generation, and no member."""
-OF_UNNAMED_LEADER: Key = (HintKind.ASSIGNED, "")
-"""A line before 3.0 does not name the leader whose assignment was received."""
+OF_GENERATION = (HintKind.PREPARING, HintKind.JOIN_PHASE_ENDED, HintKind.ASSIGNED)
+"""Hints that tell the generation. Who leads it is compared with the timeline: a leader assigns in
+one generation after the other, within milliseconds, and a line before 3.0 does not name it."""
 
 _AT_MS = attrgetter("at_ms")
 _SEQUENCE = attrgetter("connection", "serial")
@@ -56,6 +55,8 @@ class Hints:
     """The instants of a group's hints, in order, found by what they speak of."""
 
     by_key: dict[Key, list[float]] = field(default_factory=lambda: defaultdict(list))
+    of_rebalances: set[HintKind] = field(default_factory=set)
+    """The kinds among `OF_GENERATION` that are there: so every step of these kinds has its line."""
 
     @classmethod
     def of(cls, hints: Iterable[Hint]) -> "Hints":
@@ -64,6 +65,8 @@ class Hints:
         for hint in hints:
             about = hint.generation if hint.kind in OF_GENERATION else hint.subject
             sorted_hints.by_key[hint.kind, about].append(hint.at_ms)
+            if hint.kind in OF_GENERATION:
+                sorted_hints.of_rebalances.add(hint.kind)
         for times in sorted_hints.by_key.values():
             times.sort()
         return sorted_hints
@@ -114,7 +117,7 @@ class Hints:
     ) -> float | None:
         """Return the instant inside a window that lies nearest to another; None if none is in it.
 
-        An instance is replaced again and again, and a leader assigns in every generation.
+        An instance is replaced again and again.
         """
         times = self.by_key.get(key, ())
         inside = times[bisect_left(times, earliest_ms) : bisect_right(times, latest_ms)]
@@ -153,7 +156,7 @@ def _subjects(seen: ObservedRequest) -> Sequence[Key]:
         leaving = body.get("members") or (body,)
         return [(HintKind.LEFT, member.get("memberId") or "") for member in leaving]
     if seen.api == "SYNC_GROUP" and body.get("assignments"):
-        return (HintKind.ASSIGNED, body["memberId"]), OF_UNNAMED_LEADER
+        return ((HintKind.ASSIGNED, body["generationId"]),)
     return ()
 
 

@@ -45,14 +45,15 @@ from reference_coordinator.replay.failed_writes import (
     STORED,
     Outcome,
     awaited_outcome,
+    empty_write_failed,
     may_wait,
     outcome_of,
     times_out_ms,
     unobserved_outcome,
 )
 from reference_coordinator.replay.line_instants import keep_to_lines, printed
-from reference_coordinator.replay.output import Output
-from reference_coordinator.replay.outside_errors import has_of_broker, is_of_broker, of_the_group
+from reference_coordinator.replay.output import Output, Stored
+from reference_coordinator.replay.outside_errors import has_of_broker, of_the_broker, of_the_group
 from reference_coordinator.replay.pending_requests import PendingRequests
 from reference_coordinator.replay.pending_writes import PendingWrites
 from reference_coordinator.replay.reactions import Reactions
@@ -193,10 +194,11 @@ class Hypothesis:
                 self.arm(timer, deadline_ms, cause)
             case Disarm(timer=timer):
                 self.disarm(timer, cause)
+            case Persist() if empty_write_failed(effect, self.clock.now_ms, self.conditions):
+                self.output.fail_empty_write()
             case Persist():
-                self.output.stored.append((self.clock.now_ms, effect.record))
-                if effect.request is not None and effect.request in self.pending_requests:
-                    pending = self.pending_requests[effect.request]
+                self.output.stored.append(Stored(self.clock.now_ms, effect.record, effect.request))
+                if pending := self.pending_requests.get(effect.request or ""):
                     self.writes.start(pending, self.clock, self.conditions)
             case Bound():
                 self.output.bind(effect.kind)
@@ -207,8 +209,7 @@ class Hypothesis:
                     prefix = effect.value.removesuffix(f"?{seen.id}")
                     self.unnamed = self.unnamed.with_member(effect.value, prefix)
             case Transition():
-                incarnation = self.conditions.incarnation
-                self.output.follow(effect, cause, self.clock.now_ms, incarnation)
+                self.output.follow(effect, cause, self.clock.now_ms, self.conditions.incarnation)
             case AssignmentReceived():
                 self.output.assigned(effect, self.clock.now_ms)
 
@@ -272,6 +273,9 @@ class Hypothesis:
             unequal = ()
             self.output.bind("partition_error")
             self.output.bind("broker_error", has_of_broker(seen))
+        if unequal and conditions.may_find_dead(seen, ours, observed):
+            unequal = ()
+            self.output.bind("unloaded_meanwhile")
         mismatch, tolerance = None, conditions.tolerance
         at_once = isinstance(cause.cause, ObservedRequest) and cause.cause.id == seen.id
         if unequal and not (
@@ -306,8 +310,7 @@ class Hypothesis:
         conditions = self.conditions
         if seen.answered_ms <= conditions.latest_answer(due_ms):
             return False
-        waits = conditions.waits_for_write(seen)
-        return not waits or seen.answered_ms > conditions.latest_answer(
+        return not conditions.waits_for_write(seen) or seen.answered_ms > conditions.latest_answer(
             conditions.latest_write(due_ms)
         )
 
@@ -315,10 +318,10 @@ class Hypothesis:
         """Let a request pass that the broker answered without its coordinator."""
         if not isinstance(cause, ObservedRequest) or not cause.response:
             return False
-        if not is_of_broker(cause, self.conditions.observed(cause)):
+        if (kind := of_the_broker(cause, self.conditions.observed(cause))) is None:
             return False
         self.output.answered.append(cause.id)
-        self.output.bind("broker_error")
+        self.output.bind(kind)
         return True
 
     def _name(self, ours: Response, theirs: Response) -> Response:

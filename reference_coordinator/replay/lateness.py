@@ -1,7 +1,7 @@
 """Lateness: until when something that is due may happen, given when brokers stood still."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self
@@ -70,9 +70,12 @@ class Lateness:
         )
 
 
-def holding_up(stalls: Iterable[Stall], broker: str) -> Iterator[Stall]:
-    """Yield the stalls that may hold a broker up: its own, and all that are proven."""
-    return (stall for stall in stalls if stall.proven or stall.broker == broker)
+def lateness_of(brokers: Iterable[str], stalls: Sequence[Stall]) -> dict[str, Lateness]:
+    """Return what may hold up each of some brokers: its own stalls, and all that are proven."""
+    return {
+        broker: Lateness.of(one for one in stalls if one.proven or one.broker == broker)
+        for broker in brokers
+    }
 
 
 NEVER_LATE = Lateness()

@@ -3,10 +3,13 @@
 A step prints in the thread that takes it, under the group's lock. So a line's instant is that of
 its step but for a few milliseconds (`Tolerance.line`) and what stalls add between the two. An order
 of events has to leave each step the instant of a line that it prints, and what waits for the step
-is answered after its first line. Where no order does, lines may stray: a step that has none of its
-lines in its own window is not bound (the comparison calls such a line missing, early or late), but
-one that has is. A step may take long: 524 ms were seen between two lines of a broker's first
-rebalance, at a load of 40.
+is answered after its first line, but for SyncGroups: a step answers them just before it prints that
+it prepares the next rebalance (`prepareRebalance`, in Scala and Java). A step of a rebalance whose
+line is nowhere is no step of such an order, if the coordinator writes these lines at all: answers
+may leave open whether it was taken. Where no order keeps to the lines, they may stray: a step that
+has none of its lines in its own window is not bound (the comparison calls such a line missing,
+early or late), but one that has is. A step may take long (`STEP_LASTS_MS`) from its first line to
+its last.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,6 +23,10 @@ from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS, Conditi
 from reference_coordinator.replay.evidence import HintKind
 from reference_coordinator.replay.expected_lines import DueLine
 from reference_coordinator.replay.hints import Key
+
+STEP_LASTS_MS = 600.0
+"""How long after its first line a step may print another. 524 ms were seen between two lines of a
+broker's first rebalance, at a load of 40."""
 
 OF_MEMBERS = {
     "static_added": HintKind.JOINED,
@@ -50,7 +57,7 @@ def printed(lines: Iterable[DueLine], effects: Iterable[Effect]) -> Iterator[Key
         if isinstance(effect, Transition) and effect.after in OF_GROUP:
             yield OF_GROUP[effect.after], effect.generation
         elif isinstance(effect, AssignmentReceived):
-            yield HintKind.ASSIGNED, effect.leader
+            yield HintKind.ASSIGNED, effect.generation
 
 
 def keep_to_lines(
@@ -71,12 +78,19 @@ def keep_to_lines(
     from_ms, by_ms = clock.earliest_ms - SEEMS_AFTER_LINE_MS, min(until_ms, clock.latest_ms)
     cause_ms = cause.earliest_ms, cause.latest_ms
     first_ms, last_ms = float("inf"), float("-inf")
-    for key in keys:
-        times = conditions.hints.by_key.get(key, ())
-        if open_ms := _near(times, from_ms, by_ms, conditions):
+    hints, keys = conditions.hints, tuple(keys)
+    found = [_near(hints.by_key.get(key, ()), from_ms, by_ms, conditions) for key in keys]
+    begins_ms = min((open_ms[0] for open_ms in found if open_ms), default=float("inf"))
+    for key, open_ms in zip(keys, found, strict=True):
+        times = hints.by_key.get(key, ())
+        if open_ms:
             first_ms = min(first_ms, lateness.earliest(open_ms[0], slack_ms))
             last_ms = max(last_ms, lateness.latest(open_ms[-1], slack_ms))
-        elif times and not (may_stray and not _near(times, *cause_ms, conditions)):
+        elif any(begins_ms <= at_ms <= begins_ms + STEP_LASTS_MS for at_ms in times):
+            continue  # the step has begun by then, and its thread stood still between two lines
+        elif may_stray and not _near(times, *cause_ms, conditions):
+            continue
+        elif times or key[0] in hints.of_rebalances:
             return float("inf")
     clock.within(first_ms, last_ms)
     return first_ms if last_ms >= first_ms else float("-inf")

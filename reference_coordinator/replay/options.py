@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer, TimerKind
+from reference_coordinator.classic.state import State
 from reference_coordinator.replay.alternatives import other_leaders, other_protocols
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
@@ -11,6 +12,7 @@ from reference_coordinator.replay.hints import Hints, extended
 from reference_coordinator.replay.hypothesis import Hypothesis
 
 _AT_MS = attrgetter("at_ms")
+_REMOVE = (TimerKind.SESSION, TimerKind.SYNC)
 
 
 def options_of(
@@ -43,13 +45,27 @@ def _at_the_end(
     cutoff = until_ms
     if due:
         due.sort(key=_AT_MS)
+        _put_shown_first(due)
         cutoff = min(map(LATEST_MS, due))
     if cutoff >= until_ms:
         # what may also happen later is tried here only to explain an answer
-        due.insert(0, Candidate(until_ms, float("-inf"), until_ms, None))
+        shown = [c for c in due if c.hinted and c.at_ms < until_ms and _forms(hypothesis, c)]
+        rest = [c for c in due if c not in shown]
+        due = [*shown, Candidate(until_ms, float("-inf"), until_ms, None), *rest]
         cutoff = until_ms
     others = _timed_out(hypothesis, cutoff) if hypothesis.writes else ()
     return iter([*due, *others, *_overtaken(hypothesis, cutoff)]), cutoff
+
+
+def _forms(hypothesis: Hypothesis, candidate: Candidate) -> bool:
+    """Tell whether a timer is the initial delay of a new group.
+
+    All its members wait for the answers to their JoinGroup: no request of theirs may have come
+    before the timer that was logged after its line.
+    """
+    timer, group = candidate.cause, hypothesis.group
+    is_join = isinstance(timer, Timer) and timer.kind is TimerKind.JOIN
+    return is_join and group.previous_state is State.EMPTY
 
 
 def _with_alternatives(
@@ -81,6 +97,7 @@ def _ranked(
     if all(candidate.cause is None for candidate in left):
         # at the end of evidence: a timer that may be late, and has no line, has not expired
         options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
+    _put_shown_first(options)
     if not hypothesis.group.members:
         options.sort(key=lambda c: not _made_itself_leader(c))
     if busy := hypothesis.pending_requests.busy:
@@ -88,6 +105,18 @@ def _ranked(
             key=lambda c: isinstance(c.cause, ObservedRequest) and c.cause.connection in busy
         )
     return options
+
+
+def _put_shown_first(options: list[Candidate]) -> None:
+    """Put timers that a line shows before those that remove members, and lack their line.
+
+    Kafka starts sessions of a new generation and the timer of those that have not synced at the
+    same moment; if they are as long, either may remove a member first.
+    """
+    if any(isinstance(c.cause, Timer) and c.hinted for c in options):
+        options.sort(
+            key=lambda c: isinstance(c.cause, Timer) and c.cause.kind in _REMOVE and not c.hinted
+        )
 
 
 def blocked(hypothesis: Hypothesis, option: Candidate, excuse: str) -> Mismatch | None:

@@ -4,6 +4,7 @@ It forks with its hypothesis, so an order that is given up leaves no trace in th
 """
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from reference_coordinator.classic.effects import AssignmentReceived, Transition
 from reference_coordinator.classic.records import GroupRecord
@@ -11,8 +12,17 @@ from reference_coordinator.classic.state import State
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay.candidates import Candidate
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.failed_writes import TIMED_OUT
+from reference_coordinator.replay.failed_writes import LOGGED, TIMED_OUT
 from reference_coordinator.replay.result import ExpectedLine
+
+
+class Stored(NamedTuple):
+    """The write of a record for a request, if for any; or that it failed, and is in no log."""
+
+    at_ms: float
+    record: GroupRecord | None
+    request: str | None = None
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -22,7 +32,7 @@ class Output:
     row: ExpectedRebalance | None = None
     rows: list[ExpectedRebalance] = field(default_factory=list)
     expected_lines: list[ExpectedLine] = field(default_factory=list)
-    stored: list[tuple[float, GroupRecord | None]] = field(default_factory=list)
+    stored: list[Stored] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     bound: dict[str, int] = field(default_factory=dict)
     transitions: list[Transition] = field(default_factory=list)
@@ -43,15 +53,24 @@ class Output:
         """Count what was bound from observation."""
         self.bound[kind] = self.bound.get(kind, 0) + times
 
+    def fail_empty_write(self) -> None:
+        """Count a write of a group without members that no request waits for, and that failed."""
+        self.bind("failed_write")
+        self.bind(LOGGED)
+
     def fail_write(
         self, why: str, seen: ObservedRequest, times_out_ms: float, now_ms: float = 0.0
     ) -> None:
         """Count a write that failed. If it timed out, a line may say so, at that time or later.
 
-        Its request may have been answered before `now_ms`, when it fails.
+        Its request may have been answered before `now_ms`, when it fails. A record that could not
+        be appended is in no log. One that timed out may be, and so may one whose broker gave the
+        partition up.
         """
         self.bind("failed_write")
         self.bind(why)
+        if why == LOGGED:
+            self.stored.append(Stored(now_ms, None, seen.id, failed=True))
         if why == TIMED_OUT:
             by_ms, said = max(seen.answered_ms, now_ms), (("broker", seen.broker),)
             self.expected_lines.append(ExpectedLine(why, "", by_ms, times_out_ms, by_ms, said))

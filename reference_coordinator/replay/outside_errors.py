@@ -22,15 +22,26 @@ OF_TOPICS = frozenset(
     )
 )
 """Those of them about a topic."""
+OF_AUTHORIZATION = frozenset(
+    (BrokerError.GROUP_AUTHORIZATION_FAILED, BrokerError.TOPIC_AUTHORIZATION_FAILED)
+)
+"""Those of them that an ACL is the reason of."""
 
 
-def is_of_broker(seen: ObservedRequest, response: Response) -> bool:
-    """Tell whether a broker answered a request without its coordinator; `response` is its own."""
+def of_the_broker(seen: ObservedRequest, response: Response) -> str | None:
+    """Tell what a request is bound as that a broker answered without its coordinator, or None.
+
+    `response` is the broker's own.
+    """
     if response.error not in OF_BROKER:
-        return False
+        return None
     if seen.api == "OFFSET_COMMIT":
-        return all(code in OF_BROKER for code, _ in _partitions(seen))
-    return response.error not in OF_TOPICS
+        alone = all(code in OF_BROKER for code, _ in _partitions(seen))
+    else:
+        alone = response.error not in OF_TOPICS
+    if not alone:
+        return None
+    return "not_authorized" if response.error in OF_AUTHORIZATION else "broker_error"
 
 
 def of_the_group(seen: ObservedRequest, max_metadata_size: int) -> CommitResponse | None:

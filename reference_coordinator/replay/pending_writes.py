@@ -10,7 +10,7 @@ from reference_coordinator.replay.candidates import Due
 from reference_coordinator.replay.clock import Clock
 from reference_coordinator.replay.conditions import Conditions
 from reference_coordinator.replay.evidence import ObservedRequest
-from reference_coordinator.replay.failed_writes import STORED, outcome_of, untold_time_out
+from reference_coordinator.replay.failed_writes import STORED, outcome_of, unobserved_time_out
 
 
 class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
@@ -50,7 +50,7 @@ class PendingWrites(dict[str, tuple[ObservedRequest, Due]]):
         for request, (seen, _) in self.items():
             write = group.writes.get(request)
             if request not in waiting and write is not None and write.member_id:
-                window = untold_time_out(seen, write.member_id, conditions)
+                window = unobserved_time_out(seen, write.member_id, conditions)
                 if window is not None:
                     found[request] = window
         return found

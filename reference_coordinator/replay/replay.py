@@ -259,8 +259,8 @@ class Replayer:
         for kind, times in output.bound.items():
             outcome.bound[kind] += times
         outcome.bound["order"] += reordered
-        for at_ms, record in output.stored:
-            self.records.keep(at_ms, self.epoch.incarnation, record)
+        for stored in output.stored:
+            self.records.keep(self.epoch.incarnation, stored)
         hypothesis.output = Output(row=output.row)
         return hypothesis
 
@@ -268,14 +268,16 @@ class Replayer:
         self, hypothesis: Hypothesis, parts: Stretches, index: int, failed: Search
     ) -> tuple[int, Hypothesis]:
         """Go on after a stretch without explanation."""
-        before = self.outcome.mark()
-        kept = len(self.records.stored)
+        before, kept = self.outcome.mark(), len(self.records.stored)
         if failed.mismatch is None:
             failed.mismatch = self._unexplained(parts[index][0])
         failed.exhausted = self.certain = failed.exhausted and self.certain
         if self.first_alone:
             self.outcome.violations.append(failed.violation(float("inf")))
             return len(parts), failed.furthest or hypothesis
+        if self.epoch.may_load_otherwise(failed.mismatch.at_ms):
+            self.outcome.bound["unseen_takeover"] += 1
+            return self._resume(hypothesis, parts, index, self.epoch.first_census)
         census = self._next_census(failed.mismatch.at_ms)
         if failed.exhausted:
             resumed = self._excuse(hypothesis, parts, index, failed, census)

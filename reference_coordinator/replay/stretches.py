@@ -138,6 +138,10 @@ def _of_events(
     """
     ends = [s.at_ms for s in epoch_events if s.kind == "loaded"]
     for epoch_event in epoch_events:
+        if epoch_event.earliest_ms is not None and epoch_event.latest_ms is not None:
+            window = epoch_event.earliest_ms - tolerance.early, epoch_event.at_ms
+            yield Candidate(*window, epoch_event.latest_ms, epoch_event)
+            continue
         at_ms, earliest, latest = (
             epoch_event.at_ms,
             epoch_event.at_ms,

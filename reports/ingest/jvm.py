@@ -11,6 +11,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import weakref
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,6 +73,9 @@ class Jvm:
         except OSError as error:
             self._folder.cleanup()
             raise JvmError(f"Spark's JVM cannot be started: {error}") from error
+        self._unless_open = weakref.finalize(self, _kill, self._process)
+        """Kills the JVM: without the folder of its address it would stay for ever. This process may
+        end, and remove the folder, while the JVM starts."""
 
     def address(self) -> tuple[int, str]:
         """Wait for the gateway; return its port and its secret. Raises JvmError."""
@@ -85,20 +89,29 @@ class Jvm:
                     f"Spark's JVM {did if ended is None else f'ended with exit code {ended}'}"
                 )
             time.sleep(0.01)
+        self._unless_open.detach()
         content = self._address.read_bytes()  # written under another name, then renamed
         self._folder.cleanup()
         port, length = struct.unpack_from(">ii", content)
         return port, content[8 : 8 + length].decode()
 
     def close(self) -> None:
-        """Let the JVM end: it stops its session and removes its files, without being waited for."""
+        """Let the JVM end: it stops its session and removes its files, without being waited for.
+
+        One that has not given its address yet is killed: it has no session.
+        """
         assert self._process.stdin is not None
         self._process.stdin.close()
+        self._unless_open()
         self._folder.cleanup()
 
     def wait(self, seconds: float) -> int:
         """Wait until the JVM has ended; return its exit code."""
         return self._process.wait(seconds)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
 
 
 def command(options: Sequence[str]) -> list[str]:

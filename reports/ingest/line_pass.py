@@ -21,8 +21,10 @@ from pyspark.sql import functions as F
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle
 from reports.ingest.log_files import Split, in_order, log_file
+from reports.judgement import skews
 from reports.judgement.broker_log import TABLES, Log, Number, Start
 from reports.judgement.collector import collector_paused
+from reports.judgement.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log_places import LogPlaces
 from reports.judgement.parsing import Parser
@@ -49,45 +51,52 @@ BUNDLE = Bundle({**TABLES, "parts": "broker STRING, line LONG, part BINARY"})
 
 
 def read_logs(
-    spark: SparkSession, source: str, parser: Parser, tables: str
+    spark: SparkSession,
+    source: str,
+    parser: Parser,
+    tables: str,
+    deliveries: Deliveries = NOTHING_HELD,
 ) -> tuple[list[Json], LogPlaces]:
     """Read the logs of the run at a URI into the tables `TABLES` at another.
 
-    Returns rows of `READ`, and where lines stand.
+    `deliveries` tell which requests rules of the tap sent twice. Returns rows of `READ`, and where
+    lines stand.
 
     Raises EvidenceError where there is no line, or Spark counts other lines than were read.
     """
-    lines = log_files.lines(spark, source)
+    lines = log_files.lines(spark, source, parser.folder)
     counted = Observation()
     summaries = _summaries(lines.observe(counted, F.count(F.lit(1)).alias("lines")), parser)
     if not summaries:
         raise EvidenceError(
-            f"{source}: every group.log is empty; read brokers/*/stdout.log for the reason"
+            f"{source}: every {parser.folder}/*/group.log is empty;"
+            " read brokers/*/stdout.log for the reason"
         )
     try:
         begins = _starts(summaries)
     except TailTooShortError:
         begins = _starts(_summaries(lines, parser, inf))
-    processes = _read(lines, parser, begins, tables)
+    processes = _read(lines, parser, begins, tables, deliveries)
     if again := _repeated(spark, tables, begins):
         begins = {split: start._replace(seen=again[split]) for split, start in begins.items()}
-        processes = _read(lines, parser, begins, tables)
+        processes = _read(lines, parser, begins, tables, deliveries)
     read = sum(process[status] for process in processes for status in STATUSES)
     if read != counted.get["lines"]:
         raise EvidenceError(
             f"{source}: {read} lines were read, and Spark counts {counted.get['lines']};"
             " report it again when the logs no longer change"
         )
-    return processes, _places(begins)
+    return processes, _places(begins, parser.folder)
 
 
-def _places(begins: Starts) -> LogPlaces:
+def _places(begins: Starts, folder: str) -> LogPlaces:
     files: dict[str, dict[str, int]] = defaultdict(dict)
     for split, start in begins.items():
         file = log_file(split.file)
         files[file.broker].setdefault(file.name, start.line)
     return LogPlaces(
-        {broker: [(line, name) for name, line in of.items()] for broker, of in files.items()}
+        {broker: [(line, name) for name, line in of.items()] for broker, of in files.items()},
+        folder,
     )
 
 
@@ -97,7 +106,8 @@ def _summaries(
     def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
             texts = chain.from_iterable(map(itemgetter(1), of_split))
-            summary = msgspec.msgpack.encode(summarised(texts, parser, tail_ms))
+            set_off = skews.of_broker(parser.skews, _broker(split))
+            summary = msgspec.msgpack.encode(summarised(texts, parser, tail_ms, set_off))
             row = {"file": split.file, "start": split.start, "summary": summary}
             yield pa.RecordBatch.from_pylist([row])
 
@@ -127,7 +137,9 @@ def _broker(split: Split) -> str:
     return log_file(split.file).broker
 
 
-def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list[Json]:
+def _read(
+    lines: DataFrame, parser: Parser, begins: Starts, tables: str, deliveries: Deliveries
+) -> list[Json]:
     """Read the splits, write the tables, return rows of `READ`."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -137,7 +149,7 @@ def _read(lines: DataFrame, parser: Parser, begins: Starts, tables: str) -> list
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
             file = log_file(split.file)
-            log = Log(file.broker, file.name, parser, begins[split])
+            log = Log(file.broker, file.name, parser, begins[split], deliveries)
             for _, texts in of_split:
                 for text in texts:
                     log.read(text)
@@ -210,8 +222,8 @@ def _disentangle(made: DataFrame, broker: str, number: int, parts: list[ProcessP
 
 def _repeated(
     spark: SparkSession, tables: str, begins: Starts
-) -> Mapping[Split, frozenset[Number]]:
-    """Return, by split, the requests that its lines repeat from the splits before it.
+) -> Mapping[Split, Mapping[Number, int]]:
+    """Return, by split, how often the splits before it have the requests that its lines repeat.
 
     Within a split, `Log` sees what is repeated.
     """
@@ -235,12 +247,12 @@ def _repeated(
     splits: dict[str, list[Split]] = defaultdict(list)
     for split in begins:
         splits[_broker(split)].append(split)
-    found: dict[Split, set[Number]] = {split: set() for split in begins}
+    found: dict[Split, dict[Number, int]] = {split: {} for split in begins}
     for row in twice.toArrow().to_pylist():
         of_broker = splits[row["broker"]]
         at = [begins[split].line for split in of_broker]
         places = [bisect_right(at, line - 1) - 1 for line in row["lines"]]
         for place in {*places} - {places[0]}:
-            found[of_broker[place]].add((row["connection"], row["correlation_id"]))
-    again = {split: frozenset(seen) for split, seen in found.items()}
-    return again if any(again.values()) else {}
+            repeated = row["connection"], row["correlation_id"]
+            found[of_broker[place]][repeated] = sum(before < place for before in places)
+    return found if any(found.values()) else {}

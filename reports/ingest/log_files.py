@@ -1,8 +1,9 @@
 """The brokers' logs as Spark reads them: lines, each with its file and its split.
 
-A broker's log is `brokers/<id>/group.log`; rotated files (`group.log.1`, `group.log.2`, …) hold
-what is older, the highest number the oldest. Files may be compressed (`.gz`); Spark reads such a
-file as one split. The numbers of lines go through all files of a broker.
+A broker's log is `brokers/<id>/group.log`, and what the tap saw of it `tap/<id>/group.log`. Rotated
+files (`group.log.1`, `group.log.2`, …) hold what is older, the highest number the oldest. Files may
+be compressed (`.gz`); Spark reads such a file as one split. The numbers of lines go through all
+files of a broker.
 """
 
 import re
@@ -19,7 +20,7 @@ from reports.judgement.errors import EvidenceError
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
-_PLACE = re.compile(r"brokers/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
+_PLACE = re.compile(r"(?:brokers|tap)/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
 _GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
@@ -57,16 +58,16 @@ def in_order(split: Split) -> tuple[str, int, int]:
     return file.broker, -file.age, split.start
 
 
-def lines(spark: SparkSession, source: str) -> DataFrame:
+def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
     """Return the lines of the logs of the run at a URI: `value` (bytes), `file` and `start`.
 
-    Raises EvidenceError where there is no log.
+    `folder` of the run has a folder for each broker. Raises EvidenceError where there is no log.
     """
     try:
-        read = spark.read.text(f"{literal(source)}/brokers/*/{NAMES}", lineSep="\n")
+        read = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}", lineSep="\n")
     except AnalysisException as error:
         raise EvidenceError(
-            f"{source}: no brokers/<id>/group.log; give the folder of a run, such as runs/latest"
+            f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
         ) from error
     return read.select(
         F.col("value").cast("binary").alias("value"),

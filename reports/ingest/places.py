@@ -33,6 +33,11 @@ def uri_of(place: str | Path) -> str:
     return text if _SCHEME.match(text) else f"file:{Path(place).absolute()}"
 
 
+def glob_of(place: str) -> str:
+    """Return what Spark reads a place as: a path of this machine as it is, a URI as a glob."""
+    return place if _SCHEME.match(place) else literal(uri_of(place))
+
+
 def _local_path(uri: str) -> Path | None:
     """Return the path of a `file:` URI; None for any other one."""
     return Path("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else None
@@ -55,7 +60,7 @@ def run_folder(spark: SparkSession, uri: str) -> Iterator[RunFolder]:
 
 def _fetched(spark: SparkSession, uri: str, folder: Path) -> dict[str, int]:
     """Copy the small files of a run folder; return the names and bytes of its large ones."""
-    within = F.regexp_extract("path", r"(brokers/[^/]+/[^/]+|[^/]+)$", 1).alias("name")
+    within = F.regexp_extract("path", r"((brokers|tap)/[^/]+/[^/]+|[^/]+)$", 1).alias("name")
     for row in _files(spark, uri, SMALL_FILES).select(within, "content").toArrow().to_pylist():
         (folder / row["name"]).parent.mkdir(parents=True, exist_ok=True)
         (folder / row["name"]).write_bytes(row["content"])

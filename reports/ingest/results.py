@@ -15,9 +15,11 @@ from reports.judgement.broker_activity import possible_in
 from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
 from reports.judgement.gaps import missing, possible_deletion, unreadable
+from reports.judgement.group import Judge
 from reports.judgement.processes import ends_of_brokers
 from reports.judgement.run_folder import RunFolder
 from reports.judgement.second_judgement import SecondJudgement
+from reports.judgement.unplanned_elections import Election, unplanned_elections
 from reports.judgement.verdict import Results
 
 AROUND_MS = 120_000.0
@@ -79,15 +81,18 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     compared, member_lines = (
         [findings.located(row, at, before) for row in rows[name]] for name, at in due
     )
+    both, judge = tables.witnesses, tables.judge
     data = Results(
         digests=digests,
         observed=_by_start(rows["observed"]),
         comparison=sorted(compared, key=lambda row: (row["group"], findings.began_ms(row))),
         member_lines=member_lines,
         violations=rows["violations"],
-        breaches=rows["breaches"],
+        breaches=[*rows["breaches"], *(both.rows if both else ())],
+        witnesses=both.counts if both else None,
         broken_promises=_broken_promises(small["broken"]),
         departures=sorted(rows["departures"], key=itemgetter("at_ms", "group")),
+        client_findings=sorted(rows["client_findings"], key=itemgetter("at_ms", "client_id")),
         bound=bound,
         checks={row["group"]: (row["requests"], row["explained"]) for row in with_requests},
         groups={row["group"]: row for row in with_requests},
@@ -102,9 +107,10 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         ],
         standstills=tables.standstills,
         ended_ms=ends_of_brokers(tables.processes, tables.lost),
-        tells_bytes=tables.judge.grammar.tells_bytes,
+        tells_bytes=judge.grammar.tells_bytes,
         places=tables.places,
-        elections=list(elections.doubts(tables.judge.epochs, tables.judge.stalls)),
+        elections=list(elections.doubts(judge.epochs, judge.stalls)),
+        moved={row["group"]: moved for row in with_requests if (moved := _moved(judge, row))},
         left_out=sum(of.wrong for group, of in digests.items() if wrong and group not in wrong),
     )
     return Found(
@@ -115,6 +121,13 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         rows["heard"],
         expulsions(rows["expulsions"]),
     )
+
+
+def _moved(judge: Judge, row: Row) -> list[Election]:
+    """Return the elections of a group's partition that no fault explains."""
+    partition = judge.epochs.partition_of(row["group"])
+    stopped_ms = judge.grown_ms[1]
+    return unplanned_elections(judge.epochs, partition, judge.outages, judge.stalls, stopped_ms)
 
 
 def _rows_that_show(
@@ -146,6 +159,7 @@ def _rows_that_show(
         "breaches": of_wrong,
         "member_lines": of_wrong,
         "departures": of_wrong,
+        "client_findings": of_shown,
     }
     read = tables.several({name: where for name, where in wanted.items() if total[name]})
     return defaultdict(list, read)
@@ -196,7 +210,7 @@ def late_alone(
     second = SecondJudgement(
         tables.judge,
         verdict.missing_evidence(run, data),
-        possible_in(requests, lines, run.brokers, run.busy),
+        possible_in(requests, lines, run.brokers, run.busy, run.level),
         run.busy,
         tables.standstills,
         [kill for kill in run.kills if kill not in run.log_lines],

@@ -7,31 +7,37 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Stall
-from reports.ingest import bundle, group_pass, line_pass, ownership
-from reports.ingest.log_files import literal
-from reports.judgement import broker_log, coordinator_epochs, group
+from reports.ingest import bundle, group_pass, line_pass, ownership, wire_marks, witnesses
+from reports.ingest.log_files import NAMES, literal
+from reports.judgement import broker_log, coordinator_epochs, deliveries, group, wire_epochs
 from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.case import NEVER_MS
+from reports.judgement.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.digest import Digester
+from reports.judgement.errors import EvidenceError
+from reports.judgement.evidence_level import Level
 from reports.judgement.fenced_lines import FENCED, fenced_lines
 from reports.judgement.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.group import Judge
 from reports.judgement.known_clients import known_clients
 from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
-from reports.judgement.parsing import Parser
 from reports.judgement.processes import STATUSES
 from reports.judgement.run_folder import HISTORY, RunFolder
-from reports.judgement.verdict import GAPS
+from reports.judgement.witnesses import Witnesses
 
 Progress = Callable[[str], None]
 Where = Callable[[str], str]
 """Gives a condition on the rows of a table in SQL, its columns written after the given prefix."""
 Json = dict[str, Any]
+GAPS = 1_000
+"""How many rejected lines, and how many rows of the table `lost`, are read."""
 
 
 def every_row(_: str) -> str:
@@ -74,6 +80,8 @@ class Tables:
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
     places: LogPlaces = field(default_factory=LogPlaces)
+    witnesses: Witnesses | None = None
+    """The brokers' logs compared with what the tap saw, where there are both."""
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -121,7 +129,7 @@ class Tables:
             among("template", ENDS_OF_GROUPS),
             among("template", ENDS_OF_OFFSETS),
         )
-        some = f"{of_offsets} AND message NOT LIKE '{REMOVED_NONE}'"
+        some = f"{of_offsets} AND NOT message RLIKE '{REMOVED_NONE}'"
         return self._first("transitions", f"{of_groups} OR ({some})", "at_ms")
 
     def _first(self, name: str, where: str, *order: str) -> list[Json]:
@@ -165,8 +173,9 @@ def build(
     Both are URIs.
     """
     progress("reading the lines")
-    parser = Parser(run.grammar, run.numbered_lines)
-    processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables")
+    parser = run.parser
+    handed_on = _deliveries(spark, source, run)
+    processes, places = line_pass.read_logs(spark, source, parser, f"{target}/tables", handed_on)
     lines = {
         name: bundle.stored(spark, columns, name, f"{target}/tables")
         for name, columns in broker_log.TABLES.items()
@@ -187,17 +196,25 @@ def build(
             None if most is None else most + 1,
             run.requests_enabled,
             run.reconnects_ms,
+            run.outside.coordinated_before if run.outside else {},
+            run.partings,
         ),
         (*pauses, *as_stalls(standstills)),
         run.outages,
         rules=rules.own,
-        clients=known_clients(run.experiment),
+        clients=known_clients(run.experiment, handed_on),
         kills=run.killed_between,
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,
+        disturbances=run.disturbances,
         has_history=run.has_history,
         fenced=fenced_lines(of_brokers, run.grammar),
+        grown_ms=run.grown_ms,
+        deleted=run.deleted,
+        wire=wire_epochs.of_groups(wire_marks.rows(lines["requests"], run), run.restarts)
+        if run.level is Level.WIRE
+        else None,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if run.has_history:
@@ -205,7 +222,23 @@ def build(
         evidence = evidence.unionAll(group_pass.event_rows(spark, history))
     used = sum(process["used"] for process in processes)
     judged = group_pass.judged(evidence, judge, used).persist()
-    return Tables(lines, judged, processes, judge, standstills, places)
+    both = witnesses.compared(spark, run, source, target, lines["requests"], places)
+    return Tables(lines, judged, processes, judge, standstills, places, both)
+
+
+def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
+    """Read what the tap held back of answers, if a fault of the run let it."""
+    if not run.experiment.needs_tap:
+        return NOTHING_HELD
+    logs = spark.read.option("pathGlobFilter", NAMES).option("recursiveFileLookup", "true")
+    try:
+        ruled = logs.text(f"{literal(source)}/tap").where(F.col("value").contains(ACTED))
+    except AnalysisException as error:
+        raise EvidenceError(
+            f"{source}/tap: cannot be read ({error.getCondition()}); what the run's faults on the"
+            " wire did is in there"
+        ) from error
+    return deliveries.read(row["value"] for row in ruled.toArrow().to_pylist())
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")

@@ -26,6 +26,7 @@ class Breach(StrEnum):
     NOT_ASSIGNED = "partition_not_assigned"
     OWNED_TWICE = "partition_owned_twice"
     DISAGREE = "client_and_broker_disagree"
+    BROKER_AND_WIRE = "broker_and_wire_disagree"
     SENT_WHILE_DOWN = "request_of_a_member_that_is_down"
     OFFSET_WENT_BACK = "offset_went_back"
     NEVER_ANSWERED = "request_never_answered"

@@ -1,7 +1,9 @@
 """When a broker demonstrably worked, when it stood still, and when nothing shows either.
 
 A broker works at the instant of each line that it writes; best of all of a request that it took up,
-handled and answered at once. Between two such signs nothing may be known:
+handled and answered at once. While the machine is busy nothing else counts, and a request that
+waited within the broker does not: its group's thread may have waited for a CPU, while others ran.
+Between two such signs nothing may be known:
 
     worked      up to WORKS_ON_MS after a sign
     stood still a source says so (see `machine_log`) and no sign of the broker lies in between
@@ -19,7 +21,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from reference_coordinator.replay import Stall
+from reference_coordinator.replay import Parting, Stall
+from reports.judgement.evidence_level import Level
 from reports.judgement.machine_log import SHORTEST_MS, Busy, Standstill, is_busy
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 
@@ -58,18 +61,44 @@ def lines_of(requests: Iterable[Row], lines: Iterable[Row]) -> Signs:
     )
 
 
-def signs_of(requests: Iterable[Row], lines: Iterable[Row], busy: Sequence[Busy] = ()) -> Signs:
+def signs_of(
+    requests: Iterable[Row],
+    lines: Iterable[Row],
+    busy: Sequence[Busy] = (),
+    level: Level = Level.REQUESTS,
+) -> Signs:
     """Return when each broker demonstrably worked at its pace; rows as above.
 
-    While the machine is `busy`, a line alone shows nothing: requests handled at once still do.
+    While the machine is `busy`, a line alone shows nothing, nor does a request that waited: only
+    those that took no time altogether do. At level `wire` these are the requests that were answered
+    at once.
     """
-    at_once = ((row["broker"], row["logged_ms"]) for row in requests if _handled_at_once(row))
+
+    def is_sign(row: Row) -> bool:
+        if level is Level.WIRE:
+            return _answered_at_once(row)
+        waited = lambda: row["logged_ms"] - row["arrived_ms"] > AT_ONCE_MS
+        in_doubt = lambda: waited() and is_busy(busy, row["broker"], row["logged_ms"])
+        return _handled_at_once(row) and not in_doubt()
+
+    at_once = ((row["broker"], row["logged_ms"]) for row in requests if is_sign(row))
     written = (
         (row["broker"], row["at_ms"])
         for row in lines
         if row["at_ms"] is not None and not is_busy(busy, row["broker"], row["at_ms"])
     )
     return _in_order([*at_once, *written])
+
+
+def _answered_at_once(row: Row) -> bool:
+    """Tell whether a broker answered a request without delay, by the time that it took on the wire.
+
+    `earliest_ms` is when the tap forwarded it.
+    """
+    earliest_ms, answered_ms = row["earliest_ms"], row["answered_ms"]
+    if None in (earliest_ms, answered_ms):
+        return False
+    return bool(answered_ms - earliest_ms <= AT_ONCE_MS)
 
 
 def _in_order(signs: Iterable[tuple[str, float]]) -> Signs:
@@ -195,13 +224,17 @@ def possible(
 
 
 def possible_in(
-    requests: Sequence[Row], lines: Sequence[Row], brokers: Iterable[str], busy: Sequence[Busy] = ()
+    requests: Sequence[Row],
+    lines: Sequence[Row],
+    brokers: Iterable[str],
+    busy: Sequence[Busy] = (),
+    level: Level = Level.REQUESTS,
 ) -> tuple[Stall, ...]:
     """Return when each broker may have stood still from the first of some rows to the last."""
     times = [at_ms for broker in lines_of(requests, lines).values() for at_ms in broker]
     if not times:
         return ()
-    return possible(signs_of(requests, lines, busy), brokers, min(times), max(times))
+    return possible(signs_of(requests, lines, busy, level), brokers, min(times), max(times))
 
 
 def as_stalls(standstills: Iterable[Standstill]) -> tuple[Stall, ...]:
@@ -239,11 +272,29 @@ def doubt(group: str, stall: Stall | None, busy: Sequence[Busy], *, wholly: bool
     return f"{words} ({'; '.join(sorted(within))})" if within else words
 
 
+def doubt_of_threads(group: str, waits_ms: float, busy: Sequence[Busy], at_ms: float) -> str:
+    """Say that what is wrong with a group may be threads that waited for a CPU."""
+    nearest = min(busy, key=lambda one: max(one.from_ms - at_ms, at_ms - one.until_ms))
+    return (
+        f"group {group}: what is wrong is explained if single threads of its brokers waited up to"
+        f" {waits_ms:,.0f} ms for a CPU while others ran ({nearest.because})"
+    )
+
+
 def doubt_of_writes(group: str, standstill: Standstill) -> str:
     """Say that what is wrong with a group may be writes that a standstill made fail."""
     return (
         f"group {group}: what is wrong is explained if writes failed because"
         f" {_described(standstill)}: {standstill.because}"
+    )
+
+
+def doubt_of_parting(group: str, parting: Parting) -> str:
+    """Say that what is wrong with a group may be writes that a parted broker's replicas lack."""
+    return (
+        f"group {group}: what is wrong is explained if what broker {parting.broker} wrote just"
+        f" before it was cut off from the others, at {clock(parting.earliest_ms)} UTC or later,"
+        " did not reach them"
     )
 
 

@@ -11,16 +11,30 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from kafka_protocol import tap_lines
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
-from reports.judgement.parsing import NO_LINE, Parser, Parts, parse_request
+from reports.judgement.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.parsing import (
+    NO_LINE,
+    LoggedRequest,
+    Parser,
+    Parts,
+    parse_request,
+    parse_unanswered,
+)
 from reports.judgement.processes import Placed, ProcessPart, runs
+from reports.judgement.skews import UNPLACED, of_broker
+from reports.judgement.wire_turns import COPY
 
 CLOCK_MS = 50.0
 """How far a printed time may be ahead of the nano clock; more is not this broker's."""
 PAUSE_MS = 1_000.0
 """How far a printed time may be behind the nano clock: log4j 2 reads the time first, then the nano
 clock, and the thread may be suspended between (`MutableLogEvent.initTime`, log4j-core 2.25.3)."""
+COPIED = f"{tap_lines.COPY}}}}}"
+"""What the line of a request ends with that the tap sent a second time: it has the number of the
+first one."""
 TEXT_SHOWN = 300
 """How many characters of a line the table `coverage` keeps."""
 
@@ -46,7 +60,8 @@ TABLES = {
 }  # fmt: skip
 
 Number = tuple[str | None, int | None]
-"""A request's connection and correlation id; the same twice in one process is a repeated line."""
+"""A request's connection and correlation id; the same twice in one process is a repeated line, but
+for a request that a rule of the tap sent twice."""
 
 
 class Start(NamedTuple):
@@ -54,9 +69,9 @@ class Start(NamedTuple):
 
     `line` and `lines` are the numbers of lines before it, in the log and of the process numbered
     `process`, which goes on. `last_ms` is the last printed time. `within_ms` counts the lines of
-    this process by printed time, of times that come again. `seen` are requests of this process that
-    come again. `offsets` are, by number of process, what to add to its nano clock, in ms, to get
-    UTC.
+    this process by printed time, of times that come again. `seen` counts how often requests of this
+    process stand before it that come again. `offsets` are, by number of process, what to add to its
+    nano clock, in ms, to get UTC.
     """
 
     line: int = 0
@@ -65,7 +80,7 @@ class Start(NamedTuple):
     last_ms: float | None = None
     offsets: Mapping[int, float] = {}
     within_ms: Mapping[int, int] = {}
-    seen: frozenset[Number] = frozenset()
+    seen: Mapping[Number, int] = {}
 
 
 def offset_ms(apart_us: Mapping[int, int]) -> float:
@@ -87,10 +102,19 @@ class Log:
     `rows` are the rows of `TABLES` by table; the caller takes them and clears the lists.
     """
 
-    def __init__(self, broker: str, file: str, parser: Parser, start: Start) -> None:
+    def __init__(
+        self,
+        broker: str,
+        file: str,
+        parser: Parser,
+        start: Start,
+        deliveries: Deliveries = NOTHING_HELD,
+    ) -> None:
         """Start before the first line; `file` is the name that rows have."""
+        self._deliveries = deliveries
         self.broker, self.file, self.parser = broker, file, parser
         self.grammar, self.offsets = parser.grammar, start.offsets
+        self._skews = of_broker(parser.skews, broker)
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.line = start.line
         self._last_ms = start.last_ms
@@ -102,12 +126,13 @@ class Log:
         number: int,
         lines: int = 0,
         within_ms: Mapping[int, int] = {},
-        seen: frozenset[Number] = frozenset(),
+        seen: Mapping[Number, int] = {},
     ) -> None:
         """Begin or go on with a process."""
-        self.process = ProcessPart(number)
-        self._lines, self._within_ms, self._seen = lines, Counter(within_ms), set(seen)
+        self.process = ProcessPart(number, on_wire=self.parser.on_wire)
+        self._lines, self._within_ms, self._seen = lines, Counter(within_ms), Counter(seen)
         self._placed: list[Placed] = []
+        self._is_unplaced = False
         self._counts: Counter[str] = Counter()
 
     def read(self, text: str) -> None:
@@ -121,18 +146,22 @@ class Log:
         process, sn = self.process, parts.sn
         if not self.parser.numbered and parts.logged_ms is not None:
             sn = self._lines
-        at_ms, in_time = self._at_ms(parts)
+        at_ms, doubt = self._at_ms(parts)
         if sn is not None and at_ms is not None:
             self._placed.append((sn, self.line, at_ms))
-            if not in_time:
-                what = "the time it shows is not its broker's"
-                self.rows["lost"].append((self.broker, process.number, at_ms, self.line, what))
+            if doubt is not None:
+                self.rows["lost"].append((self.broker, process.number, at_ms, self.line, doubt))
         if parts.logger == REQUEST_LOGGER and parts.body.startswith(COMPLETED):
-            status = self._request(at_ms, parts.body)
+            status = self._request(at_ms, parse_request(parts.body), parts.body)
+        elif self.parser.on_wire and parts.body.startswith(tap_lines.UNANSWERED):
+            unanswered = parse_unanswered(parts.body)
+            status = "irrelevant" if unanswered is None else self._request(at_ms, unanswered)
+        elif self.parser.on_wire and parts[-2:] == (tap_lines.ENDED, tap_lines.LOGGER):
+            process.ended, status = True, "irrelevant"
         elif self.parser.is_of_coordinator(parts.logger):
             status = self._coordinator_line(sn, at_ms, parts)
         else:
-            known = parts.logger in self.grammar.irrelevant_loggers
+            known = parts.logger in self.grammar.irrelevant_loggers and not self.parser.on_wire
             status = "irrelevant" if known else "rejected"
         shown = text[:TEXT_SHOWN] if status == "rejected" else None
         self.rows["coverage"].append(
@@ -142,8 +171,8 @@ class Log:
         if at_ms is not None and (process.last_ms is None or at_ms > process.last_ms):
             process.last_ms = at_ms
 
-    def _at_ms(self, parts: Parts) -> tuple[float | None, bool]:
-        """Return the UTC time of a line in ms, and whether its two clocks agree.
+    def _at_ms(self, parts: Parts) -> tuple[float | None, str | None]:
+        """Return the UTC time of a line in ms, and what is doubtful of it: its two clocks disagree.
 
         A line is not written before the time that it prints, but its nano clock may be read late.
         Without a nano clock, lines of one millisecond keep the order of the log. A line without a
@@ -155,21 +184,48 @@ class Log:
         if self.parser.numbered:
             offset = self.offsets.get(self.process.number)
             if parts.nanos is None or offset is None:
-                return self._last_ms, True
+                return self._last_ms, self._unplaced(logged)
             exact = parts.nanos / 1e6 + offset
-            if logged is None or not -CLOCK_MS <= exact - logged <= PAUSE_MS:
-                return exact, logged is None
-            return min(exact, logged + 1.0), True
+            if logged is None:
+                return exact, None
+            shown = self._shown_on_right_clock(exact, logged)
+            if not -CLOCK_MS <= exact - shown <= PAUSE_MS:
+                return exact, "the time it shows is not its broker's"
+            return min(exact, shown + 1.0), None
         if logged is None:
-            return self._last_ms, True
+            return self._last_ms, None
         self._within_ms[logged] += 1
-        return logged + 0.5 + self._within_ms[logged] / 1_000, True
+        return logged + 0.5 + self._within_ms[logged] / 1_000, self._unplaced(logged)
 
-    def _request(self, logged_ms: float | None, body: str) -> str:
-        logged = parse_request(body)
+    def _unplaced(self, logged: float | None) -> str | None:
+        """Return a doubt about a process: its first line that the wall clock alone places."""
+        if logged is None or self._is_unplaced:
+            return None
+        self._is_unplaced = any(skew.may_show(logged) for skew in self._skews)
+        return UNPLACED if self._is_unplaced else None
+
+    def _shown_on_right_clock(self, exact: float, logged: float) -> float:
+        """Return the time that a line shows, as the right clock would have had it.
+
+        Where a fault may have set the clock off, it is the nearer one to the nano clock.
+        """
+        off = (logged - skew.by_ms for skew in self._skews if skew.lasts_at(exact))
+        return min((logged, *off), key=lambda shown: abs(exact - shown))
+
+    def _request(self, logged_ms: float | None, logged: LoggedRequest, body: str = "") -> str:
+        if self.parser.is_foreign(logged.group):
+            return "irrelevant"
+        on_wire = self.parser.on_wire
+        if on_wire and body.endswith(COPIED):
+            logged = logged._replace(connection=f"{logged.connection}{COPY}")
+        times = (logged.times_on_wire if on_wire else logged.times)(logged_ms)
+        if on_wire:  # what the broker did last was to answer
+            logged_ms = times.answered_ms
         number = (logged.connection, logged.correlation_id)
-        readable = logged.readable and logged_ms is not None and number not in self._seen
-        self._seen.add(number)
+        readable = logged.readable and logged_ms is not None
+        if self._seen[number]:
+            readable = readable and self._seen[number] <= self._copies(logged, times.answered_ms)
+        self._seen[number] += 1
         self.rows["requests"].append(
             (
                 f"{self.broker}:{self.line}",
@@ -182,7 +238,7 @@ class Log:
                 logged.client_id,
                 logged.connection,
                 logged.correlation_id,
-                *logged.times(logged_ms),
+                *times,
                 logged_ms,
                 logged.error_code,
                 logged.request,
@@ -192,6 +248,15 @@ class Log:
         )
         return "used" if readable else "rejected"
 
+    def _copies(self, logged: LoggedRequest, answered_ms: float | None) -> int:
+        """Return how often the tap sent a request once more."""
+        if logged.client_id is None or logged.api is None or logged.connection is None:
+            return 0
+        if logged.correlation_id is None or answered_ms is None or self.parser.on_wire:
+            return 0
+        key = logged.client_id, logged.api, logged.correlation_id
+        return self._deliveries.copies(key, logged.connection, answered_ms)
+
     def _coordinator_line(self, sn: int | None, at_ms: float | None, parts: Parts) -> str:
         parsed = self.parser.coordinator_line(self.broker, parts.logger, parts.body)
         if at_ms is None:
@@ -200,6 +265,8 @@ class Log:
         if parsed.partition is not None:
             process.partition = max(parsed.partition, process.partition or 0)
         process.ended |= parsed.template == self.grammar.last_template
+        if self.parser.is_foreign(parsed.fields.get("group")):
+            return "irrelevant"
         self.rows["transitions"].append(
             (
                 self.broker,

@@ -1,8 +1,10 @@
 """One group's case: its logged rows as they come in, and its replays by some rules."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from math import inf
+from operator import attrgetter
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -21,17 +23,22 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import compare, member_lines, members, timeline
+from reports.judgement import compare, member_lines, members, timeline, wire_timeline
 from reports.judgement.absences import Absent
 from reports.judgement.assignments import Assignments
+from reports.judgement.client_rules import ClientRules
 from reports.judgement.clients import Clients
 from reports.judgement.collector import collector_paused
+from reports.judgement.compare import Compared
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.epoch_ends import Unsure
 from reports.judgement.fenced_lines import Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
+from reports.judgement.wire_epochs import NO_EPOCHS, WireEpochs
+from reports.judgement.wire_timeline import Generations
+from reports.judgement.wire_turns import in_turn, tolerance_of
 
 _unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
     tuple[list[tuple[Any, ...]], list[dict[str, Any]], float]
@@ -52,6 +59,14 @@ class Part:
     seen: Sequence[ObservedRequest]
     hints: Sequence[Hint]
     known_ms: float
+    unanswered: Requests = field(default_factory=Requests)
+    """Requests that the tap saw no answer of; the oracle sees them, too."""
+
+    @property
+    def replayed(self) -> Sequence[ObservedRequest]:
+        """All that the oracle sees, in order of time."""
+        both = [*self.seen, *self.unanswered.observed]
+        return sorted(both, key=attrgetter("at_ms")) if self.unanswered.observed else self.seen
 
 
 @dataclass
@@ -74,13 +89,17 @@ class Case:
     fetched: FetchedOffsets
     fencings: Fencings
     absent: Absent
+    client_rules: ClientRules
+    wire: WireEpochs | None = None
+    """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
-    lines: list[LoggedRow] = field(default_factory=list)
-    """All coordinator lines about the group."""
+    waits_ms: float = 0.0  # see `Judge`
+    lines: list[LoggedRow] = field(default_factory=list)  # about the group
     requests: int = 0
     """How many readable requests there are."""
     join_timer_ms: float = 0.0
     """The longest that a join phase may last, by the timeouts that members ask for."""
+    generations: Generations = field(init=False)
     _has_requests: bool = False
     _kip_848: bool = False
     _brokers: set[str] = field(default_factory=set)
@@ -90,6 +109,11 @@ class Case:
     _file: IO[bytes] | None = None
     _sizes: list[int] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        """Begin with no row."""
+        incarnation = NO_EPOCHS.incarnation if self.wire is None else self.wire.incarnation
+        self.generations = Generations(self.group, incarnation)
+
     def add(self, chunk: Chunk) -> Part:
         """Take the next rows."""
         part = self._part(chunk)
@@ -98,8 +122,11 @@ class Case:
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
         seen = part.requests.observed
+        self.generations.add_unanswered(part.unanswered.observed)
         if seen:
             self.requests += len(seen)
+            if self.wire is not None:
+                self.generations.add(seen)
             self._brokers |= {one.broker for one in seen}
             joins = (_join_timer_ms(one.request) for one in seen if one.api == "JOIN_GROUP")
             self.join_timer_ms = max(self.join_timer_ms, *joins, 0.0)
@@ -117,8 +144,10 @@ class Case:
         yield from (("breaches", row) for row in self.sent_while_down(part))
         found = self.clients.add(requests, part.chunk.events, part.known_ms)
         yield from (("breaches", row) for row in found)
+        rules, lost = self.client_rules, part.unanswered.observed
+        rules.add(part.seen, part.requests.error_codes, part.chunk.events, lost)
         fetches = self.held_up.widened(part.chunk.fetches.observed)
-        differ = self.fetched.add(part.seen, fetches, self.home, part.known_ms)
+        differ = self.fetched.add(part.seen, fetches, self.home, part.known_ms, lost)
         yield from (("breaches", row) for row in differ)
         yield from (("joins", row) for row in self.members.add(part.requests))
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
@@ -144,6 +173,7 @@ class Case:
                 "max_rebalance_timeout_ms": self.members.max_rebalance_timeout_ms,
                 "brokers": ",".join(sorted(self._brokers)),
                 "partitions": len(named),
+                "ran_ms": self.members.pace.kept_ms,
                 "kip_848": self._kip_848,
             },
         )
@@ -151,6 +181,7 @@ class Case:
         yield from (("heard", row) for row in self.members.heard())
         if self.requests:
             yield from (("breaches", row) for row in self.clients.end())
+            yield from self.client_rules.named_rows(self.clients.about_clients)
             yield from (("breaches", row) for row in self.fetched.end(self.home))
             counted = sorted(self.clients.counts.items())
             yield from (("clients", {"name": name, "count": count}) for name, count in counted)
@@ -181,16 +212,31 @@ class Case:
     def beforehand(self) -> Evidence:
         """The evidence without requests and lines, once the first chunk is in."""
         known = self.home
-        events = self.epochs.events_of(known, self.group)
+        events = self.epochs.events_of(known, self.group) if self.wire is None else self.wire.events
         events = sorted(events, key=lambda event: (event.at_ms, event.broker, event.kind))
-        loading = tuple(self.epochs.loading), self.epochs.reconnects_ms
-        return Evidence(self.group, (), (), tuple(events), self.stalls, self.outages, *loading)
+        return Evidence(
+            self.group,
+            (),
+            (),
+            tuple(events),
+            self.stalls,
+            self.outages,
+            tuple(self.epochs.loading),
+            self.epochs.reconnects_ms,
+            self.epochs.partings,
+        )
+
+    @cached_property
+    def unsure(self) -> Unsure:
+        """What the coordinators may have left undone, once all lines are in."""
+        return Unsure.of(self.epochs, self.partition)
 
     @cached_property
     def observed(self) -> list[Json]:
         """The observed rebalances, once all chunks are in: each replay is compared with them."""
-        known = self.partition
-        incarnation = lambda *at: self.epochs.incarnation(known, *at)
+        if self.wire is not None:
+            return list(self.generations.rows())
+        incarnation = partial(self.epochs.incarnation, self.partition)
         return timeline.observed(self.group, self.lines, self.grammar, incarnation)
 
     @property
@@ -229,8 +275,12 @@ class Case:
         requests = Requests.of(chunk)
         hints = timeline.hints(chunk.lines, self.grammar)
         hints.sort(key=lambda hint: (hint.at_ms, hint.kind, hint.subject, hint.broker))
-        seen = self.held_up.widened(requests.observed)
-        return Part(chunk, requests, seen, hints, chunk.known_ms - self.held_up.most_ms)
+        seen = requests.observed if self.wire is None else in_turn(requests.observed)
+        seen = self.held_up.widened(seen)
+        if self.wire is not None:
+            seen = self.wire.all_placed(seen)
+        known = chunk.known_ms - self.held_up.most_ms
+        return Part(chunk, requests, seen, hints, known, chunk.unanswered)
 
 
 @dataclass
@@ -249,13 +299,15 @@ class Judgement:
 
     @cached_property
     def _replay(self) -> GroupReplay:
-        return GroupReplay(self.case.beforehand, self.profile, first_alone=self.first_alone)
+        case = self.case
+        tolerance = tolerance_of(case.wire is not None, case.waits_ms)
+        return GroupReplay(case.beforehand, self.profile, tolerance, first_alone=self.first_alone)
 
     def add(self, part: Part) -> None:
         """Replay one more part, as far as that is possible."""
         with collector_paused():
-            self._replay.add(part.seen, part.hints, part.known_ms)
-        self._waiting.append(part.requests)
+            self._replay.add(part.replayed, part.hints, part.known_ms)
+        self._waiting += [part.requests, part.unanswered]
         if part.known_ms > float("-inf"):
             self.explained += sum(checked.explained for checked in self._replay.checked())
             self._locate(self._replay.violations)
@@ -277,15 +329,24 @@ class Judgement:
         self.explained += sum(checked.explained for checked in result.checked)
         self._locate(result.violations)
         case = self.case
-        instead, unsure = case.grammar.reasons_instead, Unsure.of(case.epochs, case.partition)
+        instead, unsure = case.grammar.reasons_instead, case.unsure
         expected = [{"group": case.group} | _expected(row, instead) for row in result.rows]
         observed = case.observed
+        violations = [
+            {**self._places[found.request], **_fields(found)} for found in result.violations
+        ]
+        if case.wire is not None:
+            if unseen := case.generations.unseen_members:
+                result = replace(result, bound={**result.bound, "unseen_member": unseen})
+            certain = not violations and not result.bound.get("census")
+            expected = case.generations.forced(expected)
+            observed = wire_timeline.new(observed, expected)
+            rows = wire_timeline.compared(observed, expected, certain=certain)
+            return Compared(self.explained, result.bound, observed, expected, rows, [], violations)
+        compared = compare.compare(observed, expected, case.stalls, case.waits_ms)
         return Compared(
-            self.explained,
-            result.bound,
-            observed,
-            expected,
-            [*unsure.without(result.rows, compare.compare(observed, expected))],
+            *(self.explained, result.bound, observed, expected),
+            [*unsure.without(result.rows, compared)],
             member_lines.compare(
                 case.lines,
                 result.expected_lines,
@@ -295,10 +356,7 @@ class Judgement:
                 case.join_timer_ms,
                 unsure.may_be_missing,
             ),
-            [
-                {**self._places[found.request], **finite(_values(found))}
-                for found in result.violations
-            ],
+            violations,
         )
 
     @property
@@ -307,34 +365,20 @@ class Judgement:
         return any(True for _ in self._replay.violations)
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A group's observed rebalances and lines, compared with those that some rules expect."""
-
-    responses: int
-    """How many responses the rules explain."""
-    bound: Mapping[str, int]
-    observed: Sequence[Json]
-    expected: Sequence[Json]
-    comparison: Sequence[Json]
-    lines: Sequence[Json]
-    violations: Sequence[Json]
-
-    @property
-    def explained(self) -> bool:
-        """Whether these rules explain every response, every rebalance and every line."""
-        matches = all(row["outcome"] == "match" for row in self.comparison)
-        return matches and not self.violations and not self.lines
-
-
 def _join_timer_ms(join: Mapping[str, Any]) -> float:
     """Return the rebalance timeout of a JoinGroup; before v1 it is the session's (KIP-62)."""
     return float(max(join.get(name) or 0 for name in ("rebalanceTimeoutMs", "sessionTimeoutMs")))
 
 
+def _fields(item: Violation | ExpectedRebalance) -> Json:
+    """Return its fields; NEVER_MS stands for infinity."""
+    found = {name: getattr(item, name) for name in item.__dataclass_fields__}
+    return {name: NEVER_MS if value == inf else value for name, value in found.items()}
+
+
 def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Json:
     """Return a row of `EXPECTED`, without its group: None stands for what never happened."""
-    found = finite(_values(row))
+    found = _fields(row)
     found["reason"] = reasons_instead.get(row.reason, row.reason)
     for name in ("joined_ms", "generation", "members", "assigned_members", "static_members",
                  "assigned_ms"):  # fmt: skip
@@ -342,12 +386,3 @@ def _expected(row: ExpectedRebalance, reasons_instead: Mapping[str, str]) -> Jso
     found["leader"] = row.leader or None
     found["duration_ms"] = row.ended_ms - row.started_ms if row.ended_ms >= 0 else None
     return found
-
-
-def _values(item: Violation | ExpectedRebalance) -> Json:
-    return {name: getattr(item, name) for name in item.__dataclass_fields__}
-
-
-def finite(item: Json) -> Json:
-    """Replace infinity by NEVER_MS."""
-    return {k: NEVER_MS if v == float("inf") else v for k, v in item.items()}

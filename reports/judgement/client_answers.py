@@ -1,10 +1,14 @@
 """Answers of brokers that a client may tell of, and its events that tell of one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from math import inf
 from typing import Any, NamedTuple
 
+from reference_coordinator.assignors import Assignment
 from reference_coordinator.replay import ObservedRequest
+from reports.judgement.assignments import listed, named, read
 from reports.judgement.history import ClientEvent
 from reports.judgement.machine_log import WRITTEN_LATE_MS
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
@@ -94,3 +98,68 @@ class Answers:
         self.answers.append(answer)
         if len(self.answers) > 2 * KEPT:
             del self.answers[:-KEPT]
+
+
+@dataclass(slots=True)
+class Client:
+    """What is known of one client."""
+
+    assigned: Answers = field(default_factory=Answers)
+    committed: Answers = field(default_factory=Answers)
+    last_commit: Any = None
+    """The offsets of the commit that it reported last."""
+    fenced: Answers = field(default_factory=Answers)
+    ids: dict[str, None] = field(default_factory=dict)
+    """The last member ids that brokers gave it, in order."""
+    joined_ms: float = -inf
+    """When it was last answered a JoinGroup that a log has."""
+    connections: set[str] = field(default_factory=set)
+    """Those on which its process was answered something that it reported."""
+    said: set[str] = field(default_factory=set)
+    """The events that it ever reported: clients differ in what they report."""
+    ended_ms: float | None = None
+    """When its process began to end."""
+    gone_ms: float | None = None
+    """When it last said so: a busy machine takes its time."""
+
+    def given(self, member_id: str) -> None:
+        """Note a member id."""
+        self.ids.pop(member_id, None)
+        self.ids[member_id] = None
+        if len(self.ids) > KEPT:
+            del self.ids[next(iter(self.ids))]
+
+    @property
+    def by_event(self) -> Mapping[str, Answers]:
+        """What it was answered, by the event that reports it."""
+        return {"assigned": self.assigned, "committed": self.committed, "fenced": self.fenced}
+
+
+def described(answer: Answer) -> str:
+    """Say what a client was answered."""
+    seen, tells = answer.seen, answer.tells
+    about = f" with {in_words(tells)}" if isinstance(tells, frozenset) else ""
+    about = f" that stored {tells} offsets" if isinstance(tells, int) else about
+    return f"{seen.api} of {seen.client_id} answered{about}"
+
+
+def later(event: ClientEvent, answer: Answer) -> str:
+    """Say how much later than its event an answer came."""
+    return f"it came {answer.at_ms - event.at_ms:.0f} ms later"
+
+
+def in_words(partitions: Iterable[str]) -> str:
+    """List partitions."""
+    return listed(sorted(partitions)) or "no partition"
+
+
+def share(sync: ObservedRequest) -> frozenset[str] | None:
+    """Return the partitions that a SyncGroup was answered with, if they can be read."""
+    return _partitions(sync.response_fields.get("assignment") or "")
+
+
+@lru_cache(maxsize=500)
+def _partitions(share: str) -> frozenset[str] | None:
+    """Read the assignment of a response; None if it is not of the consumer protocol."""
+    assignment = read(Assignment, share)
+    return None if assignment is None else frozenset(map(named, assignment.partitions))

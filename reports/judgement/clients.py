@@ -7,22 +7,34 @@ of each answer once, in the order of the answers. A difference is a breach of th
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf, nan
 from typing import Any
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
-from reference_coordinator.assignors import Assignment
 from reference_coordinator.replay import ObservedRequest, Outage
-from reports.judgement.assignments import COOPERATIVE, listed, named, read
+from reports.judgement.assignments import COOPERATIVE
 from reports.judgement.breaches import Breach, breach
-from reports.judgement.client_answers import KEPT, SEEN_MS, Answer, Answers, Fits, Waiting
+from reports.judgement.client_answers import (
+    SEEN_MS,
+    Answer,
+    Answers,
+    Client,
+    Fits,
+    Waiting,
+    described,
+    in_words,
+    later,
+    share,
+)
+from reports.judgement.client_rules import COMMITS_ON, OWNS_ALONE, about_client
+from reports.judgement.deleted_topics import Deletions
+from reports.judgement.deliveries import NOTHING_HELD, Deliveries, InOrder
 from reports.judgement.history import ClientEvent
 from reports.judgement.offsets import Offsets, Stored, stored
-from reports.judgement.owners import Owners
+from reports.judgement.owners import Owned, Owners
 from reports.judgement.parsing import ARRIVAL_ERROR_MS
 from reports.judgement.unanswered import Unanswered
 from reports.judgement.whole_history import WholeHistory
@@ -43,44 +55,17 @@ UNLOGGED_MS = 2_000.0
 answered, and never logged."""
 TAIL_MS = 5_000.0
 """How long before its end a client may be answered what it does not report any more: closing takes
-that long where a JoinGroup waits."""
+that long where a JoinGroup waits. While it ends it reports nothing, and on a busy machine that
+takes longer: 5,096 ms were seen."""
 GOES_ON_MS = 1_000.0
 """How long after an answer that fences it a client may be answered something else."""
+UNDELIVERED = "undelivered"
+"""Counts the answers that never reached their client, as the tap's lines have it."""
+WELL_KNOWN = ("librdkafka", "librdkafka-process", "java")
+"""The clients that are known to tell of all they are answered, truly; of others that shows nothing
+about brokers."""
 OUT = (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION, Error.FENCED_INSTANCE_ID)
 """The answers that say to a member that it is out of its generation."""
-
-
-@dataclass(slots=True)
-class Client:
-    """What is known of one client."""
-
-    assigned: Answers = field(default_factory=Answers)
-    committed: Answers = field(default_factory=Answers)
-    last_commit: Any = None
-    """The offsets of the commit that it reported last."""
-    fenced: Answers = field(default_factory=Answers)
-    ids: dict[str, None] = field(default_factory=dict)
-    """The last member ids that brokers gave it, in order."""
-    joined_ms: float = -inf
-    """When it was last answered a JoinGroup that a log has."""
-    connections: set[str] = field(default_factory=set)
-    """Those on which its process was answered something that it reported."""
-    said: set[str] = field(default_factory=set)
-    """The events that it ever reported: clients differ in what they report."""
-    ended_ms: float | None = None
-    """When its process began to end."""
-
-    def given(self, member_id: str) -> None:
-        """Note a member id."""
-        self.ids.pop(member_id, None)
-        self.ids[member_id] = None
-        if len(self.ids) > KEPT:
-            del self.ids[next(iter(self.ids))]
-
-    @property
-    def by_event(self) -> Mapping[str, Answers]:
-        """What it was answered, by the event that reports it."""
-        return {"assigned": self.assigned, "committed": self.committed, "fenced": self.fenced}
 
 
 @dataclass
@@ -95,8 +80,14 @@ class Clients:
     """Whether events may come at all."""
     members: Mapping[str, str] = field(default_factory=dict)
     """The kinds of the clients that a history has to have, by their names."""
+    deliveries: Deliveries = NOTHING_HELD
+    """The answers that the tap did not hand to clients at once."""
+    deleted: Deletions = field(default_factory=dict)
+    """The topics that faults delete."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many events were compared, by their names, and what `Owners` and `Offsets` count."""
+    about_clients: list[Json] = field(default_factory=list)
+    """Rows of `CLIENT_FINDINGS`."""
     _found: list[Json] = field(default_factory=list)
     _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
     _assignors: dict[int, str] = field(default_factory=dict)
@@ -106,8 +97,10 @@ class Clients:
 
     def __post_init__(self) -> None:
         """Begin without owners and offsets."""
-        self._owners, self._offsets = Owners(self.counts), Offsets(self.counts)
+        self._owners = Owners(self.counts)
+        self._offsets = Offsets(self.counts, self._is_well_known, self.deleted)
         self._whole = WholeHistory(self.members)
+        self._handed_on = InOrder(self.deliveries)
 
     def add(
         self, requests: Iterable[Request], events: Iterable[ClientEvent], known_ms: float
@@ -121,14 +114,21 @@ class Clients:
             kept = None
             if seen.api == "OFFSET_COMMIT":
                 kept, error = stored(seen)
-                self._found += self._offsets.committed(seen, kept)
+                self._went_back(seen.client_id, self._offsets.committed(seen, kept, error))
             elif seen.api == "SYNC_GROUP" and error == 0:
-                self._offsets.assigned(seen, _share(seen))
+                self._offsets.assigned(seen, share(seen))
             if self.has_history:
                 self._unanswered.add(seen)
                 self._whole.sent(seen, arrived_ms)
             if self.has_history and (kept or error or seen.api in HELD_APIS):
-                self._push(seen.answered_ms, (request, kept, error))
+                delivery = self._handed_on.of(seen)
+                if delivery is None:
+                    self._push(seen.answered_ms, (request, kept, error))
+                elif delivery.at_ms is None:
+                    self.counts[UNDELIVERED] += 1
+                else:
+                    held = replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
+                    self._push(held.answered_ms, ((held, *request[1:]), kept, error))
         events = list(events)
         self._whole.reported(events)
         for event in events:
@@ -141,7 +141,8 @@ class Clients:
         self._until(inf)
         for client in self._clients.values():
             self._over(client)
-        self._found += [*self._owners.end(), *self._whole.rows()]
+        self._owned_twice(self._owners.end())
+        self._found += self._whole.rows()
         return self._taken()
 
     def _push(self, at_ms: float, what: ClientEvent | Known) -> None:
@@ -176,7 +177,7 @@ class Clients:
                 self._assignors[response["generationId"]] = response.get("protocolName") or ""
                 self._owners.joined(seen)
         elif seen.api == "SYNC_GROUP" and error == 0:
-            client.assigned.add(answer._replace(tells=_share(seen)))
+            client.assigned.add(answer._replace(tells=share(seen)))
         elif kept:
             # of partitions that were refused clients tell differently
             tells = None if error else len(kept)
@@ -195,7 +196,7 @@ class Clients:
         elif event.event == "unanswered":
             self._found += self._unanswered.reported(event)
         elif event.event in ("revoked", "lost"):
-            self._found += owners.gave_up(event, event.partitions)
+            self._owned_twice(owners.gave_up(event, event.partitions))
         elif event.event == "assigned":
             answer = self._assigned(client, event)
             owners.assigned(event, answer.seen if answer else None)
@@ -206,26 +207,27 @@ class Clients:
                 client, client.committed, event, lambda of: of.tells in (None, count), what
             )
             if answer:
-                self._found += owners.committed(event, answer.seen)
+                self._owned_twice(owners.committed(event, answer.seen))
         else:
             if event.event == "fenced":
                 what = f"an answer FENCED_INSTANCE_ID to {event.client}"
                 self._answer_to(client, client.fenced, event, lambda _: True, what)
                 client.fenced.answers.clear()
-            client.ended_ms = client.ended_ms or event.at_ms
-            self._found += owners.gave_up(event, frozenset(owners.held[event.client]))
+            client.ended_ms, client.gone_ms = client.ended_ms or event.at_ms, event.at_ms
+            self._owned_twice(owners.gave_up(event, frozenset(owners.held[event.client])))
 
     def _begin(self, client: Client, event: ClientEvent) -> None:
         """Begin with a new process; what is left is what its last one was kept."""
         self._over(client, event.at_ms)
-        client.ended_ms = None
+        client.ended_ms = client.gone_ms = None
         client.connections.clear()
         held = frozenset(self._owners.held[event.client])
-        self._found += self._owners.gave_up(event, held)
+        self._owned_twice(self._owners.gave_up(event, held))
 
     def _over(self, client: Client, until_ms: float = inf) -> None:
         """Judge what a process leaves: events without an answer, answers that it never reported."""
         ended_ms = nan if client.ended_ms is None else client.ended_ms
+        gone_ms = nan if client.gone_ms is None else client.gone_ms
         for name, kept in client.by_event.items():
             waiting = [one for one in kept.waiting if not one.unlogged]
             # as many answers as events: clocks may differ, and no more is proven
@@ -239,7 +241,7 @@ class Clients:
                 if one.has_to_be_reported
                 and (
                     one.at_ms < ended_ms - TAIL_MS
-                    or ended_ms + TAIL_MS < one.seen.earliest_ms < one.at_ms <= until_ms
+                    or gone_ms + TAIL_MS < one.seen.earliest_ms < one.at_ms <= until_ms
                 )
             ]
             reports = name == "assigned" or name in client.said
@@ -259,7 +261,7 @@ class Clients:
             mine = whole if assignor in COOPERATIVE else event.partitions
             return answer.tells is None or answer.tells == mine
 
-        what = f"a SYNC_GROUP of {event.client} with {_listed(event.partitions)}"
+        what = f"a SYNC_GROUP of {event.client} with {in_words(event.partitions)}"
         answer = self._answer_to(client, client.assigned, event, fits, what)
         if answer:
             client.assigned.reported(answer)
@@ -287,10 +289,10 @@ class Clients:
                 return None
             last = others[-1]
             del kept.answers[: len(others)]
-            self._disagree(event, what, _described(last), last, proven=True)
+            self._disagree(event, what, described(last), last, proven=True)
             return None
         if answer.early_ms > event.at_ms + SEEN_MS:
-            self._disagree(event, what, _later(event, answer), answer)
+            self._disagree(event, what, later(event, answer), answer)
         commits = kept is client.committed
         for one in passed:
             same = one.seen.connection == answer.seen.connection and one.has_to_be_reported
@@ -309,7 +311,7 @@ class Clients:
         client.connections.add(answer.seen.connection)
         to_it = (one for one in client.fenced.answers if one.seen.connection in client.connections)
         fenced = next((one for one in to_it if one.at_ms < answer.at_ms - GOES_ON_MS), None)
-        if fenced:
+        if fenced and self._is_well_known(event.client):
             client.fenced.answers.clear()
             what = f"{event.client} ends once an answer fences it"
             self._disagree(
@@ -329,6 +331,24 @@ class Clients:
         """Whether the broker that answered may not have logged it: a fault had it down then."""
         return any(abs(event.at_ms - one.from_ms) <= UNLOGGED_MS for one in self.outages)
 
+    def _owned_twice(self, rows: Iterable[Owned]) -> None:
+        """Take rows about partitions with two owners: of other clients they are about clients."""
+        for client, row in rows:
+            if self._is_well_known(client):
+                self._found.append(row)
+            else:
+                self.about_clients.append(about_client(client, OWNS_ALONE, row))
+
+    def _went_back(self, client: str, rows: Iterable[Json]) -> None:
+        """Take rows about a client's offsets that went back; it chose them itself."""
+        if self._is_well_known(client):
+            self._found += rows
+        else:
+            self.about_clients += (about_client(client, COMMITS_ON, row) for row in rows)
+
+    def _is_well_known(self, client: str) -> bool:
+        return self.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN
+
     def _disagree(
         self,
         event: ClientEvent,
@@ -338,6 +358,7 @@ class Clients:
         *,
         proven: bool = False,
     ) -> None:
+        proven &= self._is_well_known(event.client)
         row = breach(
             Breach.DISAGREE,
             event.at_ms,
@@ -350,38 +371,14 @@ class Clients:
         self._found.append(row)
 
     def _unreported(self, name: str, answer: Answer, *, proven: bool) -> None:
+        if not self._is_well_known(answer.seen.client_id):
+            return
         row = breach(
             Breach.DISAGREE,
             answer.at_ms,
             f"{answer.seen.client_id} says {name}",
-            f"{_described(answer)}, and the client says nothing of it",
+            f"{described(answer)}, and the client says nothing of it",
             shown_by=answer.seen,
             proven=proven,
         )
         self._found.append(row)
-
-
-def _described(answer: Answer) -> str:
-    seen, tells = answer.seen, answer.tells
-    about = f" with {_listed(tells)}" if isinstance(tells, frozenset) else ""
-    about = f" that stored {tells} offsets" if isinstance(tells, int) else about
-    return f"{seen.api} of {seen.client_id} answered{about}"
-
-
-def _later(event: ClientEvent, answer: Answer) -> str:
-    return f"it came {answer.at_ms - event.at_ms:.0f} ms later"
-
-
-def _listed(partitions: Iterable[str]) -> str:
-    return listed(sorted(partitions)) or "no partition"
-
-
-def _share(sync: ObservedRequest) -> frozenset[str] | None:
-    return _partitions(sync.response_fields.get("assignment") or "")
-
-
-@lru_cache(maxsize=500)
-def _partitions(share: str) -> frozenset[str] | None:
-    """Read the assignment of a response; None if it is not of the consumer protocol."""
-    assignment = read(Assignment, share)
-    return None if assignment is None else frozenset(map(named, assignment.partitions))

@@ -6,9 +6,14 @@ that a changed generation is one difference and not two.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reference_coordinator.classic import CLASSIC
+from reference_coordinator.replay import Stall
+from reference_coordinator.replay.evidence import HANDED_ON
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness, lateness_of
+from reports.judgement.said import UNNAMED, UUID
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -21,7 +26,8 @@ LATE_MS = 500.0
 later than its line the end of a phase may seem to come, as its requests may be logged late.
 Measured: 474 ms, at a load of 40 on two cores."""
 LINE_LATE_MS = 200.0
-"""How much earlier than its line it may seem to come. Measured: 129 ms, at that load."""
+"""How much earlier than its line it may seem to come. Measured: 129 ms, at that load. A broker that
+stands still then writes the line later by that."""
 OF_ONE_MEMBER = (
     "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
     "session_expired",
@@ -49,15 +55,46 @@ COMPARISON = ", ".join(
 )  # fmt: skip
 
 
-def compare(observed: Sequence[Row], expected: Sequence[Row]) -> list[Json]:
-    """Compare a group's timelines: one row per rebalance of either side, in order of time."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A group's observed rebalances and lines, compared with those that some rules expect."""
+
+    responses: int
+    """How many responses the rules explain."""
+    bound: Mapping[str, int]
+    observed: Sequence[Json]
+    expected: Sequence[Json]
+    comparison: Sequence[Json]
+    lines: Sequence[Json]
+    violations: Sequence[Json]
+
+    @property
+    def explained(self) -> bool:
+        """Whether these rules explain every response, every rebalance and every line."""
+        matches = all(row["outcome"] == "match" for row in self.comparison)
+        return matches and not self.violations and not self.lines
+
+
+def compare(
+    observed: Sequence[Row],
+    expected: Sequence[Row],
+    stalls: Sequence[Stall] = (),
+    waits_ms: float = 0.0,
+) -> list[Json]:
+    """Compare a group's timelines: one row per rebalance of either side, in order of time.
+
+    `stalls` are the times in which brokers stood still, or may have; `waits_ms` is how long a
+    thread may wait for a CPU anyway.
+    """
+    lateness = lateness_of({row["broker"] for row in observed}, stalls)
     keyed = _nearest(observed, expected, _same_key(observed, expected))
     only_o, only_e = _unpaired(observed, expected, keyed)
     similar = _nearest(only_o, only_e, _similar(only_o, only_e))
     rest_o, rest_e = _unpaired(only_o, only_e, similar)
     pairs: list[Pair] = [*keyed, *similar, *((o, None) for o in rest_o)]
     pairs += ((None, e) for e in rest_e)
-    return sorted((_judged(o, e) for o, e in pairs), key=_began_ms)
+    late = lambda o: NEVER_LATE if o is None else lateness[o["broker"]]
+    return sorted((_judged(o, e, late(o), waits_ms) for o, e in pairs), key=_began_ms)
 
 
 def _same_key(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
@@ -119,9 +156,12 @@ def _began_ms(row: Row) -> float:
     return next((row[name] for name in times if row[name] is not None), float("-inf"))
 
 
-def _judged(o: Row | None, e: Row | None) -> Json:
-    """Judge a pair of an observed and an expected row; one of them may be missing."""
-    off_by_ms = _off_by_ms(o, e) if o and e else 0.0
+def _judged(o: Row | None, e: Row | None, lateness: Lateness, waits_ms: float) -> Json:
+    """Judge a pair of an observed and an expected row; one of them may be missing.
+
+    `lateness` is that of the broker that was observed.
+    """
+    off_by_ms = _off_by_ms(o, e, lateness, waits_ms) if o and e else 0.0
     outcome = _outcome(o, e, off_by_ms)
     either = lambda name: next((row[name] for row in (o, e) if row and row[name] is not None), None)
     return {
@@ -142,7 +182,8 @@ def _outcome(o: Row | None, e: Row | None, off_by_ms: float) -> str:
         return "unexpected"
     unlike = lambda *names: any(o[name] != e[name] for name in names)
     # a batch of leaving members is named as a whole, a failed assignment by its leader
-    if unlike("reason") or (unlike("member_id") and e["reason"] in OF_ONE_MEMBER):
+    of_another = not _same_member(o["member_id"], e["member_id"])
+    if unlike("reason") or (of_another and e["reason"] in OF_ONE_MEMBER):
         return "wrong_reason"
     if e["ended_as"] == "unsure":  # the replay does not know the state here: the root is elsewhere
         return "match"
@@ -156,6 +197,17 @@ def _outcome(o: Row | None, e: Row | None, off_by_ms: float) -> str:
     if unlike("ended_as", *logged):
         return "wrong_members"
     return "early" if off_by_ms < 0 else "late" if off_by_ms > 0 else "match"
+
+
+def _same_member(observed: str | None, expected: str | None) -> bool:
+    """Compare member ids; of an id that no response names, what is not random.
+
+    A JoinGroup may end in an error although the coordinator keeps the member that it created.
+    """
+    client, unnamed, _ = (expected or "").partition(UNNAMED)
+    if not unnamed:
+        return observed == expected
+    return UUID.fullmatch((observed or "").removeprefix(f"{client}-")) is not None
 
 
 def _place(outcome: str, o: Row, e: Row | None) -> int | None:
@@ -174,16 +226,24 @@ def _place(outcome: str, o: Row, e: Row | None) -> int | None:
     return next((line for line in lines if line is not None), None)
 
 
-def _off_by_ms(o: Row, e: Row) -> float:
-    """Return by how many ms the start, or the end of a phase, is outside of its bounds."""
+def _off_by_ms(o: Row, e: Row, lateness: Lateness, waits_ms: float) -> float:
+    """Return by how many ms the start, or the end of a phase, is outside of its bounds.
+
+    The bounds of the start know of stalls and waits, as the replay has them.
+    """
     started = o["started_ms"]
     if started is not None and started < e["earliest_ms"] - EARLY_MS:
         return float(started - e["earliest_ms"])
     if started is not None and started > e["latest_ms"] + EARLY_MS:
-        return float(started - e["latest_ms"])
+        # an answer shows that a write failed: the line follows it, and waits for its thread
+        follows = e["reason"] == "assignment_error"
+        if not follows or started > lateness.latest(e["latest_ms"], EARLY_MS):
+            return float(started - e["latest_ms"])
     for name in ("joined_ms", "assigned_ms"):
         if o[name] is None or e[name] is None:
             continue
-        if not -LATE_MS <= o[name] - e[name] <= LINE_LATE_MS:
+        early_ms, late_ms = LATE_MS + HANDED_ON * waits_ms, LINE_LATE_MS + HANDED_ON * waits_ms
+        earliest_ms = min(e[name] - early_ms, lateness.earliest(e[name], early_ms))
+        if not earliest_ms <= o[name] <= lateness.latest(e[name], late_ms):
             return float(o[name] - e[name])
     return 0.0

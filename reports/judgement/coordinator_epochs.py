@@ -5,7 +5,7 @@ partitions, not with requests, so every Spark task gets all of them.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
-from reference_coordinator.replay import EpochEvent, Stall
+from reference_coordinator.replay import EpochEvent, Parting, Stall
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ EPOCH_EVENTS = {
     "unload_started": "unloaded",
 }
 """What these lines say of a partition, as the kind of an epoch event."""
-FAILED_WRITES = ("write_failed", "commit_failed", "metadata_failed")
+FAILED_WRITES = ("write_failed", "batch_too_large", "commit_failed", "metadata_failed")
 """Templates of lines about a record that could not be written: of a partition, or of a group."""
 OF_LOADS = (*EPOCH_EVENTS, "load_scheduled", "load_ignored")
 """Templates of lines about a broker that loads or unloads a partition."""
@@ -78,8 +78,15 @@ class CoordinatorEpochs:
     loading: list[Stall] = field(default_factory=list)
     """When the one thread of a Scala broker that loads and unloads was at a load: what it has to
     unload waits for that (`GroupMetadataManager.scheduler`)."""
+    partings: tuple[Parting, ...] = ()
+    """When faults cut brokers off from the others."""
     repeated_loads: dict[int, list[Json]] = field(default_factory=lambda: defaultdict(list))
     """Second loads in one leader epoch, as unexpected lines (see `member_lines`), without group."""
+
+    @property
+    def hindered(self) -> Sequence[Stall]:
+        """When brokers could not give a partition up: at a load, or as they knew no better."""
+        return [*self.loading, *(one.unaware for one in self.partings)]
 
     def partition_of(self, group: str) -> int | None:
         """Return the partition of a group, from the hash of its name as Kafka computes it.
@@ -114,15 +121,21 @@ def coordinator_epochs(
     partitions: int | None,
     requests_enabled: Iterable[tuple[str, float]] = (),
     reconnects_ms: float = 0.0,
+    before: Mapping[int, tuple[str, float]] = {},
+    partings: tuple[Parting, ...] = (),
 ) -> CoordinatorEpochs:
     """Derive coordinator epochs from lines of the templates `LINES`.
 
     A broker process ends when it begins to shut down, or with its last line of any kind, whose time
     `processes` give (`last_ms`). `requests_enabled` says when brokers (ids) were seen to answer
-    requests, in ms.
+    requests, in ms. `before` are all partitions that brokers had loaded before their logs begin,
+    each with its broker, and when it was known. `partings` are those of faults.
     """
     rows = sorted(lines, key=lambda row: (row["broker"], row["line"]))
-    found = CoordinatorEpochs(partitions, reconnects_ms)
+    found = CoordinatorEpochs(len(before) or partitions, reconnects_ms, partings=partings)
+    for partition, (broker, at_ms) in before.items():
+        found.of_partitions[partition].append(EpochEvent(at_ms, broker, "loaded"))
+        found.loads[partition].append(Load(broker, at_ms, 1, None, 0, at_ms))
     found.of_brokers += (EpochEvent(at, broker, "opened") for broker, at in requests_enabled)
     ends = {(row["broker"], row["process"]): row["last_ms"] for row in processes}
     for row in rows:

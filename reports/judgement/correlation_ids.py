@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 
 from kafka_protocol.apis import OFFSET_FETCH
+from reports.judgement.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.logged import REQUEST
+from reports.judgement.wire_turns import COPY
 
 EARLY = 0.9
 """How soon metadata may be asked for again, as a share of the interval."""
@@ -37,8 +39,12 @@ class KnownClients:
     wire_groups: frozenset[str] = frozenset()
     librdkafka: Mapping[str, float] = field(default_factory=dict)
     heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
+    intervals_ms: Mapping[str, float] = field(default_factory=dict)
+    """The heartbeat intervals of the members of all clients, and of their duplicates."""
     members: Mapping[str, str] = field(default_factory=dict)
-    """What each member and its duplicate is: `librdkafka` or `java`."""
+    """What each member and its duplicate is: `librdkafka`, another library, or `command`."""
+    deliveries: Deliveries = NOTHING_HELD
+    """The answers that the tap did not hand to them at once."""
 
 
 NO_CLIENTS = KnownClients()
@@ -93,6 +99,8 @@ class CorrelationIds:
         connections = self._connections
         for row in requests:
             connection, number, api = _NUMBERED(row)
+            if connection is not None and connection.endswith(COPY):
+                continue  # a client numbers what it sends, and the tap sent it again
             known = connections.get(connection)
             if known is not None and number == known.highest + 1:
                 known.highest, known.api = number, api

@@ -12,6 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from reports.judgement.assignments import unowned
+from reports.judgement.evidence_level import Level
 from reports.judgement.journal import PHASES, phase_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Digest:
     """How many rows of the comparison are no match."""
     unowned: list[str] | None = None
     """The partitions without an owner when the load is stopped; None without any assignment."""
+    not_on_wire: int = 0
+    """How many rebalances no answer tells of, at level `wire`: the replay alone has them."""
 
     @property
     def wrong(self) -> int:
@@ -88,13 +91,15 @@ class Digester:
     """The topics of each group of the experiment."""
     partitions: Mapping[str, int]
     """How many partitions each topic of the experiment has in the end."""
+    level: Level = Level.REQUESTS
+    """At level `wire` the replay alone tells when a rebalance began, and why."""
 
     @classmethod
     def of(cls, run: "RunFolder") -> "Digester":
         """Take what it has to know from a run folder."""
         topics = {group.name: tuple(group.topics) for group in run.experiment.workload.groups}
         end_ms = dict(run.phases).get("teardown", inf)
-        return cls(run.phases, end_ms, topics, run.partitions)
+        return cls(run.phases, end_ms, topics, run.partitions, run.level)
 
     def unowned(self, group: str, assigned: Iterable[Row], observed: Iterable[Row]) -> list[str]:
         """List the partitions of a group that have no owner when the load is stopped."""
@@ -133,9 +138,17 @@ class Digester:
             digest.begun[phase_of(self.phases, row["started_ms"]), row["reason"] or ""] += 1
         digest.generations += row["generation"] is not None and row["members"] != 0
 
+    def _count_on_wire(self, digest: Digest, row: Row) -> None:
+        """Count a rebalance that an answer tells of, or the replay."""
+        began_ms = row["expected_started_ms"] or row["observed_joined_ms"]
+        digest.begun[phase_of(self.phases, began_ms), row["expected_reason"] or ""] += 1
+        digest.not_on_wire += row["observed_generation"] is None
+
     def _count(self, digest: Digest, name: str, row: Row) -> None:
         if name == "comparison":
             digest.different += row["outcome"] != "match"
+            if self.level is Level.WIRE:
+                self._count_on_wire(digest, row)
         elif name == "expected" and row["started_ms"] is not None:
             digest.expected[phase_of(self.phases, row["started_ms"])] += 1
         elif name == "clients":

@@ -6,13 +6,13 @@ broker learns of an election late (see `LEARNS_MS`), and may schedule a load in 
 then. A Scala broker finishes a load that it has begun, and unloads the partition after that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.coordinator_epochs import LEARNS_MS
-from reference_coordinator.replay.lateness import Lateness, holding_up
+from reference_coordinator.replay.lateness import Lateness, lateness_of
 from reports.judgement.broker_activity import clock
 from reports.judgement.compare import LATE_MS
 from reports.judgement.coordinator_epochs import CoordinatorEpochs, Load
@@ -43,7 +43,8 @@ def doubts(epochs: CoordinatorEpochs, stalls: Sequence[Stall]) -> Iterator[str]:
 
     A broker that starts may know old metadata, and load in an epoch that is over.
     """
-    late = _late(chain.from_iterable(epochs.loads.values()), (*stalls, *epochs.loading))
+    brokers = {load.broker for load in chain.from_iterable(epochs.loads.values())}
+    late = lateness_of(brokers, (*stalls, *epochs.hindered))
     for partition, loads in sorted(epochs.loads.items()):
         for load, higher in _behind(epochs, partition, stalls):
             if _started(epochs, load.broker, higher.at_ms, load.at_ms):
@@ -61,7 +62,8 @@ def _behind(
     """Yield each load in an epoch that its broker must have known to be over, and the later one."""
     loads = epochs.loads.get(partition, ())
     past: list[tuple[int, Load]] = []
-    late = _late(loads, stalls)
+    unaware = (one.unaware for one in epochs.partings)
+    late = lateness_of({load.broker for load in loads}, (*stalls, *unaware))
     for load in loads:
         if load.epoch is None:
             continue
@@ -100,12 +102,6 @@ def _is_borne_out(
         and before.at_ms <= event.at_ms <= by_ms
         for event in events
     )
-
-
-def _late(loads: Iterable[Load], stalls: Sequence[Stall]) -> Mapping[str, Lateness]:
-    """Return what may hold up each broker of some loads."""
-    brokers = {load.broker for load in loads}
-    return {broker: Lateness.of(holding_up(stalls, broker)) for broker in brokers}
 
 
 def _known_ms(epochs: CoordinatorEpochs, load: Load, late: Lateness) -> float:

@@ -69,12 +69,13 @@ def short_epochs(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:
 
     A load that begins when its broker leads the partition no more loads nothing, and prints that it
     is finished (`GroupMetadataManager.doLoadGroupsAndOffsets`: no log end offset). Seen on 3.9.1,
-    whose three brokers were shut down within 2 s: resigned 43 ms after such a load.
+    whose three brokers were shut down within 2 s: resigned 43 ms after such a load, and went while
+    another one waited for 300 ms.
     """
-    events = epochs.of_partitions.get(partition, ())
-    unloads = [(event.broker, event.at_ms) for event in events if event.kind == "unloaded"]
+    events = epochs.events_of(partition)
+    ends = [(event.broker, event.at_ms) for event in events if event.kind in GIVEN_UP]
     for load in epochs.loads.get(partition, ()):
         until_ms = load.at_ms + LEARNS_MS + LATE_MS
-        given_up = [at for broker, at in unloads if broker == load.broker and at >= load.at_ms]
+        given_up = [at for broker, at in ends if broker == load.broker and at >= load.scheduled_ms]
         if load.scheduled_ms < load.at_ms and (at_ms := min(given_up, default=inf)) <= until_ms:
-            yield Outage(load.scheduled_ms, at_ms)
+            yield Outage(load.scheduled_ms, max(at_ms, load.at_ms))

@@ -1,20 +1,28 @@
 """Gaps: where evidence is missing or unreadable, and which of them the run's faults explain."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reports.judgement.evidence_level import Level
 from reports.judgement.log_places import LogPlaces, log_of
-from reports.judgement.processes import END_MISSING
+from reports.judgement.processes import END_MISSING, START_MISSING
 from reports.judgement.run_folder import RunFolder
 
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
 """Templates of lines about groups that are deleted or expire. No request of the group tells the
 oracle of it, and the next request finds no group."""
-ENDS_OF_OFFSETS = ("offsets_expired", "offsets_removed")
+OFFSETS_REMOVED = "offsets_removed"
+ENDS_OF_OFFSETS = ("offsets_expired", OFFSETS_REMOVED)
 """Templates of lines about committed offsets that are deleted, without their groups."""
-REMOVED_NONE = "%Removed 0 %"
-"""What such a line says if it deleted none, as a pattern of SQL."""
+REMOVED_NONE = "(Removed|Generated) 0 "
+"""What such a line says if it deleted none, as a regular expression."""
+TOPIC_DELETED = "topic.delete"
+"""The fault that deletes a topic; the journal names the topic as its target."""
+_TOPIC = re.compile(r"name=([^],]+)")
+_PARTITION = re.compile(r"([A-Za-z0-9._-]+)-[0-9]+(?=[],]|$)")
+"""A deleted topic, or else one of its partitions, in such a line."""
 NOT_UNDERSTOOD = "line not understood"
 CLOCK_OFF_MS = 1_000.0
 """How far a broker's clock may be from the journal's. Where both run on one machine they are the
@@ -22,6 +30,7 @@ same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began,
 after it was noted as over."""
 KILL_MS = 1_000.0
 """How long after the journal's entry of a kill a broker's last line may be stamped."""
+_DELETION = "a group or its offsets may have been deleted, which is not replayed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,13 @@ class Gap:
     line: int
     at_ms: float | None
     what: str
+    topics: frozenset[str] = frozenset()
+    """The topics whose offsets were removed with them, if that is all that the line tells."""
 
     def described(self, places: LogPlaces) -> str:
         """Tell the file, the line in it, and what is missing."""
-        at = places.written(self.broker, self.line) if self.line else log_of(self.broker)
+        whole = log_of(self.broker, places.folder)
+        at = places.written(self.broker, self.line) if self.line else whole
         return f"{at}: {self.what}"
 
 
@@ -58,8 +70,10 @@ def possible_deletion(row: Mapping[str, Any]) -> Gap:
 
     Their requests, DeleteGroups and OffsetDelete, are not logged.
     """
-    what = "a group or its offsets may have been deleted, which is not replayed"
-    return Gap(row["broker"], row["line"], row["at_ms"], f"{what}: {row['message'][:120]}")
+    text = row["message"].rstrip(".") if row["template"] == OFFSETS_REMOVED else ""
+    topics = frozenset(_TOPIC.findall(text) or _PARTITION.findall(text))
+    what = f"{_DELETION}: {row['message'][:300]}"
+    return Gap(row["broker"], row["line"], row["at_ms"], what, topics)
 
 
 def missing_log(broker: str) -> Gap:
@@ -114,10 +128,24 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: RunFolder) -> list[Gap]:
 
 
 def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> list[Gap]:
-    """Drop the gaps that the run's own kills explain; `serving` are brokers that served groups."""
+    """Drop the gaps that the run's own faults explain; `serving` are brokers that served groups.
+
+    The log of a broker that ran before begins where the run began. All of its groups are new. No
+    fault ends the tap, or deletes what it wrote: at level `wire` all gaps are left.
+    """
+    if run.level is Level.WIRE:
+        return list(gaps)
+    deleted = {fault["target"] for fault in run.faults if fault["name"] == TOPIC_DELETED}
+    gaps = [gap for gap in gaps if not is_about_topics(deleted, gap)]
     session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
     left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)
-    return without_cuts(left, run.cut_short)
+    whole = without_cuts(left, run.cut_short)
+    return [gap for gap in whole if run.outside is None or gap.what != START_MISSING]
+
+
+def is_about_topics(deleted: Collection[str], gap: Gap) -> bool:
+    """Tell whether offsets were removed with these topics, and with no other."""
+    return bool(gap.topics) and gap.topics <= set(deleted)
 
 
 def without_kills(

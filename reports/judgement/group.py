@@ -6,6 +6,7 @@ Groups do not depend on each other, so each is judged alone, by plain functions.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, cast
 
 from kafka_protocol.coordinator_lines import Grammar
@@ -21,18 +22,26 @@ from reports.judgement import (
     members,
 )
 from reports.judgement.absences import Absence, Absent
-from reports.judgement.case import Case, Compared, Judgement
+from reports.judgement.case import Case, Judgement
+from reports.judgement.client_rules import CLIENT_FINDINGS, ClientRules
+from reports.judgement.compare import Compared
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
+from reports.judgement.deleted_topics import Deletions
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.disturbance import Disturbance
 from reports.judgement.fenced_lines import FencedLine, Fencings
 from reports.judgement.fetched_offsets import FetchedOffsets
 from reports.judgement.history import ClientEvent
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.machine_log import Busy
+from reports.judgement.members import Members
+from reports.judgement.pace import Pace
 from reports.judgement.promises import NotedRules, broken_promises, differing
 from reports.judgement.silences import Kill, Silences
 from reports.judgement.timeline import OBSERVED
+from reports.judgement.unplanned_elections import of_shutdown
+from reports.judgement.wire_epochs import NO_EPOCHS, WireEpochs
 
 Json = dict[str, Any]
 
@@ -51,11 +60,12 @@ VIOLATIONS = """
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
     max_rebalance_timeout_ms DOUBLE,
-    brokers STRING, partitions LONG, kip_848 BOOLEAN
+    brokers STRING, partitions LONG, kip_848 BOOLEAN, ran_ms DOUBLE
 """
 """One row a group: the number of its readable requests and how many are explained; when the first
 arrived and the last was answered; the longest rebalance timeout of a request; the brokers that
-answered, comma-separated; how many partitions of `__consumer_offsets` its lines name."""
+answered, comma-separated; how many partitions of `__consumer_offsets` its lines name; for how long
+all its clients ran while nothing changed after topics grew (see `pace`)."""
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
@@ -78,6 +88,7 @@ TABLES = {
     "breaches": breaches.BREACHES,
     "clients": clients.CLIENTS,
     "unlogged": UNLOGGED,
+    "client_findings": CLIENT_FINDINGS,
     "digests": DIGESTS,
 }
 
@@ -112,16 +123,27 @@ class Judge:
     """How many partitions each topic of the experiment has all the time."""
     absences: tuple[Absence, ...] = ()
     """When faults on members had clients down."""
+    disturbances: tuple[Disturbance, ...] = ()
+    """When faults broke the wire of clients."""
     has_history: bool = True
     """Whether there is a client history."""
     fenced: tuple[FencedLine, ...] | None = None
     """The fenced lines of all groups; None where they are not known."""
+    grown_ms: tuple[float, float] = (inf, inf)
+    """When topics grew last, and when the load was stopped."""
+    deleted: Deletions = field(default_factory=dict)
+    """The topics that faults delete."""
+    waits_ms: float = 0.0
+    """How long a thread of a broker may wait for a CPU, see `machine_log`: only given where it is
+    asked what that explains."""
+    wire: Mapping[str, WireEpochs] | None = None
+    """At level `wire` the coordinator epochs of groups, by answers alone; else None."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
         case = self._case(group)
         part = case.add(Chunk.of(rows))
-        return replace(case.beforehand, requests=tuple(part.seen), hints=tuple(part.hints))
+        return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
 
     def explains(self, group: str, rows: Iterable[LoggedRow]) -> bool:
         """Tell whether the rules explain all of a group: responses, rebalances and lines."""
@@ -175,7 +197,8 @@ class Judge:
         noted = NotedRules(self.profile)
         judgement = Judgement(case, cast(Profile, noted), self.first_alone)
         ids = CorrelationIds(case.group, self.clients)
-        silences = Silences(self.kills, self.clients.heartbeat_ms, self.stalls)
+        kills = () if self.wire is not None else self.kills
+        silences = Silences(kills, self.clients.heartbeat_ms, self.stalls)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
@@ -209,14 +232,28 @@ class Judge:
     def _case(self, group: str) -> Case:
         asks_again = self.promised != self.profile or self.rules is not None
         held_up = HeldUp(self.stalls, self.busy)
-        heard = clients.Clients(self.outages, self.has_history, self.clients.members)
+        known = self.clients
+        about = self.has_history, known.members, known.deliveries
+        heard = clients.Clients(self.outages, *about, self.deleted)
+        absences = [one for one in self.absences if one.group == group]
+        partition = self.epochs.partition_of(group)
+        shutdown = of_shutdown(self.epochs, partition, self.stalls, self.grown_ms[1])
         return Case(
-            group, self.grammar, self.epochs, self.stalls, self.outages, held_up, asks_again,
+            group, self.grammar, self.epochs, self.stalls, (*self.outages, *shutdown),
+            held_up, asks_again,
             assignments.Assignments(self.partitions, self.outages),
             heard,
-            FetchedOffsets(self.epochs, heard.counts),
-            Fencings(self.fenced),
-            Absent([one for one in self.absences if one.group == group], self.stalls),
+            FetchedOffsets(self.epochs, heard.counts, self.deleted),
+            Fencings(None if self.wire is not None else self.fenced),
+            Absent(absences, self.stalls, self.busy),
+            ClientRules(
+                absences, self.outages, self.stalls, known.intervals_ms,
+                group in known.wire_groups, known.deliveries,
+                [one for one in self.disturbances if one.group == group],
+            ),
+            None if self.wire is None else self.wire.get(group, NO_EPOCHS),
+            Members(pace=Pace(*self.grown_ms)),
+            waits_ms=self.waits_ms,
         )  # fmt: skip
 
 

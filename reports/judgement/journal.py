@@ -27,6 +27,7 @@ _FORMS: dict[str, Form] = {
     "healed": {"fault_id": str, "healed": bool},
     "skipped": {"fault_id": str},
     "failed": {"error": str},
+    "borrowed": {"offsets_leaders": list},
     "cut_short": {"broker": int, "log_bytes": int},
 }
 """The fields that are read, by event; of other events none is."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 LOG = "group.log"
-"""A broker's log, in its folder `brokers/<id>`."""
+"""A broker's log, in its folder `brokers/<id>`, and what the tap saw of it, in `tap/<id>`."""
 
 
-def log_of(broker: str) -> str:
+def log_of(broker: str, folder: str = "brokers") -> str:
     """Return the name of a broker's log in the run folder."""
-    return f"brokers/{broker}/{LOG}"
+    return f"{folder}/{broker}/{LOG}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,18 @@ class LogPlaces:
     """The files of brokers' logs.
 
     `files` are, by broker, the number of lines before each file, and its name; the oldest is first.
-    A broker that is not listed has one file.
+    A broker that is not listed has one file, in `folder`.
     """
 
     files: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
+    folder: str = "brokers"
 
     def place(self, broker: str, line: int) -> tuple[str, int]:
         """Return the file of a line, and its number there; line 0 stands for the whole log."""
         files = self.files.get(broker, ())
         at = bisect_left(files, line, key=itemgetter(0)) - 1
         if at < 0:
-            return log_of(broker), line
+            return log_of(broker, self.folder), line
         before, name = files[at]
         return name, line - before
 

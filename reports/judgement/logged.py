@@ -40,6 +40,7 @@ LINE = (
 in_order = itemgetter(*LINE[:3])
 """Orders lines, those of several brokers at the same time too."""
 _READABLE, _API = REQUEST.index("readable"), REQUEST.index("api")
+_RESPONSE = REQUEST.index("response")
 _OF_RESPONSE = itemgetter(
     *map(REQUEST.index, ("response", "answered_ms", "client_id", "api", "id"))
 )
@@ -79,7 +80,7 @@ class Chunk:
     def fenced(self) -> Iterator[tuple[Any, ...]]:
         """The requests whose response fences a client: when, which client, the API, the id."""
         for row in self.requests:
-            if row[_READABLE]:
+            if row[_READABLE] and row[_RESPONSE] is not None:
                 response, at_ms, client_id, api, number = _OF_RESPONSE(row)
                 if FENCED.search(response):
                     yield at_ms, client_id, api, number
@@ -87,8 +88,23 @@ class Chunk:
     @property
     def fetches(self) -> "Requests":
         """The readable requests for committed offsets."""
-        rows = [row for row in self.requests if row[_API] == OFFSET_FETCH and row[_READABLE]]
-        return Requests.decoded(rows)
+        return Requests.decoded([row for row in self.answered if row[_API] == OFFSET_FETCH])
+
+    @property
+    def unanswered(self) -> "Requests":
+        """The requests of members that the tap saw no answer of."""
+        return Requests.decoded(
+            [
+                row
+                for row in self.requests
+                if row[_READABLE] and row[_RESPONSE] is None and row[_API] in GROUP_APIS
+            ]
+        )
+
+    @property
+    def answered(self) -> Iterator[tuple[Any, ...]]:
+        """The readable requests that were answered."""
+        return (row for row in self.requests if row[_READABLE] and row[_RESPONSE] is not None)
 
     @property
     def apis(self) -> set[str]:
@@ -113,9 +129,7 @@ class Requests:
     @classmethod
     def of(cls, chunk: Chunk) -> "Requests":
         """Decode the requests of a chunk."""
-        return cls.decoded(
-            [row for row in chunk.requests if row[_READABLE] and row[_API] in GROUP_APIS]
-        )
+        return cls.decoded([row for row in chunk.answered if row[_API] in GROUP_APIS])
 
     @classmethod
     def decoded(cls, rows: Sequence[tuple[Any, ...]]) -> "Requests":
@@ -126,7 +140,7 @@ class Requests:
          requests, responses, serials, errors, arrived, files, lines, _) = zip(
             *rows, strict=True
         )  # fmt: skip
-        bodies = {text: _decode(text) for text in {*requests, *responses}}
+        bodies = {text: None if text is None else _decode(text) for text in {*requests, *responses}}
         body = bodies.__getitem__
         observed = map(
             ObservedRequest, ids, brokers, apis, versions, clients, connections, earliest, at,

@@ -7,7 +7,7 @@ cannot be read is left out: these files prove that a broker stood still, and nev
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,12 @@ BUSY_THROTTLED = 0.25
 WRITTEN_LATE_MS = 250.0
 """How late a broker may write the line of a request while the machine is busy: several times what
 was measured on a loaded machine (20 to 35 ms)."""
+TICK_MS = 50.0
+"""How long the sampler sleeps between two looks."""
+LATE_MS = 100.0
+"""From which lateness on the sampler notes it."""
+AROUND_MS = 1_000.0
+"""How far from a busy time a machine may be busy, too: it is sampled once a second."""
 
 _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
@@ -45,6 +51,8 @@ class Busy:
     from_ms: float
     until_ms: float
     because: str
+    late_ms: float = 0.0
+    """How long a thread was seen to wait for a CPU."""
 
 
 def standstills(samples: str) -> list[Standstill]:
@@ -64,7 +72,7 @@ def busy_times(samples: str) -> list[Busy]:
         if entry.get("event") == "late":
             for from_ms, until_ms in _span(entry):
                 because = f"the runner itself ran {until_ms - from_ms:,.0f} ms late"
-                found.append(Busy("", from_ms, until_ms, because))
+                found.append(Busy("", from_ms, until_ms, because, until_ms - from_ms - TICK_MS))
         elif entry.get("event") == "sample":
             found += _starved(entry)
     return found
@@ -112,6 +120,18 @@ def of_jvm(broker: str, log: Iterable[str]) -> list[Standstill]:
 def is_busy(busy: Iterable[Busy], broker: str, at_ms: float) -> bool:
     """Tell whether a broker may have got no CPU at a time."""
     return any(one.broker in ("", broker) and one.from_ms <= at_ms <= one.until_ms for one in busy)
+
+
+def thread_waits_ms(busy: Sequence[Busy], broker: str, at_ms: float) -> float:
+    """Return how long a thread of a broker may wait for a CPU about a time; 0 on a calm machine.
+
+    That others of its threads get one shows nothing. On a busy machine a thread may wait as long as
+    the sampler's own did at most in that run, or as is not noted of it.
+    """
+    mine = (one for one in busy if one.broker in ("", broker))
+    if not any(one.from_ms - AROUND_MS <= at_ms <= one.until_ms + AROUND_MS for one in mine):
+        return 0.0
+    return max(LATE_MS, *(one.late_ms for one in busy))
 
 
 def _entries(samples: str) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.logged import LoggedRow, Requests
+from reports.judgement.pace import LEAVES, Pace
 
 Json = dict[str, Any]
 
@@ -35,6 +36,7 @@ class Members:
     """Whether the group has a static member."""
     max_rebalance_timeout_ms: float | None = None
     """The longest rebalance timeout of a request."""
+    pace: Pace = field(default_factory=Pace)
     _last_ms: dict[str | None, float] = field(default_factory=dict)
 
     def add(self, requests: Requests) -> Iterator[Json]:
@@ -42,6 +44,9 @@ class Members:
         last_ms = self._last_ms
         for seen, error in zip(requests.observed, requests.error_codes, strict=True):
             request, joins = seen.request, seen.api == "JOIN_GROUP"
+            if joins or seen.api == LEAVES or request.get("memberId"):  # not an operator's commit
+                session_ms = request.get("sessionTimeoutMs")
+                self.pace.heard(seen.client_id, seen.api, seen.at_ms, session_ms)
             if not self.has_statics and request.get("groupInstanceId") is not None:
                 self.has_statics = True
             if error in ACCEPTED:

@@ -3,17 +3,19 @@
 A member goes on from the offset that was committed last, so the offsets of a partition that its
 owners commit never go back. A commit of a partition that is not the member's is a cause, and so is
 one of no member (an operator's); they are not judged, and those of members are counted. A commit
-that is sent again after a refusal may come after a later one.
+that is sent again after a refusal may come after a later one, and one that waited in a connection
+that its client had given up is acted on after one that the client sent later, on a new connection.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
+from reports.judgement.deleted_topics import Deletions, of_partition
 
 Json = dict[str, Any]
 Stored = Sequence[tuple[str, int]]
@@ -73,6 +75,10 @@ class Offsets:
     """The committed offsets of one group."""
 
     counts: Counter[str]
+    goes_on: Callable[[str], bool] = lambda _: True
+    """Whether a client's correlation ids go on over its connections."""
+    deleted: Deletions = field(default_factory=dict)
+    """The topics that faults delete: their offsets begin anew."""
     _shares: dict[int, dict[str, tuple[str, frozenset[str] | None]]] = field(default_factory=dict)
     """By generation: the member id and the partitions of each instance, or dynamic member."""
     _last: dict[str, _Last] = field(default_factory=dict)
@@ -89,8 +95,8 @@ class Offsets:
         of_generation = self._shares.setdefault(request["generationId"], {})
         of_generation[_member(sync)] = request["memberId"], share
 
-    def committed(self, commit: ObservedRequest, kept: Stored) -> Iterator[Json]:
-        """Take a commit and what it stored; yield its rows of `BREACHES`, without the group."""
+    def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[Json]:
+        """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
         request = commit.request
         generation = request.get("generationIdOrMemberEpoch", request.get("generationId"))
         of_generation = self._shares.get(generation, {})
@@ -100,18 +106,23 @@ class Offsets:
         back = []
         for name, offset in kept:
             lowest, last = offset, self._last.get(name)
+            deletion = of_partition(self.deleted, name)
+            if last and deletion and deletion.ends(last.commit.earliest_ms, commit.answered_ms):
+                last = None
             if share is None or name not in share:
                 if share is not None:
                     self.counts[NOT_THEIRS] += 1
             elif last is not None:
-                if commit.earliest_ms <= last.commit.answered_ms:
+                if commit.earliest_ms <= last.commit.answered_ms or (
+                    self.goes_on(commit.client_id) and _sent_before(commit, last.commit)
+                ):
                     lowest = min(offset, last.offset)
                 elif offset < last.offset:
                     back.append((name, offset, last))
             self._last[name] = _Last(lowest, commit)
         sent_again = [one for one in back if one[1] in self._refused.get(one[0], ())]
         back = [one for one in back if one not in sent_again] or sent_again
-        for name, offset, code in partitions_of(commit) if len(kept) < _size(commit) else ():
+        for name, offset, code in partitions_of(commit) if error else ():
             if code in AGAIN:
                 self._refused[name].append(offset)
         for name, offset, last in back[:1]:
@@ -126,11 +137,21 @@ class Offsets:
             )
 
 
+def _sent_before(commit: ObservedRequest, last: ObservedRequest) -> bool:
+    """Tell whether a member sent a commit before one that was acted on first.
+
+    librdkafka and Java go on with their numbers on each new connection to the coordinator; others
+    may begin anew, so that theirs tell nothing. Seen on 4.3.0, where Java gave a connection up
+    whose broker read it 3 s later.
+    """
+    same = commit.client_id == last.client_id and _member_id(commit) == _member_id(last)
+    return same and commit.connection != last.connection and commit.serial < last.serial
+
+
+def _member_id(commit: ObservedRequest) -> str | None:
+    return commit.request.get("memberId") or None
+
+
 def _member(request: ObservedRequest) -> str:
     """Return the instance id of a member, or its id."""
     return request.request.get("groupInstanceId") or request.request.get("memberId") or ""
-
-
-def _size(commit: ObservedRequest) -> int:
-    """Return how many partitions a commit is about."""
-    return sum(len(topic["partitions"]) for topic in commit.request.get("topics", ()))

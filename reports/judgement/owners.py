@@ -20,6 +20,9 @@ from reports.judgement.offsets import stored
 
 Json = dict[str, Any]
 
+Owned = tuple[str, Json]
+"""The client that goes on to own what it has to give up, and a row of `BREACHES`."""
+
 UNTIL_ANSWERED = "owned_twice_until_answered"
 """Counts the partitions that a member which is out goes on to own beside their new owner."""
 SAME_MS = 100.0
@@ -112,7 +115,7 @@ class Owners:
             for of, answered_ms in self._joined[former]
         )
 
-    def committed(self, event: ClientEvent, commit: ObservedRequest) -> Iterator[Json]:
+    def committed(self, event: ClientEvent, commit: ObservedRequest) -> Iterator[Owned]:
         """Judge a commit of a client that is out, and knows it."""
         out = self._out.get(event.client)
         if not out:
@@ -126,7 +129,7 @@ class Owners:
         if names:
             del self._out[event.client]
             some = ", ".join(sorted(names)[:SHOWN])
-            yield breach(
+            row = breach(
                 Breach.OWNED_TWICE,
                 event.at_ms,
                 f"{event.client} gives up {some} once an answer says that it is out",
@@ -134,9 +137,10 @@ class Owners:
                 shown_by=commit,
                 history=event.place,
             )
+            yield event.client, row
 
-    def gave_up(self, event: ClientEvent, partitions: frozenset[str]) -> Iterator[Json]:
-        """Take partitions from a client; yield rows of `BREACHES` if another had them already."""
+    def gave_up(self, event: ClientEvent, partitions: frozenset[str]) -> Iterator[Owned]:
+        """Take partitions from a client; yield a row if another had them already."""
         client = event.client
         self.held[client] -= partitions
         self._is_not_out_of(client, partitions)
@@ -146,7 +150,7 @@ class Owners:
                 overlap.partitions -= both
                 if event.at_ms - overlap.event.at_ms > SAME_MS:
                     row = _Overlap(client, overlap.event, overlap.sync, both)
-                    yield row.row(event.at_ms)
+                    yield client, row.row(event.at_ms)
         self._overlaps = [one for one in self._overlaps if one.partitions]
 
     def _is_not_out_of(self, client: str, partitions: frozenset[str]) -> None:
@@ -155,7 +159,7 @@ class Owners:
             for partition in partitions:
                 out.pop(partition, None)
 
-    def end(self) -> Iterator[Json]:
+    def end(self) -> Iterator[Owned]:
         """Yield the rows of those that never gave up."""
         for overlap in self._overlaps:
-            yield overlap.row(None)
+            yield overlap.former, overlap.row(None)

@@ -5,17 +5,20 @@ Functions of one line each; what needs the neighbouring lines is in `broker_log`
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from math import isfinite
 from typing import Any, NamedTuple
 
-from kafka_protocol import request_log
+from kafka_protocol import request_log, tap_lines
 from kafka_protocol.apis import LOGGED_APIS, OFFSET_FETCH
 from kafka_protocol.bodies import BODIES, problems
 from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
 from kafka_protocol.request_log import PARTS_MS
+from reports.judgement.evidence_level import Level
+from reports.judgement.skews import Skew
 
 ARRIVAL_ERROR_MS = 40.0
 """How much too late a reconstructed arrival may be: the line is written after the clock is read.
@@ -94,6 +97,19 @@ class LoggedRequest(NamedTuple):
     times_ms: tuple[float, ...] | None = None
     readable: bool = False
 
+    def times_on_wire(self, logged_ms: float | None) -> Times:
+        """Return the times of a request that the tap forwarded, and wrote down at `logged_ms`.
+
+        Nothing tells when the broker acted on it before the tap had the answer.
+        """
+        if self.times_ms is None or logged_ms is None:
+            return Times()
+        total, queue, _, _, answer_queue, sending = self.times_ms
+        arrived, answered = logged_ms - total, logged_ms - answer_queue - sending
+        forwarded = min(arrived + queue, answered)
+        latest = min(answered, forwarded + 2 * HANDLING_DELAY_MS)
+        return Times(arrived, forwarded, forwarded, latest, answered)
+
     def times(self, logged_ms: float | None) -> Times:
         """Return the times of a request whose line was written at `logged_ms`."""
         if self.times_ms is None or logged_ms is None:
@@ -121,16 +137,30 @@ NO_GROUP = _Group()
 
 @dataclass(slots=True)
 class Parser:
-    """Parses the lines of a release; `numbered` if they have serial numbers."""
+    """Parses the lines of a release; `numbered` if they have serial numbers.
+
+    Lines of groups whose names do not begin with `prefix` are irrelevant: on a cluster that others
+    use, too, they are none of the run's.
+    `on_wire` if the tap wrote them, whose lines are all about requests.
+    `skews` are the times at which faults had set the clocks of brokers off.
+    """
 
     grammar: Grammar
     numbered: bool
+    prefix: str = ""
+    on_wire: bool = False
+    skews: Sequence[Skew] = ()
     _line: re.Pattern[str] = field(init=False)
     _coordinator: LineParser = field(init=False)
 
     def __post_init__(self) -> None:
         self._line = re.compile(NUMBERED if self.numbered else DATED, re.ASCII)
         self._coordinator = LineParser(self.grammar)
+
+    @property
+    def folder(self) -> str:
+        """The folder of a run in which the logs are."""
+        return (Level.WIRE if self.on_wire else Level.REQUESTS).folder
 
     def split(self, text: str) -> Parts:
         """Split a line into its parts."""
@@ -146,7 +176,13 @@ class Parser:
     def is_of_coordinator(self, logger: str) -> bool:
         """Whether a logger writes the coordinator's lines, except loggers that are irrelevant."""
         grammar = self.grammar
+        if self.on_wire:
+            return False
         return logger.startswith(grammar.loggers) and logger not in grammar.irrelevant_loggers
+
+    def is_foreign(self, group: str | None) -> bool:
+        """Whether a group is none of the run's."""
+        return bool(self.prefix) and group is not None and not group.startswith(self.prefix)
 
     def coordinator_line(self, broker: str, logger: str, body: str) -> CoordinatorLine:
         """Match a line of the coordinator against the templates."""
@@ -191,6 +227,45 @@ def _of_typed(known: request_log.Typed) -> LoggedRequest:
     )
 
 
+def parse_unanswered(body: str) -> LoggedRequest | None:
+    """Parse the line of a request that the tap saw no answer of; None if no broker was sent it.
+
+    Its time until the tap forwarded it stands as that in a queue.
+    """
+    try:
+        content = json.loads(body.removeprefix(tap_lines.UNANSWERED))
+        header, request, tap = content["requestHeader"], content["request"], content["tap"]
+        if tap["forwarded"] is False:
+            return None
+        total_ms, held_ms = content["totalTimeMs"], tap.get("requestHeldMs", 0.0)
+        text = WHOLE_TEXT(request)
+        text.encode()  # a lone surrogate cannot be encoded
+        batched = _batched(request)
+        found = LoggedRequest(
+            _text((batched[0] if batched and len(batched) == 1 else request).get("groupId")),
+            _text(header["requestApiKeyName"]),
+            _int(header["requestApiVersion"]),
+            _text(header["clientId"]),
+            _int(header["correlationId"]),
+            _text(content["connection"]),
+            text,
+            times_ms=(float(total_ms), float(held_ms), 0.0, 0.0, 0.0, 0.0),
+            readable=True,
+        )
+        timed = {type(total_ms), type(held_ms)} <= {int, float} and isfinite(total_ms)
+        whole = tap["forwarded"] is True and timed and 0.0 <= held_ms <= total_ms
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError, OverflowError):
+        return UNREADABLE
+    named = found.api_version, found.client_id, found.correlation_id, found.connection
+    if not whole or None in named or found.api not in LOGGED_APIS:
+        return UNREADABLE
+    if found.group is None and batched is None:
+        return UNREADABLE
+    bodies = BODIES.get(found.api)
+    problem = bodies and next(problems(bodies.request, request, found.api_version or 0), None)
+    return UNREADABLE if problem else found
+
+
 def parse_any(body: str) -> LoggedRequest:
     """Parse the body of a request's line in whatever form, slowly."""
     try:
@@ -211,9 +286,9 @@ def parse_any(body: str) -> LoggedRequest:
         times = tuple(float(part) for part in parts) if timed else None
     except OverflowError:
         times = None
-    groups: Any = request.get("groups")
-    batched = isinstance(groups, list)
-    named = groups[0] if batched and len(groups) == 1 else request
+    groups = _batched(request)
+    batched = groups is not None
+    named = groups[0] if groups is not None and len(groups) == 1 else request
     group = _text(named.get("groupId")) if isinstance(named, dict) else None
     whole: Json = {
         "api": _text(header.get("requestApiKeyName")),
@@ -243,6 +318,12 @@ def parse_any(body: str) -> LoggedRequest:
         times_ms=times,
         readable=readable,
     )
+
+
+def _batched(request: Json) -> list[Any] | None:
+    """Return the groups of a request that names several (KIP-709); None if it cannot."""
+    groups = request.get("groups")
+    return groups if isinstance(groups, list) else None
 
 
 def _add_up(times_ms: tuple[float, ...]) -> bool:

@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 
 END_MISSING = "the log's end is missing"
-"""The gap of a broker process whose lines do not end with the coordinator's last line."""
+"""The gap of a process whose lines do not end with the last line of a coordinator, or the tap."""
+START_MISSING = "the log's start is missing"
+"""The gap of a broker process whose first lines are not in the log."""
 STATUSES = ("used", "irrelevant", "rejected")
 """What a line counts as."""
 
@@ -36,8 +38,9 @@ class ProcessPart(msgspec.Struct, array_like=True):
     """What a part of a broker's log holds of one process; a restarted broker goes on in its log.
 
     `partition` is the highest partition of `__consumer_offsets` that a line names, `ended` whether
-    the coordinator's last line is there. Lines and times are those of the lines that have a serial
-    number: the first and the last. `counts` are numbers of lines by `STATUSES`.
+    the last line is there, the coordinator's or the tap's. Lines and times are those of the lines
+    that have a serial number: the first and the last. `counts` are numbers of lines by `STATUSES`.
+    What the tap saw (`on_wire`) is one process, without the line that begins that of a broker.
     """
 
     number: int
@@ -48,6 +51,7 @@ class ProcessPart(msgspec.Struct, array_like=True):
     lines: tuple[int, int] | None = None
     times_ms: tuple[float, float] | None = None
     runs: list[Run] = []
+    on_wire: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,8 @@ def _gaps(number: int, parts: Sequence[ProcessPart]) -> Iterator[tuple[float, in
             yield run.at_ms, run.line, f"{missing} lines missing before serial number {sn}"
     lines = [line for part in parts for line in part.lines or ()]
     times_ms = [at_ms for part in parts for at_ms in part.times_ms or ()]
-    if found[0].first != 1 or number == 0:
-        yield min(times_ms), min(lines), "the log's start is missing"
+    on_wire = any(part.on_wire for part in parts)
+    if found[0].first != 1 or (number == 0 and not on_wire):
+        yield min(times_ms), min(lines), START_MISSING
     if not any(part.ended for part in parts):
         yield max(times_ms), max(lines), END_MISSING

@@ -20,21 +20,26 @@ from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest, Stall
+from reports.judgement import deliveries as handed_on
 from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.broker_log import TABLES, Log, Start
 from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.evidence_level import Level
 from reports.judgement.fenced_lines import fenced_lines
 from reports.judgement.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.group import Judge
 from reports.judgement.history import ClientEvent, events_by_group
 from reports.judgement.known_clients import known_clients
-from reports.judgement.log_places import log_of
+from reports.judgement.log_places import LOG, log_of
 from reports.judgement.logged import observed
 from reports.judgement.machine_log import Standstill
 from reports.judgement.parsing import Parser
 from reports.judgement.processes import BrokerProcess, whole
 from reports.judgement.run_folder import HISTORY, RunFolder
+from reports.judgement.skews import of_broker
 from reports.judgement.split_summary import start_of
+from reports.judgement.wire_epochs import WireEpochs, marks_in, of_groups
 
 Row = Mapping[str, Any]
 COLUMNS = {
@@ -94,9 +99,16 @@ class ReadLog:
     gaps: tuple[Gap, ...]
 
     @classmethod
-    def of(cls, broker: str, parser: Parser, texts: Sequence[str], start: Start) -> "ReadLog":
+    def of(
+        cls,
+        broker: str,
+        parser: Parser,
+        texts: Sequence[str],
+        start: Start,
+        held: Deliveries = NOTHING_HELD,
+    ) -> "ReadLog":
         """Read the lines of a broker's log from a start on."""
-        log = Log(broker, log_of(broker), parser, start)
+        log = Log(broker, log_of(broker, parser.folder), parser, start, held)
         for text in texts:
             log.read(text)
         processes, lost = whole(broker, log.end())
@@ -151,13 +163,17 @@ class Recording:
     @cached_property
     def parser(self) -> Parser:
         """The parser of its lines."""
-        return Parser(self.run.grammar, self.run.numbered_lines)
+        return self.run.parser
 
     @cached_property
     def _read(self) -> Sequence[ReadLog]:
         return [
-            ReadLog.of(log.parent.name, self.parser, texts, start_of(texts, self.parser))
-            for log in sorted(self.folder.glob("brokers/*/group.log*"))
+            ReadLog.of(
+                *(log.parent.name, self.parser, texts),
+                start_of(texts, self.parser, of_broker(self.parser.skews, log.parent.name)),
+                self.deliveries,
+            )
+            for log in sorted(self.folder.glob(f"{self.parser.folder}/*/{LOG}*"))
             for texts in [_texts(log)]
         ]
 
@@ -210,17 +226,40 @@ class Recording:
         rules, run = self.profile, self.run
         partitions = None if most is None else most + 1
         epochs = coordinator_epochs(
-            rows, processes, partitions, run.requests_enabled, run.reconnects_ms
+            rows,
+            processes,
+            partitions,
+            run.requests_enabled,
+            run.reconnects_ms,
+            run.outside.coordinated_before if run.outside else {},
+            run.partings,
         )
         pauses, standstills = self._stood_still
         stalls = (*pauses, *as_stalls(standstills))
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
-            partitions=run.first_partitions, absences=run.absences,
-            clients=known_clients(run.experiment), kills=run.killed_between,
+            partitions=run.first_partitions, absences=run.absences, disturbances=run.disturbances,
+            clients=known_clients(run.experiment, self.deliveries), kills=run.killed_between,
             has_history=run.has_history,
             fenced=fenced_lines((line.row for line in self.lines if line.row), run.grammar),
+            grown_ms=run.grown_ms,
+            deleted=run.deleted,
+            wire=self.wire_epochs,
         )  # fmt: skip
+
+    @property
+    def wire_epochs(self) -> Mapping[str, WireEpochs] | None:
+        """At level `wire` the coordinator epochs of groups; else None."""
+        if self.run.level is not Level.WIRE:
+            return None
+        requests = (line.row for line in self.lines if "request" in line.row)
+        return of_groups(marks_in(requests), self.run.restarts)
+
+    @cached_property
+    def deliveries(self) -> Deliveries:
+        """What the tap held back of answers, if it could."""
+        logs = sorted(self.folder.glob("tap/*/group.log*"))
+        return handed_on.read(line for log in logs for line in _texts(log))
 
     @property
     def standstills(self) -> list[Standstill]:

@@ -3,26 +3,34 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from math import inf
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
 from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, number
 from reference_coordinator.classic.profiles import Settings
-from reference_coordinator.replay import Outage, Stall
+from reference_coordinator.replay import Outage, Parting, Stall
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement import faults, machine_log
 from reports.judgement.absences import Absence, absences
+from reports.judgement.deleted_topics import Deletions, deletions
+from reports.judgement.disturbance import Disturbance
 from reports.judgement.errors import EvidenceError
+from reports.judgement.evidence_level import Level
 from reports.judgement.faults import Fault
 from reports.judgement.journal import PHASES, Entry, phase_of, read
-from reports.judgement.json_form import Form, lacks, parse
+from reports.judgement.json_form import Form, lacks
 from reports.judgement.log_places import LOG, log_of
 from reports.judgement.machine_log import Busy, Standstill
+from reports.judgement.outside import Outside
+from reports.judgement.parsing import Parser
+from reports.judgement.run_files import RunFiles
+from reports.judgement.skews import Skew, of_broker, on_right_clock, skews
 from scenarios import Experiment, ScenarioError, load
 
 HISTORY = "history.jsonl"
@@ -37,33 +45,23 @@ ENVIRONMENT: Form = {
     "seed": int,
     "broker_config": dict,
     "repeat_command": str,
+    "broker_ids": list | None,
+    "unsure": list | None,
 }
 
 
+LEVELS = (Level.REQUESTS, Level.WIRE)
+"""The evidence levels of runs."""
+
+
 def logs_bytes(folder: Path) -> int:
-    """Return the size of all brokers' logs in a run folder of this machine, rotated ones too."""
-    return sum(log.stat().st_size for log in folder.glob(f"brokers/*/{LOG}*"))
+    """Return the size of all logs in a run folder of this machine, rotated ones too."""
+    return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*"))
 
 
 @dataclass(frozen=True)
-class RunFolder:
+class RunFolder(RunFiles):
     """Reads the files of a run; every problem is an `EvidenceError` that names the file."""
-
-    path: Path
-    uri: str = ""
-    """Where the run folder is, if `path` holds only a copy of its small files."""
-    elsewhere: Mapping[str, int] = field(default_factory=dict)
-    """The files that are at `uri` alone, by their names in the run folder, and their bytes."""
-
-    @property
-    def place(self) -> str:
-        """The run folder, as messages name it."""
-        return self.uri or str(self.path)
-
-    @property
-    def name(self) -> str:
-        """The name of the run folder."""
-        return self.place.rpartition("/")[2]
 
     @property
     def has_history(self) -> bool:
@@ -97,6 +95,17 @@ class RunFolder:
             raise EvidenceError(
                 f"{self.place}/environment.json: broker_config: {error}; it was altered"
             ) from error
+
+    @cached_property
+    def level(self) -> Level:
+        """What the verdict rests on."""
+        named = self.environment.get("evidence", Level.REQUESTS)
+        if named not in LEVELS:
+            raise EvidenceError(
+                f"{self.place}/environment.json: a run has no evidence level {named!r};"
+                f" it is one of {', '.join(LEVELS)}"
+            )
+        return Level(named)
 
     @property
     def grammar(self) -> Grammar:
@@ -137,6 +146,11 @@ class RunFolder:
         return faults.log_lines(self.faults)
 
     @cached_property
+    def restarts(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that a fault stopped or killed, and when, in ms."""
+        return tuple(faults.restarts(self.faults))
+
+    @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
         noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
@@ -172,10 +186,23 @@ class RunFolder:
         return tuple(faults.stalls(self.faults))
 
     @cached_property
+    def partings(self) -> tuple[Parting, ...]:
+        """When faults cut brokers off from the others, with the time to catch up afterwards."""
+        return tuple(faults.partings(self.faults))
+
+    @cached_property
+    def skews(self) -> tuple[Skew, ...]:
+        """When faults had set the clocks of brokers off; one that was not healed, to the end."""
+        return tuple(skews(self.faults))
+
+    @cached_property
     def standstills(self) -> tuple[Standstill, ...]:
         """When brokers stood still, as the samples of the machine and the JVMs' logs have it."""
         of_jvms = (
-            machine_log.of_jvm(log.parent.name, lines.splitlines())
+            on_right_clock(
+                machine_log.of_jvm(log.parent.name, lines.splitlines()),
+                of_broker(self.skews, log.parent.name),
+            )
             for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
             for lines in _if_readable(log)
         )
@@ -191,15 +218,36 @@ class RunFolder:
     @property
     def brokers(self) -> tuple[str, ...]:
         """The ids of the brokers."""
-        return tuple(map(str, range(1, self.experiment.cluster.brokers + 1)))
+        ids = self.environment.get("broker_ids") or range(1, self.experiment.cluster.brokers + 1)
+        return tuple(map(str, ids))
+
+    @cached_property
+    def outside(self) -> Outside | None:
+        """What is known of a cluster that is not groupquake's; None for one of its own."""
+        return Outside.of(self.environment, self.journal, self.experiment.cluster.prefix)
+
+    @property
+    def parser(self) -> Parser:
+        """The parser of the run's lines."""
+        on_wire = self.level is Level.WIRE
+        prefix = self.outside.prefix if self.outside else ""
+        skews = () if on_wire else self.skews
+        return Parser(self.grammar, on_wire or self.numbered_lines, prefix, on_wire, skews)
+
+    @property
+    def tap_parser(self) -> Parser:
+        """The parser of what the tap wrote beside the brokers' logs."""
+        return replace(self.parser, numbered=True, on_wire=True, skews=())
 
     @property
     def starts(self) -> Counter[str]:
         """How often each broker (id) was started according to the journal: at first, and healed.
 
-        A fault that was not healed may have started its broker once more.
+        One that ran before the run was not started at first. A fault that was not healed may have
+        started its broker once more.
         """
-        return Counter([*self.brokers, *faults.started_again(self.faults)])
+        first = self.brokers if self.outside is None else ()
+        return Counter([*first, *faults.started_again(self.faults)])
 
     @cached_property
     def journal(self) -> tuple[Entry, ...]:
@@ -237,10 +285,20 @@ class RunFolder:
         """The faults and their outcomes, in the order of the journal."""
         return faults.faults_of(self.journal)
 
+    @property
+    def deleted(self) -> Deletions:
+        """The topics that faults deleted."""
+        return deletions(self.faults)
+
     @cached_property
     def absences(self) -> tuple[Absence, ...]:
         """When faults on members had clients down."""
         return absences(self.journal)
+
+    @cached_property
+    def disturbances(self) -> tuple[Disturbance, ...]:
+        """When faults broke the wire of members."""
+        return tuple(faults.disturbances(self.faults))
 
     @property
     def first_partitions(self) -> dict[str, int]:
@@ -251,17 +309,26 @@ class RunFolder:
     def partitions(self) -> dict[str, int]:
         """How many partitions each topic of the experiment had at the end."""
         had = self.first_partitions
+        for _, args in self._growths:
+            if wrong := lacks(args, {"topic": str, "to": int}):
+                raise EvidenceError(f"{self.place}/{JOURNAL}: {GROWTH}: {wrong}; it was altered")
+            had[args["topic"]] = args["to"]
+        return had
+
+    @property
+    def grown_ms(self) -> tuple[float, float]:
+        """When topics grew last, and when the load was stopped; infinity if they never did."""
+        grown_ms = max((at_ms for at_ms, _ in self._growths), default=inf)
+        return grown_ms, dict(self.phases).get("teardown", inf)
+
+    @property
+    def _growths(self) -> Iterator[tuple[float, Mapping[str, Any]]]:
+        """Yield when topics grew, and the arguments of each fault."""
         grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
         for entry in self.journal:
             intent = grows.get(entry.get("fault_id") or "")
             if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
-                args = intent["args"]
-                if wrong := lacks(args, {"topic": str, "to": int}):
-                    raise EvidenceError(
-                        f"{self.place}/{JOURNAL}: {GROWTH}: {wrong}; it was altered"
-                    )
-                had[args["topic"]] = args["to"]
-        return had
+                yield entry["at_ms"], intent["args"]
 
     @cached_property
     def _steps(self) -> list[Mapping[str, Any]]:
@@ -321,36 +388,6 @@ class RunFolder:
         """Whether the group was in its steady state before the first fault."""
         states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
         return bool(states) and states[0]
-
-    def _json(self, name: str, form: Form) -> dict[str, Any]:
-        try:
-            content = parse(self._text(name))
-        except ValueError as error:
-            raise EvidenceError(
-                f"{self.place}/{name}: no JSON ({error}); the run was cut off or altered"
-            ) from error
-        if wrong := lacks(content, form):
-            raise EvidenceError(f"{self.place}/{name}: {wrong}; the run was cut off or altered")
-        return cast(dict[str, Any], content)
-
-    def _text(self, name: str) -> str:
-        file = self._file(name)
-        try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise EvidenceError(
-                f"{self.place}/{name}: cannot be read ({error}); check the file"
-            ) from error
-
-    def _file(self, name: str) -> Path:
-        file = self.path / name
-        if not self.path.is_dir():
-            raise EvidenceError(f"{self.path}: no such run folder; `ls runs` lists those there are")
-        if not file.is_file():
-            raise EvidenceError(
-                f"{self.place}/{name}: missing; {self.place} is not the folder of a run"
-            )
-        return file
 
 
 def _if_readable(file: Path) -> Iterator[str]:

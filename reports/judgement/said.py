@@ -8,6 +8,8 @@ from reference_coordinator.replay import Says
 
 UNNAMED = "-?"
 """Stands in the placeholder of a member id that no response names."""
+UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""Stands behind the client's id, or the instance's, in a member id."""
 NOT_GIVEN = ("", "null", "None", "Some(null)", "not provided")
 """How coordinators write that a client gave no instance id, or no reason."""
 HOST = re.compile(", clientHost=[^,]*,")

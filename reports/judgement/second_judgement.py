@@ -2,7 +2,9 @@
 
 A group in which something is proven wrong is judged again as if its brokers had stood still
 whenever nothing shows that they worked. If no finding of that judgement is proven (missing evidence
-counts as in the first one), the group is a doubt, and no reason for a `fail`.
+counts as in the first one), the group is a doubt, and no reason for a `fail`. The same goes if
+writes may have failed because a broker stood still for long, or lost the group's partition without
+a fault.
 """
 
 from collections import defaultdict
@@ -10,14 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reference_coordinator.replay import Outage, Stall
+from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement import broker_activity, findings
 from reports.judgement.faults import CATCHING_UP_MS
 from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.group import Judge
-from reports.judgement.machine_log import Busy, Standstill
+from reports.judgement.machine_log import Busy, Standstill, thread_waits_ms
 from reports.judgement.member_lines import WRITES_FAIL_MS
 from reports.judgement.silent_tails import silent_tails
+from reports.judgement.unplanned_elections import Election, unplanned_elections
 
 Row = Mapping[str, Any]
 
@@ -64,23 +67,52 @@ class SecondJudgement:
         stalls = (*self.judge.stalls, *self.possible)
         late = replace(self.judge, stalls=stalls, busy=tuple(self.busy))
         left = self._findings(late, group, rows)
+        serving = {row["broker"] for row in rows}
         if not findings.proven_roots(left):
-            serving = {row["broker"] for row in rows}
             mine = [stall for stall in self.possible if stall.broker in serving]
             near = broker_activity.longest_near(mine, wrong_ms)
             return broker_activity.doubt(group, near, self.busy, wholly=not left)
+        for parting in self.judge.epochs.partings:
+            lost = replace(late, epochs=replace(late.epochs, partings=_at_most(late, parting)))
+            if not findings.proven_roots(self._findings(lost, group, rows)):
+                return broker_activity.doubt_of_parting(group, parting)
+        waits_ms = max(thread_waits_ms(self.busy, broker, wrong_ms) for broker in serving)
+        late = replace(late, waits_ms=waits_ms)
+        if waits_ms and not self._proven(late, group, rows):
+            return broker_activity.doubt_of_threads(group, waits_ms, self.busy, wrong_ms)
         for tail in silent_tails(rows, self.unmeasured, self.judge.epochs):
             if not findings.proven_roots(findings.unproven_since(left, {group: tail.last_ms})):
                 return tail.doubt(group)
         long = [s for s in self.standstills if s.until_ms - s.from_ms >= WRITES_FAIL_MS]
-        if not long:
+        down = [Outage(one.from_ms, one.until_ms + CATCHING_UP_MS) for one in long]
+        if down and not self._proven(late, group, rows, down):
+            nearest = min(long, key=lambda one: abs(one.until_ms - wrong_ms))
+            return broker_activity.doubt_of_writes(group, nearest)
+        elections = self._elections(group, rows, stalls)
+        moved = [*down, *(one.outage for one in elections)]
+        if not elections or self._proven(late, group, rows, moved):
             return None
-        outages = (Outage(one.from_ms, one.until_ms + CATCHING_UP_MS) for one in long)
-        failing = replace(late, outages=(*late.outages, *outages))
-        if findings.proven_roots(self._findings(failing, group, rows)):
-            return None
-        nearest = min(long, key=lambda one: abs(one.until_ms - wrong_ms))
-        return broker_activity.doubt_of_writes(group, nearest)
+        election = min(elections, key=lambda one: abs(one.unloaded_ms - wrong_ms))
+        return f"group {group}: what is wrong is explained if writes failed: {election.described}"
+
+    def _elections(
+        self, group: str, rows: Iterable[Row], stalls: Sequence[Stall]
+    ) -> list[Election]:
+        """Return the elections of the group's partition that no fault explains."""
+        named = (row["partition"] for row in rows if row["template"] is not None)
+        partition = min((one for one in named if one is not None), default=None)
+        if partition is None:
+            partition = self.judge.epochs.partition_of(group)
+        judge = self.judge
+        stopped_ms = judge.grown_ms[1]
+        return unplanned_elections(judge.epochs, partition, judge.outages, stalls, stopped_ms)
+
+    def _proven(
+        self, judge: Judge, group: str, rows: Sequence[Row], outages: Iterable[Outage] = ()
+    ) -> bool:
+        """Tell whether something is proven wrong, even if writes may have failed in some times."""
+        failing = replace(judge, outages=(*judge.outages, *outages))
+        return bool(findings.proven_roots(self._findings(failing, group, rows)))
 
     def _findings(self, judge: Judge, group: str, rows: Sequence[Row]) -> list[Finding]:
         tables = defaultdict(list)
@@ -89,3 +121,8 @@ class SecondJudgement:
         for row in judge.late_breaches(group, rows):
             tables["breaches"].append({"group": group, **row})
         return findings_of(rows, tables, self.missing)
+
+
+def _at_most(judge: Judge, parting: Parting) -> tuple[Parting, ...]:
+    """Return the partings of a judge, in one of which as much is lost as may be."""
+    return tuple(one.at_most if one == parting else one for one in judge.epochs.partings)

@@ -14,6 +14,7 @@ import msgspec
 
 from reports.judgement.broker_log import Start, offset_ms
 from reports.judgement.parsing import Parser
+from reports.judgement.skews import Skew
 
 TAIL_MS = 1_000.0
 """How much of its end a summary tells millisecond by millisecond. Where lines are further out of
@@ -29,7 +30,8 @@ class ProcessSummary(msgspec.Struct, array_like=True):
 
     lines: int = 0
     apart_us: dict[int, int] = {}
-    """Lines with both clocks, by printed time minus nano clock in whole microseconds."""
+    """Lines with both clocks, by printed time minus nano clock in whole microseconds; only of times
+    at which no fault had set the clock off."""
     within_ms: dict[int, int] = {}
     """Lines by printed time, from `told_from_ms` on; only of lines without a nano clock."""
     told_from_ms: float = -inf
@@ -52,8 +54,10 @@ class SplitSummary(msgspec.Struct, array_like=True):
         return sum(process.lines for process in self.processes)
 
 
-def summarised(texts: Iterable[str], parser: Parser, tail_ms: float = TAIL_MS) -> SplitSummary:
-    """Summarise the lines of a split."""
+def summarised(
+    texts: Iterable[str], parser: Parser, tail_ms: float = TAIL_MS, skews: Sequence[Skew] = ()
+) -> SplitSummary:
+    """Summarise the lines of a split; faults had set the clock of its broker off in `skews`."""
     split, numbered, first_line_end = parser.split, parser.numbered, parser.grammar.first_line_end
     process = ProcessSummary()
     found = SplitSummary([process])
@@ -70,7 +74,7 @@ def summarised(texts: Iterable[str], parser: Parser, tail_ms: float = TAIL_MS) -
         found.last_ms = ms
         if not numbered:
             apart_us[ms] += 1
-        elif parts.nanos is not None:
+        elif parts.nanos is not None and not any(skew.may_show(ms) for skew in skews):
             apart_us[(ms * 1_000_000 - parts.nanos) // 1_000] += 1
     _close(process, apart_us, tail_ms, numbered)
     return found
@@ -140,6 +144,6 @@ def _starts(splits: Iterable[SplitSummary], offsets: Mapping[int, float]) -> Ite
             before.last_ms = split.last_ms
 
 
-def start_of(texts: Iterable[str], parser: Parser) -> Start:
+def start_of(texts: Iterable[str], parser: Parser, skews: Sequence[Skew] = ()) -> Start:
     """Return where a whole log begins."""
-    return starts([summarised(texts, parser)])[0]
+    return starts([summarised(texts, parser, skews=skews)])[0]

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import broker_activity, failed_writes, findings
+from reports.judgement import as_json, broker_activity, failed_writes, findings
+from reports.judgement.client_rules import about_clients
 from reports.judgement.digest import Digest, Digester, with_total
-from reports.judgement.expectations import expected_verdict, unmet
-from reports.judgement.findings import Finding, MissingEvidence
+from reports.judgement.doubtful import DOUBTFUL, assumed, foreign_groups, unsure_counts
+from reports.judgement.evidence_level import CANNOT_SEE, Level
+from reports.judgement.expectations import expected_verdict, had_time, unmet
+from reports.judgement.findings import MissingEvidence
 from reports.judgement.gaps import (
     Gap,
     by_group,
@@ -26,20 +29,13 @@ from reports.judgement.gaps import (
 from reports.judgement.log_places import LogPlaces
 from reports.judgement.machine_log import Standstill
 from reports.judgement.processes import STATUSES
+from reports.judgement.rules import judged_as
 from reports.judgement.run_folder import RunFolder
+from reports.judgement.unplanned_elections import Election
 
 Json = dict[str, Any]
 SHOWN = 20
 """How many rejected or missing lines a verdict quotes."""
-GAPS = 1_000
-"""How many rejected lines, and how many rows of the table `lost`, are read."""
-DOUBTFUL = {
-    "unlogged_return": "members have ids that no response gave; their coordinator stored them,"
-    " and was killed before it logged the JoinGroup",
-    "broker_error": "requests were answered with errors that are not the group's (authorization,"
-    " quotas, unknown topics)",
-}
-"""What is a doubt where it was bound from observation, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +75,17 @@ class Results:
     """Whether requests are logged with the bytes of metadata and assignments, not just lengths."""
     breaches: Sequence[Json] = ()
     """The rows of the table `breaches` of groups whose differences are read."""
+    client_findings: Sequence[Json] = ()  # of the groups shown
     left_out: int = 0
     """How many differences, all of groups without any that is read, were not read."""
     places: LogPlaces = field(default_factory=LogPlaces)
     """Where lines stand that are shown."""
+    witnesses: Mapping[str, int] | None = None
+    """What was compared of brokers' logs and the tap's, where there are both, by kind."""
     elections: Sequence[str] = ()
     """Loads of offsets partitions that no log bears out, in words."""
+    moved: Mapping[str, Sequence[Election]] = field(default_factory=dict)
+    """The elections of groups' partitions that no fault explains."""
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -93,7 +94,8 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     missing = _missing(run, data)
     found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
     late = lambda one: one.group in data.late_alone and one.may_be_late
-    unsure = lambda one: one.group in kip_848 or late(one)
+    foreign = foreign_groups(run, data.bound)
+    unsure = lambda one: assumed(run) or one.group in {*kip_848, *foreign} or late(one)
     found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
     counts = Counter(
         {
@@ -103,29 +105,38 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         }
     )
     left = _unowned(run, data)
-    short = unmet(run.experiment, counts, left)
+    short = unmet(run.experiment, counts, left, run.level)
     held_up = broker_activity.held_up(data.standstills, run.busy, *_span(run)) if short else None
-    doubts = _doubts(run, data, kip_848, profile)
+    open_counts = unsure_counts(run, data.bound, kip_848)
+    uncertain = found or any(one.group in open_counts for one in short)
+    doubts = [*_doubts(run, data, kip_848, profile), *(assumed(run) if uncertain else ())]
     if held_up is not None:
         doubts.append(f"what was expected is not met, but {held_up}")
+    moved = _moved(run, data)
+    doubts += [
+        f"what was expected of group {group} is not met, but {moved[group]}"
+        for group in dict.fromkeys(item.group for item in short if item.group in moved)
+    ]
     proven = findings.proven_roots(found)
     if run.stopped and (doubts or short):
         doubts.insert(0, "the run was stopped before its time was over")
     # a count proves something only where the evidence is whole
     whole = run.completed and not (run.aborted or run.stopped or run.failures)
-    counted = [item for item in short if item.group in data.checks and whole]
-    if proven or (counted and not missing.gaps and held_up is None):
+    counted = [one for one in short if one.proven and one.group in data.checks and whole]
+    counted = [one for one in counted if one.group not in open_counts]
+    had = lambda item: had_time(item, data.groups[item.group]["ran_ms"], run.experiment)
+    calm = lambda item: held_up is None and item.group not in moved
+    certain = [item for item in counted if calm(item) or had(item)]
+    if proven or (certain and not missing.gaps):
         verdict = "fail"
     elif doubts or found or short:
         verdict = "unknown"
     else:
         verdict = "pass"
     environment = run.environment
-    members: dict[str, Counter[str]] = defaultdict(Counter)
-    for member in run.experiment.members():
-        members[member.group][member.kind] += 1
+    members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
-        name: _group(run, data, name, members[name]) | {"unowned": left.get(name)}
+        name: _group(run, data, name, members) | {"unowned": left.get(name)}
         for name in _group_names(run, data)
     }
     return {
@@ -137,8 +148,9 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "profile": profile,
         "seed": environment["seed"],
         "judge": run.experiment.judge,
+        "judged_as": judged_as(environment),
         "foretold": expected_verdict(
-            run.experiment.expected_verdict,
+            None if judged_as(environment) else run.experiment.expected_verdict,
             verdict,
             data.broken_promises,
             [one.group for one in proven],
@@ -146,17 +158,23 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
             findings.unanswered(proven),
         ),
         "broken_promises": data.broken_promises,
-        "evidence_level": "requests",
+        "evidence_level": run.level,
+        **({"cannot_see": list(CANNOT_SEE)} if run.level is Level.WIRE else {}),
         "groups": groups,
         "phases": [{"phase": name, "began_at_ms": at_ms} for name, at_ms in run.phases],
         "faults": list(run.faults),
-        "findings": [_finding(number, one, data.places) for number, one in enumerate(found, 1)],
+        "findings": [
+            as_json.finding(number, one, data.places) for number, one in enumerate(found, 1)
+        ],
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [item.as_json for item in short],
         "unknown_because": doubts,
+        **({"unsure": list(run.outside.unsure)} if run.outside else {}),
         "counterexample": None,
-        "departures": [_departure(row, data.places) for row in data.departures[:SHOWN]],
+        "departures": [as_json.departure(row, data.places) for row in data.departures[:SHOWN]],
+        **about_clients(data.client_findings, data.digests.values(), data.places, run.busy),
         "coverage": _coverage(data),
+        **({"witnesses": data.witnesses} if data.witnesses else {}),
         **_standstills(run, data.standstills),
         "repeat_command": environment["repeat_command"],
     }
@@ -171,6 +189,10 @@ def _with_unexplained_gaps(run: RunFolder, data: Results) -> Results:
     """Add the gaps of whole logs, and drop those that the run's own kills explain."""
     serving = {broker for row in data.groups.values() for broker in row["brokers"]}
     absent = [broker for broker in run.brokers if broker not in data.starts]
+    if run.level is Level.WIRE:
+        return replace(
+            data, gaps=[*map(missing_log, absent), *unexplained(data.gaps, run, serving)]
+        )
     of_logs = [
         *map(missing_log, absent),
         *wrong_start_counts(data.starts, run),
@@ -278,6 +300,16 @@ def _span(run: RunFolder) -> tuple[float, float]:
     return min(began.values(), default=inf), began.get("teardown", inf)
 
 
+def _moved(run: RunFolder, data: Results) -> dict[str, str]:
+    """Say, by group, which election without a fault changed its coordinator, if any did."""
+    from_ms, _ = _span(run)
+    return {
+        group: first.described
+        for group, elections in data.moved.items()
+        for first in [one for one in elections if one.unloaded_ms >= from_ms][:1]
+    }
+
+
 def _standstills(run: RunFolder, standstills: Sequence[Standstill]) -> Json:
     """List when brokers stood still, if they did."""
     listed = [
@@ -292,12 +324,12 @@ def _standstills(run: RunFolder, standstills: Sequence[Standstill]) -> Json:
     return {"brokers_stood_still": listed} if listed else {}
 
 
-def _group(run: RunFolder, data: Results, name: str, members: Mapping[str, int]) -> Json:
+def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int]) -> Json:
     checked, explained = data.checks.get(name, (0, 0))
     digest = data.digests.get(name, Digest())
     return {
-        "members_static": members["static"],
-        "members_dynamic": members["dynamic"],
+        "members_static": members[name, "static"],
+        "members_dynamic": members[name, "dynamic"],
         "faults": dict(Counter(f["name"] for f in run.faults if f["group"] in (name, None))),
         "rebalances_observed": with_total(digest.observed),
         "rebalances_expected": with_total(digest.expected),
@@ -306,6 +338,7 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[str, int])
         "responses_explained": explained,
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,
+        **({"not_on_wire": digest.not_on_wire} if run.level is Level.WIRE else {}),
     }
 
 
@@ -345,39 +378,6 @@ def members_in_words(static: int, dynamic: int) -> str:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _finding(number: int, finding: Finding, places: LogPlaces) -> Json:
-    return {
-        "number": number,
-        "kind": finding.kind,
-        "root": finding.root is None,
-        "follows_from": None if finding.root is None else finding.root + 1,
-        "proven": finding.proven,
-        "group": finding.group,
-        "at_ms": round(finding.at_ms, 3),
-        "expected": finding.expected,
-        "observed": finding.observed,
-        "log": _place(finding.broker, finding.line, places),
-        **({"history": finding.history} if finding.history else {}),
-    }
-
-
-def _departure(row: Json, places: LogPlaces) -> Json:
-    return {
-        "group": row["group"],
-        "at_ms": round(row["at_ms"], 3),
-        "request": f"{row['api']} of {row['client_id']}",
-        "promised": row["expected"],
-        "observed": row["observed"],
-        "log": _place(row["broker"], row["line"], places),
-    }
-
-
-def _place(broker: str, line: int, places: LogPlaces) -> Json:
-    """Tell where a line stands; a difference without a line has no broker."""
-    file, number = places.place(broker, line) if broker else ("", 0)
-    return {"broker": broker, "file": file, "line": number}
 
 
 def _coverage(data: Results) -> Json:

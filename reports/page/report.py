@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
@@ -26,6 +26,7 @@ from reports.page.cost_charts import Owned
 from reports.page.cost_rows import ROWS_SHOWN, CostRows
 from reports.page.drawing import Span
 from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups, identity, memberships, periods
+from reports.page.environment import environment_of
 from reports.page.rows import comparison_table
 
 Json = dict[str, Any]
@@ -82,13 +83,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
 
 
 def _environment(span: Span) -> Environment:
-    environment = Environment(
-        loader=PackageLoader("reports.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of("reports.page")
     environment.filters["offset"] = lambda at_ms: wording.offset(at_ms, span.zero_ms)
     environment.filters["seconds"] = wording.seconds
     environment.filters["utc"] = wording.utc

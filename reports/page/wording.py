@@ -108,13 +108,21 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "rejoins that no log has",
         "a coordinator stored a new id, and was killed before it logged the JoinGroup",
     ),
+    "not_authorized": (
+        "refused by ACLs",
+        "GROUP_ or TOPIC_AUTHORIZATION_FAILED: the coordinator did not see the request",
+    ),
     "broker_error": (
         "errors of brokers",
-        "authorization, quotas, unknown topics: the coordinator did not see the request",
+        "quotas, unknown topics: the coordinator did not see the request",
     ),
     "partition_error": (
         "errors of partitions",
         "some partitions of a commit have errors of their own; the others are compared",
+    ),
+    "unloaded_meanwhile": (
+        "groups unloaded meanwhile",
+        "the broker was at a request as it gave the group up, and found it Dead (Scala)",
     ),
     "order": (
         "orders",
@@ -158,6 +166,10 @@ LENGTHS_ALONE = (
 
 EVIDENCE: Mapping[str, str] = {
     "requests": "every group request with its response, and the coordinator's own lines",
+    "wire": (
+        "every group request with its response, as a proxy before the brokers saw them; no line of "
+        "a broker. What this verdict says holds as far as answers show it"
+    ),
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from scenarios.faults.declaration import About, FaultPart, Planned
+from scenarios.faults.schedule import earlier, once
 from scenarios.fields import PositiveCount
 from scenarios.problems import Path, Problem, unknown
 
@@ -42,10 +43,10 @@ class AddPartitions(FaultPart):
         yield from unknown("topic", self.topic, there, (*path, "topic"))
         before = [
             other.to
-            for other in experiment.faults
+            for other in earlier(self, experiment)
             if isinstance(other, AddPartitions) and other.topic == self.topic
-            if other.at_ms < self.at_ms
         ]
+        yield from once(self, path)
         most = max([there.get(self.topic, 0), *before])
         if self.to <= most:
             yield Problem(

@@ -31,6 +31,35 @@ STARTED = (
 )
 
 
+def broker_checks(target: BrokerTarget, experiment: "Experiment", path: Path) -> Iterator[Problem]:
+    """Yield a problem if the target at a path names what does not exist."""
+    match target:
+        case CoordinatorOf(group=name):
+            place = (*path, "coordinator-of")
+            yield from unknown("group", name, experiment.group_names, place)
+        case PartitionLeader(partition=partition):
+            topics = {topic.name: topic.partitions for topic in experiment.workload.topics}
+            name, _, number = partition.rpartition("/")
+            place = (*path, "partition-leader")
+            yield from unknown("topic", name, topics, place)
+            if name in topics and int(number) >= topics[name]:
+                yield Problem(
+                    place,
+                    f"topic '{name}' has partitions 0 to {topics[name] - 1}; choose one of them",
+                )
+        case Brokers(brokers=ids):
+            for j, node in enumerate(ids):
+                yield from no_such_broker(node, experiment, (*path, "brokers", j))
+
+
+def no_such_broker(node: int, experiment: "Experiment", path: Path) -> Iterator[Problem]:
+    """Yield a problem if no broker has the id at a path; none as long as the ids are not known."""
+    ids = experiment.cluster.ids
+    if ids is not None and node not in ids:
+        choice = ", ".join(map(str, ids))
+        yield Problem(path, f"there is no broker {node}; choose from {choice}")
+
+
 class BrokerFault(FaultPart):
     """What the faults that hit brokers have in common."""
 
@@ -39,30 +68,7 @@ class BrokerFault(FaultPart):
 
     def checks(self, experiment: "Experiment", path: Path) -> Iterator[Problem]:
         """Check that the targets exist."""
-        path = (*path, "target")
-        match self.target:
-            case CoordinatorOf(group=name):
-                place = (*path, "coordinator-of")
-                yield from unknown("group", name, experiment.group_names, place)
-            case PartitionLeader(partition=partition):
-                topics = {topic.name: topic.partitions for topic in experiment.workload.topics}
-                name, _, number = partition.rpartition("/")
-                place = (*path, "partition-leader")
-                yield from unknown("topic", name, topics, place)
-                if name in topics and int(number) >= topics[name]:
-                    yield Problem(
-                        place,
-                        f"topic '{name}' has partitions 0 to {topics[name] - 1}; choose one of "
-                        "them",
-                    )
-            case Brokers(brokers=ids):
-                most = experiment.cluster.brokers
-                for j, node in enumerate(ids):
-                    if node > most:
-                        yield Problem(
-                            (*path, "brokers", j),
-                            f"there is no broker {node}; choose from 1 to {most}",
-                        )
+        yield from broker_checks(self.target, experiment, (*path, "target"))
 
     def _planned(self, undo: str, **args: Any) -> Planned:
         return Planned(hits=in_words(self.target, None), undo=undo, args=args, target=self.target)

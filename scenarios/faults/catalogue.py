@@ -79,7 +79,7 @@ def _kind(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
             return "duration"
         case {"type": "string"}:
             return "text"
-        case {"type": "integer"}:
+        case {"type": "integer" | "number"}:
             return "number"
         case {"type": "boolean"}:
             return "true or false"

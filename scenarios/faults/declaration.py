@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from scenarios.durations import DurationMs
-from scenarios.fields import Part
+from scenarios.durations import DurationMs, PositiveMs
+from scenarios.faults.schedule import When
+from scenarios.fields import Part, PositiveCount
 from scenarios.targets import BrokerTarget, MemberTarget
 
 
@@ -14,8 +15,12 @@ class About:
     """What a fault is, for the journal's readers, the report and the docs.
 
     `hits` is what the fault acts on. `one_shot` is set if there is nothing to heal. `broker` is
-    what happens to the process of the broker, if the fault hits one. The report counts the fault
-    as `noun` and explains it with `meaning`. The other texts are for the fault catalogue:
+    what happens to the process of the broker, if the fault hits one; `moves_leaders` is set if
+    brokers give leaderships up without it, so that writes may fail. `needs_volume` is set if the
+    data of each broker has to be on a file system of its own, `needs_clock` if the clock of each
+    has to be one that can be set. `network` is what is done to the network between brokers, which
+    takes brokers in containers. The report counts the fault as `noun` and explains it with
+    `meaning`. The other texts are for the fault catalogue:
     `targets` (what may be hit), `witness` (which evidence proves it), `expects` (what the oracle
     expects of the groups) and `undo` (how it is healed, also from the journal alone). The summary
     is the docstring of the declaring class.
@@ -29,6 +34,16 @@ class About:
     expects: str
     undo: str
     one_shot: bool = False
+    moves_leaders: bool = False
+    needs_volume: bool = False
+    network: Literal["part", "slow"] | None = None
+    needs_clock: bool = False
+
+    @property
+    def in_containers(self) -> bool:
+        """Whether brokers need a network or a clock of their own."""
+        return self.network is not None or self.needs_clock
+
     broker: Literal["killed", "stopped", "paused"] | None = None
 
 
@@ -60,6 +75,17 @@ class FaultPart(Part):
     fault: str
     at_ms: DurationMs
     """Counted from the moment the steady state is met."""
+    every_ms: PositiveMs | None = None
+    """Fires again so often, `repeat` times in all, or else through the impact phase."""
+    repeat: PositiveCount | None = None
+    """How many times it fires."""
+    when: When | None = None
+    """Fires once a condition holds, but not before `at`."""
+
+    @property
+    def is_series(self) -> bool:
+        """Whether one fault of the file becomes several of the plan, target after target."""
+        return False
 
 
 def seconds(duration_ms: int) -> str:

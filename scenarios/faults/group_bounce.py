@@ -7,6 +7,7 @@ from scenarios.durations import PositiveMs
 from scenarios.faults import members
 from scenarios.faults.declaration import About
 from scenarios.faults.member_restart import MemberRestart
+from scenarios.fields import PositiveCount
 from scenarios.problems import Path, Problem
 from scenarios.targets import MemberTarget
 
@@ -31,8 +32,15 @@ class GroupBounce(members.MemberAway):
     fault: Literal["group.bounce"]
     every_ms: PositiveMs
     """From the start of one member's restart to the start of the next."""
+    repeat: PositiveCount | None = None
+    """How many rounds through all targets there are; one by default."""
     becomes: members.Identity | None = None
     """The identity that they restart with; by default the one they had."""
+
+    @property
+    def is_series(self) -> bool:
+        """Whether it becomes several faults of the plan: it does."""
+        return True
 
     @property
     def makes_static(self) -> bool:

@@ -27,6 +27,11 @@ SILENT = (
     "although its coordinator completes other requests or answers one of ours. "
 )
 
+BACK = (
+    "Afterwards it shows a Heartbeat of the member without an error, or a JoinGroup and a "
+    "SyncGroup, within two rebalance timeouts and 10 s."
+)
+
 
 class Static(Part):
     """A static identity that a member takes on when it restarts."""
@@ -90,6 +95,16 @@ class MemberFault(FaultPart):
                 (*path, "group"), "this target already names its group or members; remove group"
             )
 
+    def groups_hit(self, experiment: "Experiment") -> set[str | None]:
+        """Return the groups of the members that may be hit."""
+        match self.target:
+            case LeaderMemberOf(group=led):
+                return {led}
+            case Names(names=names):
+                return {m.group for m in experiment.members() if m.name in names}
+            case _:
+                return {self.group}
+
     def known_targets(self, experiment: "Experiment") -> dict[str, str]:
         """Return the members that may be hit, as far as the file tells, with their kinds."""
         match self.target:
@@ -124,21 +139,11 @@ class MemberAway(MemberFault):
     def checks(self, experiment: "Experiment", path: Path) -> Iterator[Problem]:
         """Check the targets, and that the absence is long enough for missed heartbeats to show."""
         yield from super().checks(experiment, path)
+        hit = self.groups_hit(experiment)
         for group in experiment.workload.groups:
-            hit = {self.group}
-            if isinstance(self.target, LeaderMemberOf):
-                hit = {self.target.group}
-            elif isinstance(self.target, Names):
-                named = set(self.target.names)
-                hit = {m.group for m in experiment.members() if m.name in named}
-            least_ms = 2 * group.heartbeat_interval_ms
-            if group.name in hit and self.down_for_ms < least_ms:
-                yield Problem(
-                    (*path, "down_for"),
-                    f"{format_ms(self.down_for_ms)} is below two heartbeat intervals of group "
-                    f"'{group.name}', too short to be witnessed; write {format_ms(least_ms)} or "
-                    "more",
-                )
+            if group.name in hit:
+                least_ms = 2 * group.heartbeat_interval_ms
+                yield from too_short(self.down_for_ms, group.name, least_ms, (*path, "down_for"))
 
     def _planned_restart(self, becomes: Literal["dynamic"] | Static | None = None) -> Planned:
         """Return the row of the plan of a member that is started again."""
@@ -168,4 +173,14 @@ def shared_identity(
             (*path, "becomes", "instance_id"),
             f"{number} members cannot share one id; write '{becomes.instance_id}-{{n}}', for "
             "example",
+        )
+
+
+def too_short(lasts_ms: int, group: str, least_ms: int, path: Path) -> Iterator[Problem]:
+    """Yield a problem if an absence is too short for missed heartbeats to show."""
+    if lasts_ms < least_ms:
+        yield Problem(
+            path,
+            f"{format_ms(lasts_ms)} is below two heartbeat intervals of group '{group}', too short "
+            f"to be witnessed; write {format_ms(least_ms)} or more",
         )

@@ -2,8 +2,10 @@
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, ClassVar
 
 from chaos.clusters import BrokerInfo, ClusterError
 from chaos.errors import ChaosError
@@ -59,7 +61,7 @@ class FakeBroker:
         with connection, suppress(OSError):
             if connection.recv(100):
                 self.goes_on.wait()
-                connection.sendall(b"\0\0\0\6")
+                connection.sendall(b"\0\0\0\6\0\0\0\1\0\0")
 
 
 class FakeCluster:
@@ -81,6 +83,7 @@ class FakeCluster:
         self.leads: dict[tuple[str, int], int] = {}
         self.topics: dict[str, int] = {"orders": 4}
         self.behind: dict[int, int] = {}
+        self.sizes: dict[str, int] = {}
         self.controls = 1
         self.answers_from_call = 1
         self.calls: list[tuple[str, int]] = []
@@ -100,6 +103,13 @@ class FakeCluster:
             BrokerInfo(number, broker.port, broker.log, broker.log.with_name("server.log"))
             for number, broker in self._by_id.items()
         )
+
+    process_ids: ClassVar[dict[int, int]] = {}
+    client_properties: ClassVar[dict[str, str]] = {}
+    logs_shutdowns = True
+
+    def undo(self, verb: str, broker_id: int) -> dict[str, Any]:
+        return {"do": f"{verb}-broker", "broker": broker_id}
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -136,8 +146,21 @@ class FakeCluster:
     def end_connections(self, broker_id: int) -> None:
         self._by_id[broker_id].end_connections()
 
-    def coordinator(self, group: str) -> int:
+    def coordinator(self, group: str, address: str | None = None) -> int:
+        up = {broker.port for broker in self._by_id.values() if broker.is_up}
+        if address is not None and int(address.rpartition(":")[2]) not in up:
+            raise ChaosError(f"no broker answers at {address}")
         return self.coordinates.get(group, 1)
+
+    def move_coordinator(self, group: str, to: int | None) -> int:
+        self.coordinates[group] = to or self.coordinator(group) % len(self._by_id) + 1
+        return self.coordinates[group]
+
+    def probes(self) -> dict[str, Callable[[str], int | str]]:
+        return {"group.members": self.sizes.__getitem__, "group.state": lambda _: "Stable"}
+
+    def delete_topic(self, topic: str) -> None:
+        del self.topics[topic]
 
     def leader(self, topic: str, partition: int) -> int:
         return self.leads.get((topic, partition), 1)
@@ -151,13 +174,15 @@ class FakeCluster:
     def add_partitions(self, topic: str, to: int) -> None:
         self.topics[topic] = to
 
-    def partitions(self, port: int, topic: str) -> int:
+    def partitions(self, address: str, topic: str) -> int:
+        port = int(address.rpartition(":")[2])
         up = {broker.port: number for number, broker in self._by_id.items() if broker.is_up}
         if up.get(port) in self.mute | {None}:
             raise ChaosError(f"no broker answers at 127.0.0.1:{port}")
-        return self.behind.get(up[port], self.topics[topic])
+        return self.behind.get(up[port], self.topics.get(topic, 0))
 
-    def in_sync(self, port: int) -> frozenset[int]:
+    def in_sync(self, address: str) -> frozenset[int]:
+        port = int(address.rpartition(":")[2])
         up = {number for number, broker in self._by_id.items() if broker.is_up}
         if not any(self._by_id[number].port == port for number in up - self.mute):
             raise ChaosError(f"no broker answers at 127.0.0.1:{port}")

@@ -74,6 +74,11 @@ def request_text(
     return f"data-plane-kafka-network-thread-1 DEBUG {printed(content)} ({LOGGER})"
 
 
+def nanos(at_ms: int) -> int:
+    """Return what the monotonic clock of a machine shows that was started in 2001."""
+    return (at_ms - 1_000_000_000_000) * 1_000_000
+
+
 class BrokerLog:
     """Appends lines, at once and whole, as a broker's appender does."""
 
@@ -87,7 +92,8 @@ class BrokerLog:
         """Append a line and return its number."""
         with self._lock, self.path.open("a") as file:
             self.lines += 1
-            file.write(f"{self.lines} {at_ms or now_ms()} 2027010908490 {text}\n")
+            written_ms = at_ms or now_ms()
+            file.write(f"{self.lines} {written_ms} {nanos(written_ms)} {text}\n")
             return self.lines
 
     def request(self, client: str, api: str, at_ms: int | None = None, **fields: Any) -> int:
@@ -119,8 +125,9 @@ class FakeLoad:
 
     The first member of each group leads it. Members named in `deaf` go on when stopped, those in
     `lost` do not join when started, those in `unassigned` join and get no assignment, those in
-    `refused` may not be started, those in `polite` send LeaveGroup when killed, and duplicates of
-    those in `unnoticed` fence no member.
+    `refused` may not be started, those in `polite` send LeaveGroup when killed or silenced, those
+    in `expired` have to join again once they are resumed, and duplicates of those in `unnoticed`
+    fence no member.
     """
 
     def __init__(self, members: Iterable[MemberSpec], log: BrokerLog) -> None:
@@ -132,6 +139,7 @@ class FakeLoad:
         self.refused: set[str] = set()
         self.polite: set[str] = set()
         self.unnoticed: set[str] = set()
+        self.expired: set[str] = set()
         self.joins: Counter[str] = Counter()
         self._specs = {member.name: member for member in members}
         self._identity = {member.name: member.instance_id for member in self._specs.values()}
@@ -248,6 +256,13 @@ class FakeLoad:
                 self._state[name] = "stopped"
                 if name in self.polite:
                     self.log.request(name, "LEAVE_GROUP", group=self._specs[name].group)
+            case "pause" | "stop-polling" if name not in self.deaf:
+                self._state[name] = "silent"
+                if name in self.polite:
+                    self.log.request(name, "LEAVE_GROUP", group=self._specs[name].group)
+            case "resume" if self._state[name] == "silent":
+                expired = name in self.expired
+                self._state[name] = "starting" if expired else "joined"
             case "duplicate":
                 self._state[duplicate] = "starting"
                 return {"client_id": duplicate, "pid": 1}

@@ -97,7 +97,7 @@ def test_an_abort_brings_every_broker_back(run, experiment):
     )
     assert outcome == Outcome("SIGTERM", None, ())
     assert sorted(run.cluster.calls[3:]) == [("resume", 2), ("start", 1), ("start", 3)]
-    assert run.cluster.in_sync(run.cluster.brokers[0].port) == {1, 2, 3}
+    assert run.cluster.in_sync(run.cluster.brokers[0].address) == {1, 2, 3}
 
 
 def test_brokers_come_back_though_the_load_process_is_gone(run, load, experiment):
@@ -108,7 +108,7 @@ def test_brokers_come_back_though_the_load_process_is_gone(run, load, experiment
     )
     assert isinstance(outcome.error, LoadGoneError)
     assert outcome.unhealed == ()
-    assert run.cluster.in_sync(run.cluster.brokers[0].port) == {1, 2, 3}
+    assert run.cluster.in_sync(run.cluster.brokers[0].address) == {1, 2, 3}
 
 
 def test_a_broker_that_does_not_come_back_is_not_healed(run, experiment):
@@ -169,7 +169,8 @@ def removed(load, monkeypatch):
     """What was asked to be removed; the group has two static members and answers at once."""
     asked = []
 
-    def remove(bootstrap, group, instances, *, client_id):
+    def remove(bootstrap, group, instances, *, client_id, config):
+        assert not config
         asked.append((bootstrap, group, list(instances)))
         answers = dict.fromkeys(instances, 0)
         load.log.request(client_id, "LEAVE_GROUP", group=group, removed=answers)

@@ -115,6 +115,7 @@ def test_the_json_of_a_plan_has_the_values_of_the_file(experiment):
     assert coordinator == {
         "id": "f2.1",
         "at_ms": 1000,
+        "when": None,
         "fault": "broker.stop",
         "cause": None,
         "group": None,
@@ -152,3 +153,46 @@ def test_an_experiment_without_faults_has_a_plan_without_steps(experiment):
         make_plan(experiment(), 7).describe()
         == "small, seed 7: 0 steps\nstep  at  fault  target  undo"
     )
+
+
+ROLLING = "{fault: broker.rolling-restart, at: 1s, every: 4s%s}"
+
+
+def test_a_rolling_restart_takes_each_broker_once_a_round(experiment):
+    plans = [make_plan(experiment(ROLLING % ", repeat: 2"), seed) for seed in range(9)]
+    orders = set()
+    for plan in plans:
+        order = [broker for step in plan.steps for broker in step.planned.target.brokers]
+        assert sorted(order[:3]) == sorted(order[3:]) == [1, 2, 3]
+        assert [step.at_ms for step in plan.steps] == [1000, 5000, 9000, 13000, 17000, 21000]
+        assert {(step.fault, step.cause) for step in plan.steps} == {
+            ("broker.restart", "broker.rolling-restart")
+        }
+        orders.add(tuple(order))
+    assert len(orders) > 2
+    [first, *_] = make_plan(experiment(ROLLING % ", down_for: 2s"), 1).steps
+    assert (first.fault, first.planned.args) == ("broker.stop", {"down_for_ms": 2000})
+
+
+def test_a_fault_is_repeated_so_often_or_through_the_impact_phase(experiment):
+    often = KILL.replace("at: 1s", "at: 1s, every: 3s")
+    steps = make_plan(experiment(often, impact="10s"), 1).steps
+    assert [(step.id, step.at_ms) for step in steps] == [
+        *(("f1.1", 1000), ("f1.2", 4000), ("f1.3", 7000), ("f1.4", 10_000))
+    ]
+    twice = often.replace("every: 3s", "every: 3s, repeat: 2")
+    steps = make_plan(experiment(twice, impact="10s"), 1).steps
+    assert [step.at_ms for step in steps] == [1000, 4000]
+    assert {(step.origin, step.what.repeat, step.what.every_ms) for step in steps} == {
+        ("f1", None, None)
+    }
+
+
+def test_the_plan_shows_what_a_fault_waits_for(experiment):
+    fault = KILL.replace("at: 1s", "at: 1s, when: {group: mixed, state: PreparingRebalance}")
+    plan = make_plan(experiment(fault), 1)
+    [row] = plan.describe().splitlines()[2:]
+    assert "1 s, when mixed is PreparingRebalance  member.kill" in row
+    assert plan.as_dict()["steps"][0]["when"] == {
+        "group": "mixed", "state": "PreparingRebalance", "within": "1m"
+    }  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 
 from chaos.witness import Witness
 from kafka_protocol.errors import Error
-from tests.chaos.fakes import BrokerLog, request_text
+from tests.chaos.fakes import BrokerLog, nanos, request_text
 
 T = 1795261540000
 
@@ -62,7 +62,7 @@ def test_a_growing_file_is_read_once_and_by_whole_lines(log, witness, monkeypatc
     log.request("a", "HEARTBEAT", T)
     witness.poll()
     assert witness.last_request("a").line == 1
-    text = f"2 {T + 7} 20270 {request_text('a', 'HEARTBEAT')}\n"
+    text = f"2 {T + 7} {nanos(T + 7)} {request_text('a', 'HEARTBEAT')}\n"
     with log.path.open("a") as file:
         for part in (text[:40], text[40:-1]):
             file.write(part)
@@ -89,7 +89,7 @@ def test_a_line_may_be_longer_than_what_is_read_at_once(log, witness, monkeypatc
 
 
 def test_the_half_line_of_a_killed_broker_hides_no_later_one(log, witness):
-    text = f"1 {T} 20270 {request_text('a', 'HEARTBEAT')}"
+    text = f"1 {T} {nanos(T)} {request_text('a', 'HEARTBEAT')}"
     log.path.write_text(text[:-60] + text + "\n" + "Completed request: no\n\xff\xfe\n")
     log.request("a", "HEARTBEAT", T + 9)
     witness.poll()
@@ -259,3 +259,19 @@ def test_a_request_may_be_written_as_text(tmp_path: Path):
     assert synced.completed_ms == 1795252505123
     assert synced.arrived_ms == pytest.approx(1795252505124 - 365.046)
     assert witness.leader("static") == "static-1"
+
+
+def test_a_clock_that_is_set_off_moves_no_request(log, witness):
+    def beat(at_ms: int, shown_ms: int) -> None:
+        with log.path.open("a") as file:
+            log.lines += 1
+            text = request_text("a", "HEARTBEAT")
+            file.write(f"{log.lines} {shown_ms} {nanos(at_ms)} {text}\n")
+
+    beat(T, T)
+    beat(T + 1_000, T + 4_000)
+    witness.poll()
+    assert witness.last_request("a").completed_ms == T + 1_000
+    beat(T + 2_000, T - 1_000)
+    witness.poll()
+    assert witness.last_request("a").completed_ms == T + 2_000

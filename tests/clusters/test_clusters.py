@@ -3,6 +3,7 @@
 The cluster's workers have none of our packages, and they are given them by an archive.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -29,8 +30,10 @@ from tests.clusters.standalone import (
 )
 from tests.groupquake.conftest import Done, arguments
 from tests.recorded.same_results import differences
+from tests.reports.incident_here import incident_of, recorded
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
+SMALL_SPLITS = {"spark.sql.files.maxPartitionBytes": "8192"}
 CODES = {int(code) for code in OF_VERDICT.values()}
 
 
@@ -101,6 +104,25 @@ def test_evidence_and_results_in_s3(
     assert_same(expected, s3.download("run-judged", tmp_path / "judged"), done)
     prefix = "run-judged/tables/"
     assert_whole([name.removeprefix(prefix) for name in s3.names(prefix)])
+
+
+def test_logs_of_an_incident_in_s3(
+    cluster: Standalone, report: Report, s3: S3, tmp_path: Path
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name, content in recorded("3.9.1-scala").items():
+        (folder / name).write_bytes(content)
+    place = s3.upload(folder, "logs")
+    where = ("--logs", "--master", cluster.master, "--output", f"{place}-incident")
+    done = report(place, *where, conf=DRIVER | SMALL_SPLITS | s3.conf)
+    assert done.code == Exit.UNKNOWN, done.err
+    stored = s3.download("logs-incident", tmp_path / "incident") / "incident.json"
+    found = json.loads(stored.read_text())
+    here = json.loads(json.dumps(incident_of(recorded("3.9.1-scala"))))
+    assert found["groups"] == here["groups"]
+    assert found["coverage"] == here["coverage"]
+    assert found["files"][0]["file"].startswith("s3a://")
 
 
 def test_a_worker_is_killed_in_the_middle(

@@ -18,6 +18,7 @@ PLACEHOLDERS = {
     "HOST:PORT": "127.0.0.1:9092",
     "T": "topic",
     "DIR": "nights",
+    "KAFKA_HOME": "runs",
     "N": "7",
     "mine.yaml": "scenarios/library/demo.yaml",
 }

@@ -53,7 +53,7 @@ def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
     assert "NOT HEALED: the rest of the cluster: no Docker engine answers" in unreachable.err
     done = groupquake("heal", folder)
     assert done.code == 0, done.err
-    assert f"ended the rest of the cluster: {container.name}, " in done.out
+    assert f"ended the rest of the run: {container.name}, " in done.out
     assert remove_marked(record["run_id"]) == ()
 
 
@@ -66,6 +66,17 @@ def test_a_run_in_containers_without_an_engine(
     assert f"no Docker engine answers at unix://{tmp_path}/none (No such file" in done.err
     assert "start it, or use --cluster process" in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_fault_between_brokers_implies_containers(groupquake: Command, tmp_path: Path) -> None:
+    env = {"DOCKER_HOST": f"unix://{tmp_path}/none"}
+    done = groupquake("run", "partitioned-coordinator", env=env)
+    assert done.code == 3
+    assert "no Docker engine answers" in done.err
+    done = groupquake("run", "partitioned-coordinator", "--cluster", "process")
+    assert done.code == 64
+    assert "broker.partition needs brokers with a network and a clock of their own" in done.err
+    assert "use --cluster docker, or leave the fault out" in done.err
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,14 @@ NAMES = tuple(
 of a second, which runs side by side do not allow. Ten runs of them are kept as evidence
 (`tests/recorded/seeds`)."""
 
-FIRST, SECOND = NAMES[: len(NAMES) // 2], NAMES[len(NAMES) // 2 :]
-"""Two workers of pytest-xdist take a half each. Three runs at once, with anything beside them, are
+OF_BROKERS = ("broker.", "clock.", "coordinator.")
+ON_BROKERS = tuple(
+    name for name in NAMES if any(f.fault.startswith(OF_BROKERS) for f in named(name).faults)
+)
+REST = tuple(name for name in NAMES if name not in ON_BROKERS)
+"""Containers differ from processes in their faults of brokers; the others are exhaustive tests.
+
+Two workers of pytest-xdist take a half each. Three runs at once, with anything beside them, are
 too many for two cores: a request that its broker logs 90 ms late may look like one that came too
 late."""
 
@@ -48,7 +54,6 @@ def judged(gathered: dict[str, tuple[Done, Path]], tmp_path_factory: pytest.Temp
     return done.out
 
 
-@pytest.mark.long
 @pytest.mark.docker
 class Half:
     names: tuple[str, ...]
@@ -67,11 +72,25 @@ class Half:
         assert all(group["responses_checked"] > 20 for group in verdict["groups"].values())
 
 
-@pytest.mark.parametrize("name", FIRST)
-class TestFirstHalf(Half):
-    names = FIRST
+@pytest.mark.long
+@pytest.mark.parametrize("name", ON_BROKERS[::2])
+class TestFirstHalfOnBrokers(Half):
+    names = ON_BROKERS[::2]
 
 
-@pytest.mark.parametrize("name", SECOND)
-class TestSecondHalf(Half):
-    names = SECOND
+@pytest.mark.long
+@pytest.mark.parametrize("name", ON_BROKERS[1::2])
+class TestSecondHalfOnBrokers(Half):
+    names = ON_BROKERS[1::2]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", REST[::2])
+class TestFirstHalfOfTheRest(Half):
+    names = REST[::2]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", REST[1::2])
+class TestSecondHalfOfTheRest(Half):
+    names = REST[1::2]

@@ -14,6 +14,7 @@ VERDICT: dict[str, Any] = {
     "groups": {},
     "findings": [],
     "counterexample": None,
+    "client_findings": [],
     "expectations_unmet": [],
     "unknown_because": [],
     "repeat_command": "groupquake run demo --seed 7",
@@ -45,3 +46,9 @@ def test_an_expected_verdict_is_reported_as_such() -> None:
 def test_broken_promises_are_named() -> None:
     lines = summary(VERDICT | {"broken_promises": {"g": ["p", "q"]}}, Path("x")).splitlines()
     assert "  g: departs from KIP-345: p, q" in lines
+
+
+def test_a_build_of_the_users_is_named() -> None:
+    words = "a build of the user's, 4.4.0-acme in /opt/acme/libs, judged by the rules of 4.4"
+    lines = summary(VERDICT | {"judged_as": words}, Path("x")).splitlines()
+    assert lines[1:3] == ["verdict: fail", f"  {words}"]

@@ -14,6 +14,16 @@ LINES = {
     "Writing records to __consumer_offsets-6 failed due to: Messages are rejected since there are "
     "fewer in-sync replicas than required..": AppendError.NOT_REPLICATED,
     "Writing records to __consumer_offsets-6 failed due to: No space left.": AppendError.UNNAMED,
+    # 4.4 on
+    "Failed to write records to __consumer_offsets-4 because this broker is no longer the leader "
+    "of the partition.": AppendError.NOT_LEADER,
+    "Failed to write a batch of 2 record(s) to __consumer_offsets-4 because it is larger than the "
+    "maximum batch size of 1000 bytes. This usually means that a single record is too large. "
+    "Consider increasing the maximum batch size.": AppendError.TOO_LARGE,
+    "Failed to write records to __consumer_offsets-4 due to an unexpected error: Messages are "
+    "rejected since there are fewer in-sync replicas than required..": AppendError.NOT_REPLICATED,
+    "Failed to write records to __consumer_offsets-4 because the producer 7 with epoch 1 has been "
+    "fenced.": AppendError.UNNAMED,
     "Offset commit Map(timed out-3 -> x) from group static, consumer failed-1 with generation 1 "
     "failed when appending to log due to org.apache.kafka.common.errors."
     "NotLeaderOrFollowerException": AppendError.NOT_LEADER,

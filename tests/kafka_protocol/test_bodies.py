@@ -10,8 +10,8 @@ from kio.schema.index import api_key_map
 
 from kafka_protocol.apis import COORDINATOR_APIS, OFFSET_FETCH, ApiKey
 from kafka_protocol.bodies import BODIES, Bodies, Field, of_version, problems
+from kafka_protocol.kio_bodies import slots
 from kafka_protocol.versions import FIRST_FLEXIBLE
-from loadtest.wire.bodies import slots
 from loadtest.wire.schemas import known, request_schema, response_schema
 
 LEFT_OUT = {"includeAuthorizedOperations", "authorizedOperations"}

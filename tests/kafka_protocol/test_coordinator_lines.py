@@ -12,6 +12,7 @@ MANAGER = "kafka.coordinator.group.GroupMetadataManager"
 SERVICE = "kafka.coordinator.group.GroupCoordinator"
 JAVA = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 RUNTIME = "org.apache.kafka.coordinator.group.runtime.CoordinatorRuntime"
+COMMON_RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 LED = (
     "For requests intended only for the leader, this error indicates that the broker is not the"
     " current leader. For requests intended for any replica, this error indicates that the broker"
@@ -46,6 +47,25 @@ SAMPLES = [
         "flush_failed",
         (),
         id="seen on 3.9.1 right after that",
+    ),
+    pytest.param(
+        "java",
+        COMMON_RUNTIME,
+        "Failed to write records to __consumer_offsets-4 because this broker is no longer the"
+        " leader of the partition.",
+        "write_failed",
+        ("4",),
+        id="seen on 4.4.0 as its broker was stopped, level DEBUG",
+    ),
+    pytest.param(
+        "java",
+        COMMON_RUNTIME,
+        "Failed to write a batch of 1 record(s) to __consumer_offsets-0 because it is larger than"
+        " the maximum batch size of 2048 bytes. This usually means that a single record is too"
+        " large. Consider increasing the maximum batch size.",
+        "batch_too_large",
+        ("0",),
+        id="seen on 4.4.0",
     ),
     # the others as Kafka's source has them (3.9)
     (

@@ -61,7 +61,7 @@ def parser_of(grammar: Grammar) -> LineParser:
 
 
 @pytest.mark.parametrize(("grammar", "template"), ALL_TEMPLATES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_printed_lines_are_parsed(
     grammar: Grammar, template: Template, data: st.DataObject
@@ -85,7 +85,7 @@ def value_of(part: Part) -> st.SearchStrategy[str]:
 
 
 @pytest.mark.parametrize("reason", ALL_REASONS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_reason_that_is_printed_is_classed(reason: Reason, data: st.DataObject) -> None:
     parts, _ = parts_of(reason.text)

@@ -34,7 +34,9 @@ duplicate.end()
 """
 
 ENDED_BY_ITSELF = """
-os.kill(duplicate.start(config())["pid"], signal.SIGTERM)
+pid = duplicate.start(config())["pid"]
+os.kill(pid, signal.SIGUSR1)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 duplicate.end()
 """
 
@@ -84,7 +86,7 @@ def test_a_duplicate_that_does_not_start_is_refused_and_may_be_retried(run):
 
 def test_a_process_that_ended_by_itself_is_reported(run):
     _, history = run(ENDED_BY_ITSELF)
-    error_line = "its process had already ended, exit code -15"
+    error_line = "its process had already ended, exit code -10"
     assert history == [("created", None), ("error", error_line), ("killed", None)]
 
 

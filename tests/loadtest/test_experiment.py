@@ -1,6 +1,6 @@
 import pytest
 
-from loadtest.client_configs import MemberConfig, ProducerConfig
+from loadtest.client_configs import MemberConfig, ProducerConfig, spawn_rate
 from loadtest.errors import LoadtestError
 from loadtest.experiment import configs_of
 
@@ -44,3 +44,15 @@ def test_errors_of_an_experiment_file_are_reported(tmp_path):
     broken.write_text("name: x\nworklod: {}\n")
     with pytest.raises(LoadtestError, match=r"broken\.yaml:2: worklod: unknown key"):
         configs_of(str(broken))
+
+
+@pytest.mark.parametrize(
+    ("clients", "rate"),
+    [
+        (["librdkafka"] * 5_000, 20),
+        (["wire"] * 5_000, 250),
+        (["wire"] * 100 + ["librdkafka"] * 900, 20),
+    ],
+)
+def test_thousands_of_members_start_within_twenty_seconds_if_they_are_cheap(clients, rate):
+    assert spawn_rate(clients) == rate

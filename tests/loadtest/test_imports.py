@@ -7,7 +7,7 @@ PURE = (
     *("errors", "client_configs", "options", "lease_pool", "history", "locust_statistics"),
     *("control_protocol", "settings"),
 )
-CLIENTS = ("client_errors", "member", "producer", "duplicate")
+CLIENTS = ("client_errors", "member", "producer")
 
 
 def loaded_by(modules):

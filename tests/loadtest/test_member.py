@@ -12,11 +12,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from chaos.removal import Removal, remove_members
+from loadtest.base_member import POLL_EVERY_S
 from loadtest.client_configs import MemberConfig
 from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.locust_statistics import no_statistics
-from loadtest.member import POLL_INTERVAL_S, Member
+from loadtest.member import Member
 
 pytestmark = pytest.mark.cluster
 
@@ -28,7 +29,7 @@ def wait_for(condition, within_s=60):
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, condition
-        time.sleep(POLL_INTERVAL_S)
+        time.sleep(POLL_EVERY_S)
 
 
 class Group:

@@ -6,6 +6,8 @@ import signal
 import psutil
 import pytest
 
+from tests.loadtest.member_steps import end, others, steps_of
+
 pytestmark = pytest.mark.cluster
 
 NUMBERS = itertools.count()
@@ -30,25 +32,6 @@ def load(locust, kafka, group):
 @pytest.fixture
 def static(group):
     return f"{group}-static-0"
-
-
-def others(rows, name):
-    return {other: row for other, row in rows.items() if other != name}
-
-
-def steps_of(load, member):
-    """What happened to a member, with the partitions concerned."""
-    lines = [line for line in load.history() if line["member"] == member]
-    skipped = ("committed", "error")
-    return [
-        (line["event"], line.get("partitions")) for line in lines if line["event"] not in skipped
-    ]
-
-
-def end(load):
-    load.ask("quit")
-    assert load.process.wait(timeout=60) == 0, load.output
-    assert "Traceback" not in load.output
 
 
 def test_a_killed_static_member_comes_back_and_nobody_else_notices(load, static):

@@ -20,5 +20,7 @@ RECORDINGS = recordings(HERE)
 """The recordings of all groups, one a coordinator."""
 HISTORIES = recordings(HERE / "histories")
 """Those with a client history, one a coordinator."""
+TAPPED = recordings(HERE / "tapped")
+"""Those that the tap saw, too: its logs lie beside the brokers'."""
 FETCHES = recordings(HERE / "fetches")
 """Those whose logs have OffsetFetch, over a failover, one a coordinator."""

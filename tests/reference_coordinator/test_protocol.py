@@ -61,9 +61,9 @@ def test_a_response_keeps_the_fields_of_its_version(version: int, *, kept: bool)
 
 
 def test_profiles_are_found_by_name_and_by_release() -> None:
-    assert CLASSIC.profile_named("4.3.0") is NEWEST
-    assert CLASSIC.profile_for("4.3.0", "java") is NEWEST
-    assert CLASSIC.profile_for("4.3.0", "scala") is None
+    assert CLASSIC.profile_named("4.4.0") is NEWEST
+    assert CLASSIC.profile_for("4.4.0", "java") is NEWEST
+    assert CLASSIC.profile_for("4.4.0", "scala") is None
 
 
 def test_the_key_of_a_row_is_among_its_columns() -> None:

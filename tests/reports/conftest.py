@@ -19,7 +19,7 @@ Judge = Callable[[Path], dict[str, Any]]
 def unpacked(recording: Recording, folder: Path) -> Path:
     """Make a run folder of its own with a recording's evidence in it."""
     shutil.copytree(recording.folder, folder)
-    for packed in folder.glob("brokers/*/group.log.xz"):
+    for packed in folder.glob("*/*/group.log.xz"):
         packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
         packed.unlink()
     return folder

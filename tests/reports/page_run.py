@@ -66,6 +66,10 @@ class MadeUpRun:
     owners: str = ""
     client_reasons: dict[float, str] = field(default_factory=dict)
     """What clients gave as their reasons, by when rebalances began."""
+    max_age: str = "300s"
+    """How long clients may keep metadata."""
+    ran_ms: float | None = None
+    """For how long all clients ran after topics grew."""
 
     @property
     def costs(self) -> Costs:
@@ -93,7 +97,10 @@ class MadeUpRun:
         return run, judged, data, drawn, self.costs
 
     def _experiment(self) -> str:
-        group = "topics: [orders], session_timeout: 10s, heartbeat_interval: 700ms"
+        group = (
+            "topics: [orders], session_timeout: 10s, heartbeat_interval: 700ms,"
+            f" metadata_max_age: {self.max_age}"
+        )
         static = f'{{kind: static, count: {self.size}, instance_id: "static-{{n}}"}}'
         dynamic = f"{{kind: dynamic, count: {self.size}}}"
         low, high = 2 * self.size - 4, 2 * self.size + 2
@@ -132,6 +139,7 @@ expect:
             "last_ms": self.recovery_ms + 5_000,
             "max_rebalance_timeout_ms": 30_000.0,
             "brokers": ["1"],
+            "ran_ms": self.ran_ms,
         }
         wrong = len(self.violations)
         tables = {

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import pytest
 
-from reference_coordinator.replay import Stall
+from reference_coordinator.replay import Parting, Stall
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
 from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
 from reports.judgement.elections import doubts, loads_behind
@@ -58,7 +59,7 @@ class Group:
         """When its coordinator last took a request of it."""
         return max(row["at_ms"] for row in self.rows if row["template"] is None)
 
-    def epochs(self, *added: Row) -> CoordinatorEpochs:
+    def epochs(self, *added: Row, partings: tuple[Parting, ...] = ()) -> CoordinatorEpochs:
         """Return the coordinator epochs with some loads added."""
         lines = [line.row for line in self.recording.lines if line.template in LINES]
         processes = [
@@ -68,7 +69,7 @@ class Group:
         partitions = self.recording.judge.epochs.partitions
         in_order = sorted(added, key=lambda row: row["at_ms"])
         numbered = ({**row, "line": LAST_LINE + n} for n, row in enumerate(in_order, 1))
-        return coordinator_epochs([*lines, *numbered], processes, partitions)
+        return coordinator_epochs([*lines, *numbered], processes, partitions, partings=partings)
 
     def other_load(self, at_ms: float, epochs: int) -> Row:
         """Return the line of another broker about a load in a later (or earlier) epoch."""
@@ -142,6 +143,36 @@ def test_a_stall_excuses_a_replaced_coordinator(group: Group) -> None:
     assert group.findings(epochs, elsewhere) != []
 
 
+@pytest.mark.parametrize(("learns_ms", "answers_on"), [(10.0, True), (-1_600.0, False)])
+def test_a_coordinator_that_is_parted_answers_until_it_can_learn(
+    group: Group, learns_ms: float, *, answers_on: bool
+) -> None:
+    """It is replaced 3 s before its last answer; the time to catch up ends around that."""
+    at_ms = group.last_ms - 3_000.0
+    load, mine = group.other_load(at_ms, 1), group.load["broker"]
+    parting = Parting(mine, at_ms - 9_000.0, inf, at_ms, group.last_ms + learns_ms)
+    found = group.findings(group.epochs(load, partings=(parting,)))
+    assert (found == []) == answers_on
+    if not answers_on:
+        assert any("NOT_COORDINATOR" in row["expected"] for name, row in found)
+    of_another = replace(parting, broker=load["broker"])
+    assert group.findings(group.epochs(load, partings=(of_another,))) != []
+
+
+@pytest.mark.parametrize(("after_ms", "doubted"), [(980.0, 0), (1_020.0, 1)])
+def test_a_coordinator_that_was_parted_gives_the_partition_up_afterwards(
+    group: Group, after_ms: float, doubted: int
+) -> None:
+    load = group.other_load(group.last_ms - 10_000.0, 1)
+    from_ms = load["at_ms"]
+    parting = Parting(group.load["broker"], from_ms, from_ms, from_ms + 2e3, from_ms + 5e3)
+    at_ms, number = parting.until_ms + after_ms, load["line"] + 1
+    unload = {**group.load, "template": "unload_started", "at_ms": at_ms, "line": number}
+    epochs = group.epochs(load, unload, partings=(parting,))
+    assert len(list(doubts(epochs, ()))) == doubted
+    assert len(list(doubts(group.epochs(load, unload), ()))) == 1
+
+
 def test_a_coordinator_that_ends_may_have_been_replaced_just_before(group: Group) -> None:
     epochs = group.epochs(group.other_load(group.last_ms - 400.0, 1))
     assert list(doubts(epochs, ())) == []
@@ -187,6 +218,16 @@ def test_a_load_may_last_beyond_a_higher_epoch(
     lines = group.slow_load(higher_ms + scheduled_ms, -1, lasts_ms=3_000.0)
     found = list(loads_behind(group.epochs(*lines), group.partition, ()))
     assert len(found) == behind
+
+
+def test_a_broker_that_was_parted_may_load_in_an_epoch_that_is_over(group: Group) -> None:
+    """It learns of the elections meanwhile one after the other."""
+    at_ms = group.load["at_ms"] + 5_000
+    load = group.other_load(at_ms, -1)
+    parting = Parting(load["broker"], at_ms - 9_000, at_ms - 8_000, at_ms - 1_000, at_ms + 1_000)
+    behind = lambda epochs: [*loads_behind(epochs, group.partition, ())]
+    assert behind(group.epochs(load)) != []
+    assert behind(group.epochs(load, partings=(parting,))) == []
 
 
 def test_a_load_that_waits_behind_another_was_scheduled_first(group: Group) -> None:

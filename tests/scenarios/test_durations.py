@@ -1,10 +1,11 @@
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.durations import format_ms, parse_ms, parse_positive_ms
+from scenarios.durations import format_ms, parse_ms, parse_positive_ms, parse_signed_ms
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,23 @@ def test_nothing_is_too_short_where_something_must_happen(text: str) -> None:
     with pytest.raises(ValueError, match=f"{text} is too short; write 500ms"):
         parse_positive_ms(text)
     assert parse_ms(text) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("3s", 3_000), ("+3s", 3_000), ("-3s", -3_000), ("-500ms", -500), ("-0s", 0)]
+)
+def test_a_duration_with_a_sign(text: str, ms: int) -> None:
+    assert parse_signed_ms(text) == ms
+    assert parse_signed_ms(format_ms(ms)) == ms
+
+
+@pytest.mark.parametrize("text", ["--3s", "+-3s", "- 3s", "-", "-3", "3s-"])
+def test_a_sign_alone_makes_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="unit"):
+        parse_signed_ms(text)
+
+
+@pytest.mark.parametrize("read", [parse_ms, parse_positive_ms])
+def test_no_other_duration_has_a_sign(read: Callable[[object], int]) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        read("-3s")

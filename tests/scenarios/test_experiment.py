@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -98,7 +98,6 @@ def test_dumped_and_loaded_again(small: str, load_text: Load) -> None:
     assert "null" not in dumped
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.from_regex("[a-z][a-z.]*", fullmatch=True).filter(lambda key: len(key) < 200),

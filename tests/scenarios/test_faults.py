@@ -8,7 +8,7 @@ import scenarios.faults
 from scenarios.faults import KINDS, about
 from scenarios.faults.catalogue import Entry, Key, catalogue
 
-SHARED = {"__init__", "brokers", "catalogue", "declaration", "members"}
+SHARED = {"__init__", "brokers", "catalogue", "declaration", "members", "net", "schedule"}
 
 
 def entry(name: str) -> Entry:
@@ -28,6 +28,8 @@ def test_a_fault_has_the_texts_that_reports_need() -> None:
     assert {name for name in KINDS if KINDS[name].about.one_shot} == {
         "group.remove-members",
         "topic.add-partitions",
+        "topic.delete",
+        "coordinator.move",
     }
     processes = {name: kind.about.broker for name, kind in KINDS.items() if kind.about.broker}
     assert processes == {
@@ -35,8 +37,12 @@ def test_a_fault_has_the_texts_that_reports_need() -> None:
         "broker.stop": "stopped",
         "broker.restart": "stopped",
         "broker.pause": "paused",
+        "disk.full": "killed",
     }
-    assert all(name.startswith(("broker.",)) == (about(name).hits == "broker") for name in KINDS)
+    assert all(
+        name.startswith(("broker.", "disk.", "clock.")) == (about(name).hits == "broker")
+        for name in KINDS
+    )
     assert about("broker.teleport") is None
 
 

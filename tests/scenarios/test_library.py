@@ -11,6 +11,7 @@ from scenarios import (
     LeaderMemberOf,
     MemberKill,
     MemberRestart,
+    MemberSlowPoll,
     load,
     named,
     names,
@@ -18,13 +19,15 @@ from scenarios import (
 
 NAMED = (
     "absent-member", "batch-removal", "changed-subscription", "changed-timeouts", "closed-doors",
-    "coordinator-failover", "crash-before-sync", "demo", "duplicate-in-every-state",
-    "duplicate-instance-id", "failover-with-losses", "go-dynamic", "go-static",
-    "leader-misses-partition", "leader-restart", "mixed-group", "partition-leader-loss",
+    "coordinator-failover", "coordinator-moves", "crash-before-sync", "deleted-topic", "demo",
+    "duplicate-in-every-state", "duplicate-instance-id", "failover-with-losses",
+    "frozen-and-slow", "go-dynamic", "go-static", "held-and-doubled", "isolated-member",
+    "leader-misses-partition", "leader-restart", "lost-join-answer", "mixed-group",
+    "parted-from-coordinator", "partition-leader-loss", "partitioned-coordinator",
     "protocol-corners", "removed-while-syncing",
-    "replaced-then-failover", "replaced-while-completing",
-    "restart-in-full-group", "rolling-bounce", "session-expiry", "skip-assignment",
-    "stale-pending-sync",
+    "replaced-then-failover", "replaced-while-completing", "restart-in-full-group",
+    "rolling-bounce", "rolling-brokers", "session-expiry", "skip-assignment", "slow-network",
+    "stale-pending-sync", "swap-and-scale",
 )  # fmt: skip
 DELAYS_MS = {
     "duplicate-in-every-state": 3_000,
@@ -60,7 +63,11 @@ def test_the_shape_that_all_share(name: str) -> None:
     for group in experiment.workload.groups:
         assert group.assignor == "range"
         java = any(entry.client == "java" for entry in group.members)
-        least_ms = 60_000 if java else 30_000
+        slow = any(
+            isinstance(f, MemberSlowPoll) and f.groups_hit(experiment) == {group.name}
+            for f in experiment.faults
+        )
+        least_ms = 60_000 if java else 6_000 if slow else 30_000
         assert group.max_poll_interval_ms == max(least_ms, group.session_timeout_ms)
 
 
@@ -77,7 +84,7 @@ def test_the_impact_phase_holds_every_fault(name: str) -> None:
     experiment = named(name)
     start_ms = min(fault.at_ms for fault in experiment.faults)
     for fault in experiment.faults:
-        lasts_ms = getattr(fault, "down_for_ms", 0) or getattr(fault, "lasts_ms", 0)
+        lasts_ms = max(getattr(fault, name, 0) for name in ("down_for_ms", "lasts_ms", "for_ms"))
         if isinstance(fault, GroupBounce):
             hit = [
                 member

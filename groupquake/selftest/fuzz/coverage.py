@@ -21,6 +21,7 @@ OUT_OF_REACH: Mapping[str, str] = {
     "unload_answers_waiting": "needs a broker that gives the group up",
     "write_timeout": "needs replicas that do not confirm",
     "transaction_creates_group": "TxnOffsetCommit is not sent",
+    "transaction_to_unknown_group_v6": "TxnOffsetCommit is not sent",
     "transaction_is_checked_as_a_whole": "TxnOffsetCommit is not sent",
     "every_return_is_stored": "shows only after a failover",
     "stores_new_group": "shows only after a failover",

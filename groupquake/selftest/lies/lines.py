@@ -17,6 +17,8 @@ MOVED_MS = 1_500.0
 """By how much a line is moved: by more than what waits for it may be late."""
 HELD_MS = 2_000.0
 """How much later an answer is sent: what a member sends next leaves no room for more."""
+HELD_ALONE_MS = 2_500.0
+"""How much later an answer is sent that others overtake."""
 
 
 def changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
@@ -30,10 +32,6 @@ def changed(template: str, change: Callable[[SynthesizedLine], Lines]) -> Tell:
         return [*lines[:place], *change(lines[place]), *lines[place + 1 :]]
 
     return tell
-
-
-HELD_ALONE_MS = 2_500.0
-"""How much later an answer is sent that others overtake."""
 
 
 def _moved(template: str, by_ms: float) -> Tell:

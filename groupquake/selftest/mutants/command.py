@@ -11,6 +11,8 @@ from groupquake.exits import Exit
 from groupquake.selftest.mutants import traces
 from groupquake.selftest.mutants.evidence import runs_in
 from groupquake.selftest.mutants.table import Table, make_table
+from groupquake.selftest.mutants.wire_table import make_wire_table
+from reports.judgement.evidence_level import Level
 
 KEPT = Path(__file__).parents[3] / "tests" / "recorded"
 HEAD = """\
@@ -37,8 +39,15 @@ HEAD_OF_LIES = """\
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Event files of `dev fuzz`. [what the repository keeps]",
 )
+@click.option(
+    "--level",
+    type=click.Choice([Level.REQUESTS.value, Level.WIRE.value]),
+    default=Level.REQUESTS.value,
+    show_default=True,
+    help="What the logs are taken for: `wire` leaves requests and answers alone.",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> Exit:
+def mutants(evidence: Path | None, sequences: Path | None, level: str, *, as_json: bool) -> Exit:
     """Break every rule of the coordinator in turn, and check that each broken rule is caught.
 
     A rule is broken in the log: a coordinator without the rule gets the requests of recorded runs,
@@ -54,6 +63,11 @@ def mutants(evidence: Path | None, sequences: Path | None, *, as_json: bool) -> 
             raise click.UsageError(f"{folder}: no such folder; give --evidence and --traces")
     recordings = [file.parent for file in sorted(KEPT.glob("*/environment.json"))]
     console = Console()
+    if level == Level.WIRE:
+        with runs_in(runs) as found:
+            on_wire = make_wire_table(found, recordings, console.progress)
+        Console.result(json.dumps(asdict(on_wire), indent=2) if as_json else on_wire.text)
+        return Exit.PASS if on_wire.good else Exit.FAIL
     with runs_in(runs) as found:
         recordings += [run.folder for mine in found.values() for run in mine]
         table = make_table(found, traces.read_all(events), recordings, console.progress)

@@ -12,12 +12,16 @@ from groupquake.selftest.mutants.log_synthesis import LogSynthesis
 from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.step import Step
 from reports.judgement import findings
+from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
 from reports.judgement.gaps import by_group
 from reports.judgement.group import Judge
 from reports.judgement.recording import Recording
 from reports.judgement.second_judgement import findings_of
 
+__all__ = [
+    "DOUBTFUL", "bound", "fails", "found", "missing_evidence", "proven", "synthesized_run_of",
+]  # fmt: skip
 Tables = Mapping[str, list[dict[str, Any]]]
 """The rows of a group's tables (`reports.judgement.group`), by table."""
 
@@ -25,6 +29,12 @@ Tables = Mapping[str, list[dict[str, Any]]]
 def found(recording: Recording, group: str) -> list[Finding]:
     """Return every difference between the observed and the expected events of a group."""
     return _differences(recording, group, _tables(recording.judge, recording, group))
+
+
+def bound(recording: Recording, group: str) -> Mapping[str, int]:
+    """Return what was bound from observation, by kind."""
+    rows = _tables(recording.judge, recording, group)["bound"]
+    return {row["name"]: row["count"] for row in rows if row["count"]}
 
 
 def fails(recording: Recording, group: str) -> bool:

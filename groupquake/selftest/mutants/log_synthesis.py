@@ -220,9 +220,7 @@ class LogSynthesis:
         """Print whom an answer fences."""
         process = self.processes[broker]
         seen = process.open[answer.request].seen
-        if answer.response.error not in (Error.NONE, Error.FENCED_INSTANCE_ID):
-            return
-        if answer.response.error is Error.NONE and seen.api != "LEAVE_GROUP":
+        if answer.response.error is not Error.FENCED_INSTANCE_ID and seen.api != "LEAVE_GROUP":
             return
         for fenced in fencings(replace(seen, response=body(answer.response, seen))):
             self._print_line(

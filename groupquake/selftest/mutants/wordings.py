@@ -6,6 +6,7 @@ from typing import Any
 from kafka_protocol.bodies import BODIES, of_version
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.coordinator_lines.template import CLIENT_REASON
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import (
     CommitResponse,
     JoinResponse,
@@ -72,6 +73,7 @@ class Wording:
             "member": member,
             "state": says["state"],
             "instance": self.option(instance) if reason is Reason.NEW_MEMBER else instance,
+            "rest": Error.NOT_COORDINATOR.name,  # why a write failed, which no rule is about
         }
         text = self.grammar.reason(reason).printed(values)
         if reason in WITHOUT_CLIENT_REASON[self.grammar.coordinator]:

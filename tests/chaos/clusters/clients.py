@@ -25,6 +25,21 @@ def create_topic(cluster: Cluster, name: str) -> None:
     admin.create_topics([topic])[name].result(15)
 
 
+def await_leaders(cluster: Cluster, name: str) -> None:
+    """Wait until the brokers' metadata names a leader of each of the topic's partitions.
+
+    A consumer that asks before finds no topic, and asks again only after minutes.
+    """
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+
+    def led() -> bool:
+        topic = admin.list_topics(timeout=5).topics.get(name)
+        leaders = [each.leader for each in topic.partitions.values()] if topic else []
+        return bool(leaders) and min(leaders) >= 0
+
+    eventually(led, f"leaders of {name}")
+
+
 @contextmanager
 def member(cluster: Cluster, topic: str, group: str, **more: str) -> Iterator[Consumer]:
     """A member of the group that has its partitions."""

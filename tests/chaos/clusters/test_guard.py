@@ -44,4 +44,4 @@ def test_the_guard_acts_once_its_input_ends(sleeper: subprocess.Popen[bytes], ru
     started = time.monotonic()
     watching.communicate()
     assert sleeper.wait() == -signal.SIGKILL
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20

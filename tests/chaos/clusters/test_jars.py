@@ -102,6 +102,12 @@ def test_the_tools_run_on_the_jars_of_the_broker() -> None:
     assert tuple(others) == jars.from_maven("4.3.0").jars
 
 
+@pytest.mark.cluster
+def test_a_release_without_tools_gets_those_of_the_one_before() -> None:
+    """Maven Central has no kafka-tools 4.4.0; Java members of its brokers are of 4.3."""
+    assert jars.tools("4.4.0") == jars.tools("4.3.0")
+
+
 def test_the_tools_of_an_unpacked_kafka_are_in_it(tmp_path: Path) -> None:
     home = unpacked(tmp_path, *LIBS, "kafka-tools-4.3.0.jar")
     assert jars.tools("4.3.0", home) == jars.from_home(home)

@@ -13,7 +13,7 @@ from chaos.clusters.factory import Place, make
 from chaos.clusters.releases import release_of
 from kafka_protocol.apis import LOGGED_APIS
 from kafka_protocol.request_log import COMPLETED
-from tests.chaos.clusters.clients import create_topic, eventually, member
+from tests.chaos.clusters.clients import await_leaders, create_topic, eventually, member
 
 pytestmark = pytest.mark.cluster
 
@@ -68,6 +68,7 @@ def life(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         cluster.kill(1)
         cluster.start_broker(1)
         zookeepers = [before, zookeeper()]
+        await_leaders(cluster, "orders")
         with member(cluster, "orders", "fixed", group_instance_id="fixed-0") as consumer:
             (kept,) = consumer.committed([TopicPartition("orders", 0)], timeout=10)
     ended = not any(process.is_running() for process in zookeepers)

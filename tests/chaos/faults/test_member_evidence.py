@@ -1,6 +1,7 @@
 """Silence of a member proves something only if its coordinator was not silent, too."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -66,3 +67,12 @@ def test_the_coordinator_completed_the_latest_request(evidence, logs, asked, sto
     )  # NOT_COORDINATOR
     assert evidence.silence(stopped_ms).holds
     assert asked == [2], "which is there, and has nobody to hear"
+
+
+def test_nothing_is_waited_for_where_no_log_can_tell_of_it():
+    """An external cluster with `logs: none`: the wait would last two rebalance timeouts."""
+    evidence, stop = MemberEvidence("static-3", 50, 300, Witness({}), lambda _: True), Mock()
+    for found in (evidence.rejoined(0, stop), evidence.back(0, stop)):
+        assert not found.holds
+        assert "no group.log tells of static-3 or of any other client" in found.evidence
+    stop.wait.assert_not_called()

@@ -63,14 +63,14 @@ def test_the_coordinator_is_killed_and_restarts(cluster, view, stop):
         back = fault.verify_healed(stop)
         assert back.holds, back.evidence
         assert back.evidence.endswith("according to broker 1, 2, 3")
-    assert all(view.in_sync(broker.port) == {1, 2, 3} for broker in cluster.brokers)
+    assert all(view.in_sync(broker.address) == {1, 2, 3} for broker in cluster.brokers)
 
 
 def test_a_role_that_cannot_be_found_is_an_error(view):
     with pytest.raises(ChaosError, match="partition none/0 has no leader"):
         view.leader("none", 0)
     with pytest.raises(ChaosError, match=r"no broker answers at 127\.0\.0\.1:1"):
-        view.in_sync(1)
+        view.in_sync("127.0.0.1:1")
 
 
 def test_a_partition_leader_stops_cleanly_and_restarts(cluster, view, stop):

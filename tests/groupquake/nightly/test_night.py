@@ -131,6 +131,7 @@ def test_a_signal_ends_the_run_that_goes_on_and_a_second_one_changes_nothing(
     with started(suite("long", "tiny"), tmp_path) as process:
         journal = await_fault(tmp_path, process)
         process.send_signal(signal.SIGINT)
+        await_event("aborted", journal, process)  # two signals at once may come in any order
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 4, err.decode()
@@ -174,9 +175,13 @@ def started(suite: Path, folder: Path) -> subprocess.Popen[bytes]:
 def await_fault(folder: Path, process: subprocess.Popen[bytes]) -> Path:
     """Wait until the first run of the night has injected its fault; return its journal."""
     journal = folder / "nights" / "latest" / "runs" / "latest" / "journal.jsonl"
+    await_event("injected", journal, process)
+    return journal
+
+
+def await_event(event: str, journal: Path, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 90
-    while not journal.exists() or '"event": "injected"' not in journal.read_text():
+    while not journal.exists() or f'"event": "{event}"' not in journal.read_text():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    return journal

@@ -14,6 +14,7 @@ import pytest
 from groupquake.selftest.mutants import judging
 from groupquake.selftest.mutants.judging import synthesized_run_of
 from kafka_protocol.append_errors import AppendError
+from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import Arm, Effect
 from reference_coordinator.classic.events import Event, TimerKind
 from reference_coordinator.classic.profiles import Profile
@@ -26,6 +27,7 @@ from reports.judgement.machine_log import Busy, Standstill
 from reports.judgement.recording import Recording
 from reports.judgement.second_judgement import SecondJudgement
 from tests.recorded.logs import RECORDINGS
+from tests.reports.alter import moved
 
 Row = Mapping[str, Any]
 RECORDED = sorted(RECORDINGS)
@@ -82,6 +84,71 @@ def test_a_late_timer(recorded: str, kind: TimerKind, late_ms: float, group: str
 def test_a_timer_within_its_slack_needs_no_excuse(recorded: str) -> None:
     run = synthesized_run_of(late(TimerKind.JOIN, 400), RECORDINGS[recorded], "absent")
     assert explains(run, "absent")
+
+
+def starved(at_ms: float, waited_ms: float) -> tuple[Busy, ...]:
+    """A machine that was busy for 2 s about a time, whose sampler waited for a CPU before."""
+    busy = Busy("", at_ms - 1_000, at_ms + 1_000, "something waited for a CPU")
+    return busy, Busy("", at_ms - 60_200, at_ms - 60_000, "the runner ran late", waited_ms)
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+@pytest.mark.parametrize(
+    ("kind", "group", "late_ms", "waited_ms", "doubtful"),
+    [
+        (TimerKind.SYNC, "silent", 780, 0.0, True),
+        (TimerKind.SYNC, "silent", 830, 0.0, False),
+        (TimerKind.SESSION, "pending", 780, 0.0, True),
+        (TimerKind.SESSION, "pending", 830, 0.0, False),
+        (TimerKind.SESSION, "pending", 930, 150.0, True),
+        (TimerKind.SESSION, "pending", 980, 150.0, False),
+    ],
+)
+def test_single_threads_wait_for_a_cpu_on_a_busy_machine(
+    recorded: str, kind: TimerKind, group: str, late_ms: float, waited_ms: float, *, doubtful: bool
+) -> None:
+    """Others of the broker's threads worked meanwhile. Three threads wait, one after the other."""
+    run = synthesized_run_of(late(kind, late_ms), RECORDINGS[recorded], group)
+    rows, wrong_ms = run.rows_by_group[group], min(one.at_ms for one in judging.found(run, group))
+    working = possible_in(*run.activity, run.run.brokers)
+    second = SecondJudgement(run.judge, MissingEvidence({}, (), {}), working)
+    assert second.doubt(group, rows, wrong_ms) is None
+    elsewhere = replace(second, busy=starved(wrong_ms - 10_000, waited_ms))
+    assert elsewhere.doubt(group, rows, wrong_ms) is None, "the machine was calm then"
+    doubt = replace(second, busy=starved(wrong_ms, waited_ms)).doubt(group, rows, wrong_ms)
+    assert (doubt is not None) == doubtful
+    if doubt is not None:
+        assert f"threads of its brokers waited up to {max(waited_ms, 100):.0f} ms" in doubt
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+@pytest.mark.parametrize(("early_ms", "doubtful"), [(12.0, None), (40.0, True), (180.0, False)])
+def test_a_thread_that_waits_between_an_answer_and_its_line(
+    recorded: str, early_ms: float, *, doubtful: bool | None
+) -> None:
+    """A coordinator answers the SyncGroups before it prints that it prepares the next rebalance.
+
+    None stands for what is in order on a calm machine, too.
+    """
+    recording, group = RECORDINGS[recorded], "silent"
+    rows = [*recording.rows_by_group[group]]
+    begun_ms = next(
+        row["answered_ms"]
+        for row in rows
+        if row["template"] is None
+        and row["error_code"] == Error.REBALANCE_IN_PROGRESS
+        and row["api"] == "SYNC_GROUP"
+    )
+    near = lambda row: row["template"] == "preparing" and abs(row["at_ms"] - begun_ms) < 10
+    late_lines = [moved(row, early_ms) if near(row) else row for row in rows]
+    assert late_lines != rows
+    second = SecondJudgement(recording.judge, MissingEvidence({}, (), {}), ())
+    assert recording.judge.explains(group, rows)
+    assert recording.judge.explains(group, late_lines) == (doubtful is None)
+    if doubtful is not None:
+        assert second.doubt(group, late_lines, begun_ms) is None
+        doubt = replace(second, busy=starved(begun_ms, 0.0)).doubt(group, late_lines, begun_ms)
+        assert (doubt is not None) == doubtful
 
 
 @pytest.mark.parametrize("recorded", RECORDED)

@@ -92,6 +92,16 @@ class GroupOnBroker:
             heartbeat_interval_ms=100,
         )
 
+    def two(self, join=WireMember.join):
+        """Let two static members join at once; return the leader and the follower."""
+        members = [self.member(name, instance=name) for name in ("a", "b")]
+        joining = [threading.Thread(target=join, args=(member,)) for member in members]
+        for thread in joining:
+            thread.start()
+        for thread in joining:
+            thread.join()
+        return sorted(members, key=lambda member: not member.leads)
+
     @property
     def state(self):
         found = self.scout.ask(
@@ -225,13 +235,7 @@ def test_a_holder_keeps_its_group_inside_a_rebalance(group, name):
 
 def test_a_sync_group_that_waits_is_never_answered_if_its_member_is_removed(group):
     """A finding of ours: docs/findings/removed-while-syncing.md."""
-    members = [group.member(name, instance=name) for name in ("a", "b")]
-    joining = [threading.Thread(target=member.join) for member in members]
-    for thread in joining:
-        thread.start()
-    for thread in joining:
-        thread.join()
-    leader, follower = sorted(members, key=lambda member: not member.leads)
+    leader, follower = group.two()
     answers = []
 
     def sync():

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.clusters.process import ProcessCluster
 from kafka_protocol.errors import Error
-from loadtest.wire import Connection, WireError
+from loadtest.wire import Connection, WireError, WireMember
 from tests.loadtest.wire.test_real_broker import CONFIG, GroupOnBroker
 
 pytestmark = pytest.mark.cluster
@@ -32,19 +32,19 @@ class Group(GroupOnBroker):
 
     def formed(self):
         """Return the leader and the follower of a Stable group."""
-        members = [self.member(name, instance=name) for name in ("a", "b")]
-        joining = [threading.Thread(target=member.rejoin_group) for member in members]
-        for thread in joining:
-            thread.start()
-        for thread in joining:
-            thread.join()
-        return sorted(members, key=lambda member: not member.leads)
+        return self.two(WireMember.rejoin_group)
 
     def member_ids(self):
         """Return the member ids that the coordinator knows, by instance id."""
         body = {"groups": [self.name], "includeAuthorizedOperations": False}
         (found,) = self.connect("scout").ask("DESCRIBE_GROUPS", 5, body)["groups"]
         return {member["groupInstanceId"]: member["memberId"] for member in found["members"]}
+
+    def until_replaced(self, member):
+        """Wait until the coordinator has given a member's place to another process."""
+        replaced = f"Replacing previously mapped member {member.member_id}"
+        while replaced not in self.group_log.read_text():
+            threading.Event().wait(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,9 @@ def coordinator(cluster, but=0):
 @pytest.fixture
 def group(cluster, request):
     number = coordinator(cluster)
-    port = next(info.port for info in cluster.brokers if info.id == number)
-    on_broker = Group(port, request.node.name)
+    info = next(info for info in cluster.brokers if info.id == number)
+    on_broker = Group(info.port, request.node.name)
+    on_broker.group_log = info.group_log
     on_broker.number = number
     yield on_broker
     for connection in on_broker.connections:
@@ -106,7 +107,7 @@ def test_an_id_that_a_member_was_told_is_taken_back(cluster, group):
     new = group.member("new", instance=leader.instance_id)
     with paused(cluster, group.number):
         joining = new.send_join()
-        threading.Event().wait(0.3)  # nothing tells that the JoinGroup has arrived
+        group.until_replaced(leader)
         me = {"memberId": follower.member_id, "groupInstanceId": None, "reason": None}
         follower.send("LEAVE_GROUP", members=[me])
         assert new.joined(joining) == 0

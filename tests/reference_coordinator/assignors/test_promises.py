@@ -19,7 +19,7 @@ what the first holds back the second may hand to another than it was meant for.
 """
 Shares = dict[str, list[TopicPartition]]
 
-in_any_group = settings(max_examples=25, deadline=None, derandomize=True)
+in_any_group = settings(max_examples=25, derandomize=True)
 randoms = st.integers(0, 2**32 - 1).map(Random)
 
 

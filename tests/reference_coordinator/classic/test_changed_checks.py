@@ -153,6 +153,24 @@ def test_transaction_creates_group(error):
 
 
 @by_rule(
+    "transaction_to_unknown_group_v6",
+    "error",
+    {
+        Error.GROUP_ID_NOT_FOUND: Error.GROUP_ID_NOT_FOUND,
+        Error.ILLEGAL_GENERATION: Error.ILLEGAL_GENERATION,
+    },
+    among=lambda profile: not profile.transaction_creates_group,
+)
+def test_transaction_to_unknown_group_v6(error):
+    """KIP-1319: a transaction hears what an OffsetCommit v9 hears, from v6 on."""
+    play = Playbook()
+    assert play.commit("m", generation=1, version=5, transactional=True) is Error.ILLEGAL_GENERATION
+    assert play.commit("m", generation=1, version=6, transactional=True) is error
+    assert not play.group.exists
+    assert play.commit(generation=-1, version=6, transactional=True) is Error.NONE
+
+
+@by_rule(
     "transaction_is_checked_as_a_whole",
     "no_generation, no_member, unknown_instance",
     {

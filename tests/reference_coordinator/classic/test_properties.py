@@ -292,5 +292,5 @@ def test_random_event_sequences_keep_the_invariants(profile):
     """Let the machine above play, under all rules there are."""
     run_state_machine_as_test(
         Coordinator,
-        settings=settings(max_examples=25, stateful_step_count=50, deadline=None, derandomize=True),
+        settings=settings(max_examples=25, stateful_step_count=50, derandomize=True),
     )

@@ -1,4 +1,4 @@
-"""Which rules a release gets: every change between Kafka 2.4.0 and 4.3, from both sides."""
+"""Which rules a release gets: every change between Kafka 2.4.0 and 4.4, from both sides."""
 
 from dataclasses import fields, replace
 
@@ -14,6 +14,8 @@ from reference_coordinator.classic.releases import (
     PROFILES,
     PROMISES,
     SCALA,
+    nearest_to,
+    origin_of,
     profile_for,
     profile_named,
     promised_by,
@@ -44,6 +46,7 @@ RULES = {field.name for field in fields(Profile)} - {"name", "settings"}
         ("4.1.1", "java", "4.1"),
         ("4.3.0", "java", "4.3"),
         ("4.3", "java", "4.3"),
+        ("4.4.0", "java", "4.4"),
     ],
 )
 def test_a_profile_is_found_by_release_and_coordinator(version, coordinator, name):
@@ -58,10 +61,10 @@ def test_a_profile_is_found_by_release_and_coordinator(version, coordinator, nam
 @pytest.mark.parametrize(
     ("version", "coordinator"),
     [
-        ("4.3.0", "scala"),
+        ("4.4.0", "scala"),
         ("3.6.2", "java"),
         ("2.3.1", "scala"),
-        ("4.4.0", "java"),
+        ("4.5.0", "java"),
         ("43.0", "java"),
         ("3.9.1.2", "java"),
         ("3.9.1", "rust"),
@@ -76,13 +79,43 @@ def test_other_releases_have_none(version, coordinator):
 
 @pytest.mark.parametrize(
     ("version", "name"),
-    [("3.6.2", "3.6"), ("3.9.1", "3.9-scala"), ("4.0.0", "4.0-java"), ("4.3.0", "4.3")],
+    [("3.6.2", "3.6"), ("3.9.1", "3.9-scala"), ("4.0.0", "4.0-java"), ("4.4.0", "4.4")],
 )
 def test_without_a_coordinator_a_release_runs_its_default(version, name):
     """Scala up to 3.9, Java from 4.0 on."""
     profile = profile_named(version)
     assert profile is not None
     assert profile.name == name
+
+
+@pytest.mark.parametrize(
+    ("version", "coordinator", "name"),
+    [
+        ("4.4.7", "java", "4.4"),
+        ("4.5.0", "java", "4.4"),
+        ("3.6.0", "java", "3.7-java"),
+        ("4.3.0", "scala", "4.0-scala"),
+        ("2.6.3", "scala", "2.6.1"),
+    ],
+)
+def test_the_nearest_rules_are_those_of_the_last_release_before(version, coordinator, name):
+    """What a build is offered whose version is no release."""
+    assert nearest_to(version, coordinator).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "origin"),
+    [
+        ("4.4", ("4.4.0", "java")),
+        ("2.6.1", ("2.6.1", "scala")),
+        ("3.9-java", ("3.9.0", "java")),
+        ("kip-345", None),
+        ("kip-423", None),
+    ],
+)
+def test_the_first_release_of_a_profile(name, origin):
+    """Proposals are of no release."""
+    assert origin_of(PROFILES[name]) == origin
 
 
 @pytest.mark.parametrize("name", ["", "4.3.0-", "kip-999", "newest", "3.9.1-rc0"])
@@ -94,8 +127,8 @@ def test_unknown_profile_names(name):
 def test_profiles_are_known_by_their_names():
     """Every profile bears the name it is found by, and no two have one."""
     assert list(PROFILE_NAMES) == [profile.name for profile in PROFILES.values()]
-    assert {"4.3", "3.9-java", "3.9-scala", "kip-345", "kip-423"} <= set(PROFILE_NAMES)
-    assert Profile("4.3") == NEWEST
+    assert {"4.4", "3.9-java", "3.9-scala", "kip-345", "kip-423"} <= set(PROFILE_NAMES)
+    assert Profile("4.4") == NEWEST
 
 
 def replace_fields(before: str, after: str) -> set[str]:
@@ -154,6 +187,7 @@ def replace_fields(before: str, after: str) -> set[str]:
         ("3.8-java", "3.9-java", set()),
         ("3.9-java", "4.0-java", set()),
         ("4.0-java", "4.3", set()),
+        ("4.3", "4.4", {"transaction_to_unknown_group_v6"}),
     ],
 )
 def test_what_a_release_changed(before, after, rules):
@@ -200,8 +234,8 @@ def test_what_the_proposals_promise_beyond_the_newest_release():
         "sessions_wait_for_clients",
         "changed_subscription_rebalances",
     }
-    assert replace_fields("4.3", "kip-345") == departures
-    assert replace_fields("4.3", "kip-423") == {"join_reason_counts"}
+    assert replace_fields("4.4", "kip-345") == departures
+    assert replace_fields("4.4", "kip-423") == {"join_reason_counts"}
     listed = {change.rule for change in (*SCALA, *JAVA)}
     assert listed.isdisjoint(departures | {"join_reason_counts"})
     assert listed | departures | {"join_reason_counts"} == RULES

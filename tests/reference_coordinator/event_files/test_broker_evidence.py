@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.event_files.broker_evidence import (
     LAST_MS,
     NOTHING,
@@ -13,7 +14,8 @@ from reference_coordinator.event_files.broker_evidence import (
     logged_of_request,
     read_logged,
 )
-from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, Stall
+from reference_coordinator.event_files.reading import EventSequence
+from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, Parting, Stall
 from tests.reference_coordinator.replay.conftest import START, Scenario
 
 EVIDENCE = Evidence(
@@ -24,13 +26,18 @@ EVIDENCE = Evidence(
     (Stall("1", 3.0, float("inf")),),
     loading=(Stall("1", 4.0, 5.0, proven=False),),
     reconnects_ms=6.0,
+    partings=(Parting("1", 7.0, float("inf"), 8.0, 9.0),),
 )
+
+
+BARE = EventSequence(1, 1, "4.3.0", "java", "g", Settings())
 
 
 def test_written_evidence_is_read_back() -> None:
     read = read_logged(json.loads(json.dumps(logged_of(EVIDENCE))))
-    for name in ("hints", "epoch_events", "stalls", "loading", "reconnects_ms"):
+    for name in ("hints", "epoch_events", "stalls", "loading", "reconnects_ms", "partings"):
         assert getattr(read, name) == getattr(EVIDENCE, name)
+        assert getattr(replace(BARE, logged=read).evidence, name) == getattr(EVIDENCE, name)
     assert read_logged({}) == NOTHING
 
 

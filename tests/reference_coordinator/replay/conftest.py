@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_protocol.errors import Error
-from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.classic.profiles import Profile, Settings
 from reference_coordinator.classic.releases import NEWEST, promised_by
 from reference_coordinator.replay import (
     EpochEvent,
@@ -16,6 +16,7 @@ from reference_coordinator.replay import (
     Hint,
     ObservedRequest,
     Outage,
+    Parting,
     Replay,
     Stall,
     Tolerance,
@@ -34,13 +35,14 @@ Body = dict[str, Any]
 
 @dataclass
 class Scenario:
-    """Requests with their answers, in any order; hints, epoch events, stalls and outages."""
+    """Requests with their answers, in any order, and all else that an evidence has."""
 
     requests: list[ObservedRequest] = field(default_factory=list)
     hints: list[Hint] = field(default_factory=list)
     epoch_events: list[EpochEvent] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
+    partings: list[Parting] = field(default_factory=list)
 
     def ask(
         self,
@@ -162,7 +164,13 @@ class Scenario:
         """Alter the request that was written down last."""
         self.requests[-1] = replace(self.requests[-1], **fields)
 
-    def replay(self, tolerance: Tolerance | None = None, *, promised: bool = False) -> Replay:
+    def replay(
+        self,
+        tolerance: Tolerance | None = None,
+        *,
+        promised: bool = False,
+        rules: Profile = PROFILE,
+    ) -> Replay:
         """Replay what was written down, by the newest rules or by what KIP-345 promises of them."""
         ordered = sorted(self.requests, key=lambda seen: seen.at_ms)
         hints = sorted(self.hints, key=lambda hint: hint.at_ms)
@@ -173,8 +181,9 @@ class Scenario:
             tuple(self.epoch_events),
             tuple(self.stalls),
             tuple(self.outages),
+            partings=tuple(self.partings),
         )
-        return run_replay(evidence, promised_by(PROFILE) if promised else PROFILE, tolerance)
+        return run_replay(evidence, promised_by(rules) if promised else rules, tolerance)
 
 
 def stable() -> Scenario:

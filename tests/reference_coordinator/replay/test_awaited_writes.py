@@ -113,6 +113,24 @@ def test_a_heartbeat_waits_for_a_write_of_its_group() -> None:
     assert (wrong(outcome), outcome.bound["failed_write"]) == ([], 2)
 
 
+@pytest.mark.parametrize(("confirmed", "waits"), [(False, True), (True, False)])
+def test_a_heartbeat_waits_for_a_write_that_timed_out_before_it(
+    *, confirmed: bool, waits: bool
+) -> None:
+    """The commit of b times out at 7003; its record is not confirmed by the end of its time."""
+    scenario = commit(7_003, 15)
+    scenario.requests = [
+        seen
+        for seen in scenario.requests
+        if seen.api != "HEARTBEAT" or seen.at_ms < START + 2_000 or seen.at_ms > START + 12_200
+    ]
+    if confirmed:
+        scenario.heartbeat("b", 7_050)
+    scenario.heartbeat("a", 7_100, 15, answered=12_110)
+    scenario.alter_last(latest_ms=START + 12_110)
+    assert (wrong(judged(scenario, "4.3")) == []) == waits
+
+
 @pytest.mark.parametrize(("release", "error"), [("2.8.1", 7), ("3.9-scala", 7), ("4.3", 15)])
 def test_a_time_out_that_comes_too_late_is_wrong(release: str, error: int) -> None:
     scenario = commit(8_900, error)

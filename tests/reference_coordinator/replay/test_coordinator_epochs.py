@@ -2,10 +2,13 @@
 
 import pytest
 
+from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
-from reference_coordinator.replay import EpochEvent, Hint, HintKind, Stall
+from reference_coordinator.classic.releases import PROFILES
+from reference_coordinator.replay import EpochEvent, Hint, HintKind, Outage, Stall
 from tests.reference_coordinator.replay.conftest import (
     IDS,
+    PROFILE,
     START,
     Scenario,
     rejoin,
@@ -57,6 +60,33 @@ def test_what_was_not_stored_is_lost_with_the_coordinator() -> None:
     assert wrong(scenario.replay()) == ["HEARTBEAT:a:3200"]
 
 
+@pytest.mark.parametrize(
+    ("line_after_ms", "in_outage", "fails"),
+    [(300, True, True), (300, False, False), (1_100, True, False), (None, True, False)],
+)
+def test_a_write_that_no_request_waits_for_fails_by_the_line_of_its_broker(
+    line_after_ms: float | None, *, in_outage: bool, fails: bool
+) -> None:
+    """Both sessions end at 5510: the group is empty. Broker 2 takes it over, with its members."""
+    scenario = transition(7_000)
+    empty_ms = 5_510
+    scenario.requests = [seen for seen in scenario.requests if seen.at_ms < START + 2_600]
+    scenario.epoch_events = [
+        *scenario.epoch_events[:-2],
+        *epoch_event(6_700, "1", "unloaded"),
+        *epoch_event(7_000, "2", "loading", "loaded"),
+    ]
+    if line_after_ms is not None:
+        failed = EpochEvent(START + empty_ms + line_after_ms, "1", AppendError.NOT_LEADER)
+        scenario.epoch_events.insert(-3, failed)
+    if in_outage:
+        scenario.outages = [Outage(START + 5_000, START + 8_000)]
+    scenario.heartbeat("a", 7_200, broker="2")
+    outcome = scenario.replay()
+    assert wrong(outcome) == ([] if fails else ["HEARTBEAT:a:7200"])
+    assert outcome.bound.get("failed_write", 0) == fails
+
+
 def test_sessions_begin_anew_with_the_load() -> None:
     scenario = transition()
     # b was last heard at 2510 and has a session of 3 s: it ends at 6010, not at 5510
@@ -87,6 +117,27 @@ class TestPausedCoordinator:
         assert outcome.violations == ()
         scenario.change("HEARTBEAT:a:6100", errorCode=0)
         assert wrong(scenario.replay()) == ["HEARTBEAT:a:6100"]
+
+    @pytest.mark.parametrize(
+        ("unloaded", "profile", "explained"),
+        [
+            (6_150, "3.9-scala", True),
+            (5_600, "3.9-scala", True),
+            (5_580, "3.9-scala", False),
+            (6_220, "3.9-scala", False),
+            (6_150, "3.9-java", False),
+        ],
+    )
+    def test_a_request_under_way_as_its_group_is_unloaded_finds_it_dead(
+        self, unloaded: float, profile: str, *, explained: bool
+    ) -> None:
+        scenario = self.paused()
+        scenario.epoch_events += epoch_event(unloaded, "1", "unloaded")
+        scenario.heartbeat("a", 6_150, error=Error.COORDINATOR_NOT_AVAILABLE, answered=6_202)
+        scenario.alter_last(earliest_ms=START + 6_100, latest_ms=START + 6_200)
+        outcome = scenario.replay(rules=PROFILES[profile].with_settings(PROFILE.settings))
+        assert wrong(outcome) == ([] if explained else ["HEARTBEAT:a:6150"])
+        assert outcome.bound.get("unloaded_meanwhile", 0) == explained
 
     def test_an_old_coordinator_may_expire_sessions_late(self) -> None:
         scenario = self.paused()
@@ -191,13 +242,19 @@ class TestSilence:
 
 @pytest.mark.parametrize(
     ("taken", "answered", "explained"),
-    [(2_985, 3_005, True), (2_985, 2_988, False), (4_400, 4_405, False)],
+    [
+        (2_985, 3_005, True),
+        (2_985, 2_988, True),
+        (2_975, 2_984, False),
+        (4_400, 4_405, False),
+    ],
 )
 def test_a_request_answered_with_loading_arrived_after_the_load_began(
     taken: float, answered: float, *, explained: bool
 ) -> None:
     """A JoinGroup is taken up before the broker begins to load at 3000, and may wait for its turn.
 
+    The line of 3000 may be printed 15 ms (`Tolerance.line`) after the broker marked the partition.
     By 4400 the group is loaded.
     """
     scenario = transition()

@@ -66,9 +66,11 @@ def test_a_line_before_3_0_does_not_name_the_leader(leader: str) -> None:
     refused = replace(
         seen, response={"errorCode": Error.REBALANCE_IN_PROGRESS}, latest_ms=START + 700
     )
-    line = Hint(START + 12, HintKind.ASSIGNED, IDS.get(leader, ""))
+    line = Hint(START + 12, HintKind.ASSIGNED, IDS.get(leader, ""), generation=1)
     (placed,) = hinted([refused], Hints.of([line]))
     assert placed.at_ms == START + 12
+    (placed,) = hinted([refused], Hints.of([replace(line, generation=2)]))
+    assert placed.at_ms == START + 700
     (placed,) = hinted([refused], Hints.of([Hint(START + 12, HintKind.PREPARING)]))
     assert placed.at_ms == START + 700
 

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
 from reference_coordinator.classic.events import Timer, TimerKind
+from reference_coordinator.classic.state import State
+from reference_coordinator.replay import Hint, HintKind
 from reference_coordinator.replay.candidates import Candidate, Due
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.options import blocked, internal, likely_ms, options_of
 from tests.reference_coordinator.replay.conftest import START, Scenario
-from tests.reference_coordinator.replay.test_hypothesis import candidate, fresh
+from tests.reference_coordinator.replay.test_hypothesis import JOIN, candidate, fresh
 
 SESSION = Timer(TimerKind.SESSION, "a")
 NO_HINTS = Hints()
@@ -61,6 +65,32 @@ def test_at_the_end_of_a_stretch_nothing_more_need_happen() -> None:
     assert causes(hypothesis, [], START + 100) == [None, SESSION]
     # it is due before then, slack included
     assert causes(hypothesis, [], START + 1_000) == [SESSION]
+
+
+@pytest.mark.parametrize(("shown", "order"), [(15, [JOIN, None]), (150, [None, JOIN])])
+def test_an_initial_delay_that_a_line_shows_by_then_comes_before_the_end(
+    shown: float, order: list[object]
+) -> None:
+    """Seen on 3.9.1: an initial delay whose extension came last was tried before a JoinGroup."""
+    hypothesis = fresh()
+    hypothesis.group = replace(
+        hypothesis.group, state=State.PREPARING_REBALANCE, previous_state=State.EMPTY
+    )
+    hypothesis.timers.running[JOIN] = Due(START, START + 11, START + 20)
+    hypothesis.timers.first_ms = START
+    hints = Hints.of([Hint(START + shown, HintKind.JOIN_PHASE_ENDED, "", generation=1)])
+    options, _ = options_of(hypothesis, [], START + 100, hints)
+    assert [option.cause for option in options] == order
+
+
+@pytest.mark.parametrize("shown", [15, 150])
+def test_a_session_may_end_after_a_heartbeat_that_was_logged_after_its_line(shown: float) -> None:
+    hypothesis = fresh()
+    hypothesis.timers.running[SESSION] = Due(START, START + 11, START + 20)
+    hypothesis.timers.first_ms = START
+    hints = Hints.of([Hint(START + shown, HintKind.SESSION_EXPIRED, "a")])
+    options, _ = options_of(hypothesis, [], START + 100, hints)
+    assert [option.cause for option in options] == [None, SESSION]
 
 
 def test_timers_that_cannot_expire_yet_are_no_options() -> None:

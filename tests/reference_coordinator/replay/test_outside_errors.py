@@ -56,7 +56,9 @@ def test_a_broker_answers_without_its_coordinator(
     heartbeat = replace(answered(name, "HEARTBEAT"), response={"errorCode": error})
     for fine, lie in ((of_commits, commit(seen, error, error)), (of_others, heartbeat)):
         outcome = judged(name, lie)
-        assert outcome.bound.get("broker_error", 0) == fine
+        bound = outcome.bound
+        assert bound.get("broker_error", 0) + bound.get("not_authorized", 0) == fine
+        assert bool(bound.get("not_authorized")) == (fine and error in (29, 30))
         assert [wrong.request for wrong in outcome.violations] == [lie.id] * (not fine)
 
 

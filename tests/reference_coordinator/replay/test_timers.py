@@ -8,7 +8,14 @@ from kafka_protocol.errors import Error
 from reference_coordinator.classic.events import Timer, TimerKind
 from reference_coordinator.replay import Hint, HintKind, Tolerance
 from reference_coordinator.replay.hints import Hints, hinted
-from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable, wrong
+from tests.reference_coordinator.replay.conftest import (
+    IDS,
+    SESSION_MS,
+    START,
+    Scenario,
+    stable,
+    wrong,
+)
 
 DUE = 5_010.0
 """When b's session ends: 3000 ms after its last heartbeat."""
@@ -179,3 +186,30 @@ def test_an_initial_delay_is_late_as_a_whole(ends_at: int, in_time: bool) -> Non
     assert outcome.violations == ()
     assert (outcome.rows[0].joined_ms == START + ends_at) == in_time
     assert outcome.rows[0].joined_ms <= START + 2_550  # the window of the first JoinGroup is 50 ms
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "reason"),
+    [
+        (HintKind.SESSION_EXPIRED, IDS["a"], "session_expired"),
+        (HintKind.SYNC_EXPIRED, "", "pending_sync"),
+    ],
+)
+def test_of_a_session_and_a_sync_timer_that_end_at_once_the_line_tells_the_first(
+    kind: HintKind, subject: str, reason: str
+) -> None:
+    """The leader is silent; its session is as long as the rebalance timeout."""
+    scenario = Scenario()
+    scenario.join("a", 0, 1_001, members="ab")
+    scenario.join("b", 20, 1_001)
+    waits = scenario.sync("b", 1_100, 4_020)
+    scenario.change(waits, errorCode=Error.REBALANCE_IN_PROGRESS, assignment="")
+    scenario.requests = [
+        replace(seen, request={**seen.request, "rebalanceTimeoutMs": SESSION_MS})
+        for seen in scenario.requests
+    ]
+    scenario.hints = [Hint(START + 4_015, kind, subject)]
+    outcome = scenario.replay()
+    assert outcome.violations == ()
+    assert [row.reason for row in outcome.rows][1:] == [reason]
+    assert outcome.rows[-1].started_ms == START + 4_015

@@ -11,7 +11,12 @@ import pytest
 from reports import EvidenceError
 from reports.ingest import archive
 
-ON_EXECUTORS = ("reports.ingest.line_pass", "reports.ingest.group_pass")
+ON_EXECUTORS = (
+    "reports.ingest.line_pass",
+    "reports.ingest.group_pass",
+    "reports.ingest.stock_logs",
+    "reports.ingest.incident_pass",
+)
 OF_THE_CLUSTER = ("pyspark", "py4j")
 
 

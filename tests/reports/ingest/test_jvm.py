@@ -1,9 +1,12 @@
 """Spark's JVM on this machine, its archive of classes, and sessions that start early."""
 
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -12,6 +15,7 @@ from reports.ingest.jvm import Jvm, JvmError
 
 EARLY = """
 import sys
+from contextlib import suppress
 from pathlib import Path
 from reports.ingest import spark
 
@@ -49,6 +53,25 @@ def test_it_ends_when_it_is_closed(tmp_path: Path) -> None:
     assert secret
     started.close()
     assert started.wait(60) == 0
+
+
+def test_it_ends_when_it_is_closed_before_it_is_there(tmp_path: Path) -> None:
+    started = Jvm(["-XX:TieredStopAtLevel=1"], tmp_path / "log")
+    started.close()
+    assert started.wait(60) == -signal.SIGKILL
+
+
+def test_it_ends_with_a_process_that_ends_before_it_is_there(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path; from reports.ingest.jvm import Jvm;"
+        f"started = Jvm(['-XX:TieredStopAtLevel=1'], Path({str(tmp_path / 'log')!r}));"
+        "print(started._process.pid)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(int(ran.stdout)).wait(60)
 
 
 def test_an_archive_that_the_jvm_cannot_use_is_passed_over(

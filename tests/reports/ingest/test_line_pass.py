@@ -100,7 +100,10 @@ def test_splits_and_rotated_files_give_the_rows_of_the_whole(
     (tmp_path / "brokers/3").mkdir()
     (tmp_path / "brokers/3/group.log").write_bytes(b"")
     assert (
-        log_files.lines(small_splits, f"file:{tmp_path}").select("file", "start").distinct().count()
+        log_files.lines(small_splits, f"file:{tmp_path}", "brokers")
+        .select("file", "start")
+        .distinct()
+        .count()
         > 8
     )
     processes, places = line_pass.read_logs(
@@ -131,7 +134,7 @@ def test_no_log_and_empty_logs_are_errors(spark: SparkSession, tmp_path: Path) -
         read()
     (tmp_path / "brokers/1").mkdir(parents=True)
     (tmp_path / "brokers/1/group.log").write_bytes(b"")
-    with pytest.raises(EvidenceError, match=r"every group\.log is empty"):
+    with pytest.raises(EvidenceError, match=r"every brokers/\*/group\.log is empty"):
         read()
     (tmp_path / "brokers/1/group.log.1").write_text("a line\n")
     (tmp_path / "brokers/1/group.log.1.gz").write_bytes(gzip.compress(b"a line\n"))

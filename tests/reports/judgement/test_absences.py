@@ -11,6 +11,7 @@ from reports.judgement.absences import Absent, absences
 from reports.judgement.breaches import Breach
 from reports.judgement.findings import MissingEvidence
 from reports.judgement.logged import Chunk, Requests
+from reports.judgement.machine_log import Busy
 from reports.judgement.recording import Recording
 from reports.judgement.second_judgement import SecondJudgement
 from tests.recorded.logs import HISTORIES
@@ -170,6 +171,34 @@ def test_what_waits_in_the_socket_of_a_broker_that_stands_still(
     assert kinds == [Breach.SENT_WHILE_DOWN] * found
 
 
+@pytest.mark.parametrize(
+    ("broker", "until_ms", "found"),
+    [("", 5_000.0, False), ("1", 5_000.0, False), ("2", 5_000.0, True), ("", 2_400.0, True)],
+)
+def test_what_waits_in_a_tap_on_a_busy_machine(broker: str, until_ms: float, found: bool) -> None:
+    times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
+    journal = entries("member.kill", *times, down_for_ms=15_000)
+    absent = Absent(absences(journal), (), [Busy(broker, 0.0, until_ms, "all waited")])
+    kinds = [row["kind"] for row in absent.add([read_at(4_000.0)])]
+    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+
+
+@pytest.mark.parametrize(
+    ("arrives_ms", "connection", "found"),
+    [(3_050.0, "c", False), (3_051.0, "c", True), (3_050.0, "d", True)],
+)
+def test_what_waits_behind_a_request_of_its_connection(
+    arrives_ms: float, connection: str, *, found: bool
+) -> None:
+    """The broker answers the one before it at 3,000, and reads it then."""
+    times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
+    absent = Absent(absences(entries("member.kill", *times, down_for_ms=15_000)))
+    before = replace(read_at(2_250.0)[0], answered_ms=3_000.0)
+    then = replace(read_at(arrives_ms)[0], connection=connection)
+    kinds = [row["kind"] for row in absent.add([(before, 2_250.0), (then, arrives_ms)])]
+    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+
+
 @ALL
 @pytest.mark.parametrize("worked", [True, False])
 def test_a_broker_that_nothing_shows_to_have_worked_may_be_late(
@@ -186,3 +215,39 @@ def test_a_broker_that_nothing_shows_to_have_worked_may_be_late(
     second = SecondJudgement(judge, MissingEvidence({}, (), {}), stalls)
     assert [row["kind"] for row in judge.late_breaches(GROUP, rows)]
     assert (second.doubt(GROUP, rows, first_ms) is None) == worked
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("fault", "args", "healed_after_ms", "by_ms"),
+    [
+        ("net.delay", {"latency_ms": 1_000, "jitter_ms": 200}, 100, 1_700),
+        ("net.delay", {"latency_ms": 100}, 1_000, 600),
+        ("net.delay", {"latency_ms": 1_000}, -900, 600),
+        ("net.delay", {"latency_ms": 1_000}, -1_100, 500),
+        ("net.hold", {}, 2_000, 2_500),
+        ("net.hold", {}, -100, 500),
+        ("net.drop-answers", {}, 2_000, 500),
+    ],
+)
+def test_what_the_tap_holds_of_a_client_that_is_down(
+    recording: Recording, fault: str, args: Mapping[str, Any], healed_after_ms: float, by_ms: float
+) -> None:
+    """A request that the client had sent reaches its broker late, and by no more than that."""
+    journal = [*recording.run.journal]
+    intent = next(
+        e for e in journal if e["event"] == "intent" and e["fault"] in MEMBERS
+    )  # fmt: skip
+    duplicate = "duplicate" in intent["args"]
+    last = "healed" if duplicate else "injected"
+    (down,) = (e for e in journal if (e.get("fault_id"), e["event"]) == (intent["fault_id"], last))
+    client = intent["args"].get("duplicate", intent["target"])
+    rule = {"fault_id": "wire", "group": GROUP, "target": client, "fault": fault, "args": args}
+    faults = [
+        {**rule, "event": "intent", "at_ms": down["at_ms"] - 60_000},
+        {**rule, "event": "healed", "healed": True, "at_ms": down["at_ms"] + healed_after_ms},
+    ]
+    for after_ms, wrong in ((by_ms - 20, False), (by_ms + 20, True)):
+        late = stray(recording, journal, intent, last, after_ms)
+        found = list(Absent(absences([*journal, *faults])).add([(late, late.earliest_ms)]))
+        assert bool(found) == wrong

@@ -59,6 +59,14 @@ def test_a_request_handled_at_once_on_a_busy_machine_is_a_sign() -> None:
     assert signs_of([request(1_000)], [line(1_100)], busy) == {"1": [1_000]}
 
 
+def test_on_a_busy_machine_a_request_that_waited_within_its_broker_is_none() -> None:
+    """Nothing tells whether it waited for others, or for the thread of its group."""
+    busy = [Busy("", 500, 1_500, "load")]
+    rows = [request(1_000, waited_ms=101), request(1_200, waited_ms=99)]
+    assert signs_of(rows, [], busy) == {"1": [1_200]}
+    assert signs_of(rows, [], [Busy("2", 500, 1_500, "throttled")]) == {"1": [1_000, 1_200]}
+
+
 def test_an_unreadable_request_is_no_sign() -> None:
     assert signs_of([request(1_000) | {"arrived_ms": None}], []) == {}
     assert lines_of([request(1_000) | {"logged_ms": None}], []) == {}

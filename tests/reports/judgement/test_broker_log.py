@@ -13,6 +13,7 @@ from kafka_protocol.coordinator_lines import JAVA, SCALA
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from reports.judgement.broker_log import CLOCK_MS, PAUSE_MS, TABLES, Log, offset_ms
+from reports.judgement.deliveries import NOTHING_HELD, Deliveries, Delivery
 from reports.judgement.parsing import Parser, parse_request
 from reports.judgement.processes import whole
 from reports.judgement.split_summary import start_of
@@ -25,10 +26,12 @@ NOT_ITS_OWN = "the time it shows is not its broker's"
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def read(lines: list[str], *, numbered: bool = True) -> Tables:
+def read(
+    lines: list[str], *, numbered: bool = True, deliveries: Deliveries = NOTHING_HELD
+) -> Tables:
     """Read broker 1's log; return the rows of its tables."""
     parser = Parser(JAVA if numbered else SCALA, numbered)
-    log = Log("1", "brokers/1/group.log", parser, start_of(lines, parser))
+    log = Log("1", "brokers/1/group.log", parser, start_of(lines, parser), deliveries)
     for text in lines:
         log.read(text)
     log.rows["lost"] += whole("1", log.end())[1]
@@ -162,12 +165,25 @@ def test_a_request_that_is_not_whole_is_not_readable(body: str) -> None:
     assert not parse_request(body).readable
 
 
-def test_the_same_request_twice_is_one_too_many() -> None:
+def with_request(*places: int) -> list[str]:
+    """Write one and the same request at some places of a log."""
     lines = printed()
-    head, _, _ = lines[1].partition(" main ")
-    again, _, _ = lines[2].partition(" main ")
-    lines[1] = f"{head} main DEBUG {request_body()} (kafka.request.logger)"
-    lines[2] = f"{again} main DEBUG {request_body()} (kafka.request.logger)"
-    found = read(lines)
+    for place in places:
+        head, _, _ = lines[place].partition(" main ")
+        lines[place] = f"{head} main DEBUG {request_body()} (kafka.request.logger)"
+    return lines
+
+
+def test_the_same_request_twice_is_one_too_many() -> None:
+    found = read(with_request(1, 2))
     assert [row["readable"] for row in found["requests"]] == [True, False]
     assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "rejected", "used"]
+
+
+def test_the_tap_may_have_sent_a_request_twice_and_no_more() -> None:
+    header = BODY["requestHeader"]
+    key = header["clientId"], header["requestApiKeyName"], header["correlationId"]
+    answers = [Delivery(BODY["connection"], ZERO_MS + 10.0, None, is_copy) for is_copy in (0, 1)]
+    found = read(with_request(1, 2, 3), deliveries=Deliveries({key: tuple(answers)}))
+    assert [row["readable"] for row in found["requests"]] == [True, True, False]
+    assert [row["status"] for row in found["coverage"]][:4] == ["used", "used", "used", "rejected"]

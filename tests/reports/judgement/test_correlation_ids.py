@@ -9,6 +9,7 @@ import pytest
 from reports.judgement.correlation_ids import CorrelationIds, KnownClients
 from reports.judgement.logged import REQUEST, Chunk
 from reports.judgement.recording import Recording
+from reports.judgement.wire_turns import COPY
 from tests.recorded.logs import FETCHES, RECORDINGS
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
@@ -69,6 +70,18 @@ def test_what_a_wire_member_sent_is_missing(recording: Recording, group: str, co
     logged = requests(recording, group)
     gone = longest(logged)[1 : 1 + count]
     assert holes(recording, group, [row for row in logged if row not in gone]) == [str(count)]
+
+
+@pytest.mark.parametrize("group", ["static", "sessions"])
+def test_what_the_tap_sent_again_has_no_numbers_of_its_own(group: str) -> None:
+    recording = RECORDINGS["kafka-4.3.0"]
+    logged = requests(recording, group)
+    again = [
+        (*row[:CONNECTION], f"{row[CONNECTION]}{COPY}", *row[CONNECTION + 1 :])
+        for row in longest(logged)[::3]
+    ]
+    both = sorted([*logged, *again], key=lambda row: row[AT])
+    assert holes(recording, group, both) == []
 
 
 @every_recording

@@ -53,20 +53,35 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
         assert [*left.without([row], [kept])] == [kept]
 
 
+@pytest.mark.parametrize("kind", ["unloaded", "ended"])
 @pytest.mark.parametrize(
     ("after_ms", "scheduled_ms", "short"),
-    [(43, -47, True), (1_000, -47, True), (1_001, -47, False), (43, 0, False)],
-    ids=["as seen", "just by then", "later", "Java, which loads as it is scheduled"],
+    [
+        (43, -47, True),
+        (1_000, -47, True),
+        (1_001, -47, False),
+        (43, 0, False),
+        (-40, -47, True),
+        (-50, -47, False),
+    ],
+    ids=[
+        "as seen",
+        "just by then",
+        "later",
+        "Java, which loads as it is scheduled",
+        "while it waits",
+        "before",
+    ],
 )
-def test_a_load_just_before_an_unload_may_give_nothing(
-    after_ms: float, scheduled_ms: float, *, short: bool
+def test_a_load_just_before_an_end_may_give_nothing(
+    after_ms: float, scheduled_ms: float, kind: str, *, short: bool
 ) -> None:
     epochs = CoordinatorEpochs(1)
     epochs.loads[0] = [Load("3", 5_000.0, 1, 1, 10, 5_000.0 + scheduled_ms)]
     epochs.of_partitions[0] = [
         EpochEvent(4_000.0, "3", "unloaded"),
-        EpochEvent(5_000.0 + after_ms, "3", "unloaded"),
+        EpochEvent(5_000.0 + after_ms, "3", kind),
         EpochEvent(5_001.0, "1", "unloaded"),
     ]
-    found = [Outage(4_953.0, 5_000.0 + after_ms)] if short else []
+    found = [Outage(4_953.0, 5_000.0 + max(after_ms, 0))] if short else []
     assert [*short_epochs(epochs, 0)] == found

@@ -14,6 +14,7 @@ from kafka_protocol.request_log import printed, typed_of
 from reference_coordinator.replay import EpochEvent, ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.deleted_topics import Deletion, deletions
 from reports.judgement.fetched_offsets import (
     KEPT,
     NO_OFFSET,
@@ -348,3 +349,59 @@ def test_a_fetch_of_all_topics_of_several_groups_is_of_none(recording: Recording
 def test_a_fetch_whose_answer_is_not_whole_cannot_be_read(recording: Recording) -> None:
     body = printed(logged(recording)).replace("committedOffset", "offset")
     assert not parse_request(body).readable
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("after_ms", "offset", "found"),
+    [
+        (-1.0, NO_OFFSET, PROVEN),
+        (-1.0, LAST, NOTHING),
+        (1.0, NO_OFFSET, NOTHING),
+        (1.0, LAST, NOTHING),
+        (1.0, NEWER, UNPROVEN),
+        (1_090.0, LAST, NOTHING),
+        (1_110.0, LAST, UNPROVEN),
+        (1_110.0, NO_OFFSET, NOTHING),
+    ],
+)
+def test_the_offsets_of_a_topic_go_with_it(
+    recording: Recording, after_ms: float, offset: int, found: list[tuple[str, bool]]
+) -> None:
+    """A fault deletes it in 100 ms; a coordinator may learn of that 1,000 ms later."""
+    commit, name, _, stored = last_commit(recording)
+    meant_ms = commit.answered_ms + 10.0
+    fault = {"name": "topic.delete", "target": name.rpartition("-")[0], "meant_at_ms": meant_ms}
+    deleted = deletions([{**fault, "injected_at_ms": meant_ms + 100.0}])
+    given = offset if offset == NO_OFFSET else stored + offset
+    asked = fetch(commit, name, given, 10.0 + after_ms - (1.0 if after_ms < 0 else 0.0))
+    before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
+    epochs = recording.judge.epochs
+    offsets = FetchedOffsets(epochs, deleted=deleted)
+    rows = [
+        *offsets.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
+        *offsets.end(epochs.partition_of(GROUP)),
+    ]
+    assert [(row["kind"], row["proven"]) for row in rows] == found
+    elsewhere = FetchedOffsets(epochs, deleted={"others": deleted[fault["target"]]})
+    rows = [
+        *elsewhere.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
+        *elsewhere.end(epochs.partition_of(GROUP)),
+    ]
+    assert bool(rows) == (offset != LAST)
+
+
+@ALL
+def test_a_topic_that_is_made_again_has_the_offsets_committed_since(recording: Recording) -> None:
+    commit, name, _, stored = last_commit(recording)
+    deleted = {name.rpartition("-")[0]: Deletion(commit.at_ms - 5_000.0, commit.at_ms - 3_000.0)}
+    epochs = recording.judge.epochs
+    for offset, wrong in ((stored, False), (NO_OFFSET, True)):
+        offsets = FetchedOffsets(epochs, deleted=deleted)
+        asked = fetch(commit, name, offset, 10.0)
+        before = [s for s in requests(recording) if s.answered_ms <= commit.answered_ms]
+        rows = [
+            *offsets.add(before, [asked], epochs.partition_of(GROUP), float("-inf")),
+            *offsets.end(epochs.partition_of(GROUP)),
+        ]
+        assert bool(rows) == wrong

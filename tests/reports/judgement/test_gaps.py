@@ -2,7 +2,14 @@
 
 import pytest
 
-from reports.judgement.gaps import Gap, by_group, without_cuts, without_kills
+from reports.judgement.gaps import (
+    Gap,
+    by_group,
+    is_about_topics,
+    possible_deletion,
+    without_cuts,
+    without_kills,
+)
 from reports.judgement.processes import END_MISSING
 
 
@@ -69,3 +76,34 @@ def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
     spans = {"early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0}}
     garbage = Gap("2", 1, None, "line not understood: \0\0")
     assert by_group([garbage], spans) == {"early": float("-inf")}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Generated 3 tombstone records while deleting offsets for topics [D[id=x-1, name=audit]].",
+        "Generated 3 tombstone records while deleting offsets for partitions [audit-0, audit-12].",
+        "Removed 3 offsets associated with deleted partitions: audit-0, audit-12.",
+    ],
+)
+def test_offsets_that_go_with_a_deleted_topic_are_no_gap(message: str) -> None:
+    row = {"broker": "1", "line": 1, "at_ms": 1.0, "template": "offsets_removed"}
+    gap = possible_deletion(row | {"message": message})
+    assert is_about_topics({"audit"}, gap)
+    assert not is_about_topics({"orders"}, gap)
+    assert not is_about_topics((), gap)
+    both = message.replace("audit-0", "orders-0, audit-0").replace("=audit]", "=audit], [name=b]")
+    both = possible_deletion(row | {"message": both})
+    assert not is_about_topics({"audit"}, both)
+    long = message.replace("audit-0", "audit-1, " * 99 + "orders-0")
+    long = possible_deletion(
+        row | {"message": long.replace("=audit]", "=audit]" + ", [name=audit]" * 40 + ", [name=b]")}
+    )
+    assert not is_about_topics({"audit"}, long), "beyond what is quoted"
+    assert not is_about_topics({"audit"}, Gap("1", 1, 1.0, "line not understood: audit-0"))
+
+
+def test_groups_that_are_deleted_are_a_gap_whatever_they_are_called() -> None:
+    text = "The following groups were deleted: audit-1, billing. A total of 3 offsets were removed."
+    row = {"broker": "1", "line": 1, "at_ms": 1.0, "template": "groups_deleted", "message": text}
+    assert not is_about_topics({"audit"}, possible_deletion(row))

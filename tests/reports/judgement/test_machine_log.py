@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from reports.judgement import machine_log
 from reports.judgement.machine_log import Busy, Standstill
 
@@ -56,7 +58,7 @@ def test_a_stopped_process_is_a_standstill() -> None:
 def test_a_runner_that_ran_late_shows_a_busy_machine() -> None:
     samples = text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})
     assert machine_log.busy_times(samples) == [
-        Busy("", 1_000, 2_500, "the runner itself ran 1,500 ms late")
+        Busy("", 1_000, 2_500, "the runner itself ran 1,500 ms late", 1_450)
     ]
 
 
@@ -84,3 +86,24 @@ def test_unreadable_lines_are_left_out() -> None:
     )
     assert machine_log.standstills(broken + odd) == []
     assert machine_log.busy_times(broken + odd) == []
+
+
+@pytest.mark.parametrize(
+    ("broker", "at_ms", "waits_ms"),
+    [
+        ("1", 59_900, 0),
+        ("1", 60_100, 1_450),
+        ("1", 62_900, 1_450),
+        ("1", 63_100, 0),
+        ("2", 61_500, 0),
+    ],
+)
+def test_a_thread_may_wait_as_long_as_the_runner_did_where_the_machine_was_busy(
+    broker: str, at_ms: float, waits_ms: float
+) -> None:
+    busy = [
+        *machine_log.busy_times(text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})),
+        Busy("1", 61_000, 62_000, "throttled"),
+    ]
+    assert machine_log.thread_waits_ms(busy, broker, at_ms) == waits_ms
+    assert machine_log.thread_waits_ms(busy[1:], broker, at_ms) == (100 if waits_ms else 0)

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,12 +13,15 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
 from reports.judgement.clients import Clients
+from reports.judgement.deleted_topics import Deletion, Deletions
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.offsets import NOT_THEIRS, Offsets, stored
 from reports.judgement.recording import Recording
 from tests.recorded.logs import HISTORIES, RECORDINGS
+from tests.reports.judgement.test_assignments import blob
 
 GROUP = "static"
+NOTHING_DELETED: Deletions = MappingProxyType({})
 ALL = pytest.mark.parametrize(
     "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
 )
@@ -143,14 +147,16 @@ def commit(number: int, at_ms: float, offset: int, error: int = 0) -> ObservedRe
     )  # fmt: skip
 
 
-def offsets_of(*requests: ObservedRequest) -> list[tuple[str, bool]]:
+def offsets_of(
+    *requests: ObservedRequest, deleted: Deletions = NOTHING_DELETED
+) -> list[tuple[str, bool]]:
     """Judge the commits of a member that has the partition in generation 5."""
-    offsets, found = Offsets(Counter()), list[dict[str, Any]]()
+    offsets, found = Offsets(Counter(), deleted=deleted), list[dict[str, Any]]()
     body = {"memberId": "m", "generationId": 5}
     sync = ObservedRequest("1:1", "1", "SYNC_GROUP", 5, "c", "x", 1, 1, 1, 2, body, {})
     offsets.assigned(sync, frozenset({"t-0"}))
     for one in requests:
-        found += offsets.committed(one, stored(one)[0])
+        found += offsets.committed(one, *stored(one))
     return [(row["kind"], row["proven"]) for row in found]
 
 
@@ -169,6 +175,76 @@ def test_a_refused_commit_is_sent_again_after_a_later_one(
 ) -> None:
     found = offsets_of(commit(2, 100, 100, error), commit(3, 200, 110), commit(4, 300, again))
     assert found == [(Breach.OFFSET_WENT_BACK, proven)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "went_back"),
+    [
+        ({"serial": 7, "connection": "old"}, False),
+        ({"serial": 9, "connection": "old"}, True),
+        ({"serial": 7}, True),
+        ({"serial": 7, "connection": "old", "client_id": "d"}, True),
+    ],
+)
+def test_a_commit_that_waited_in_a_connection_was_sent_before(
+    changed: dict[str, Any], *, went_back: bool
+) -> None:
+    """Java gave the connection up; its broker read what it held later (4.3.0)."""
+    newer = replace(commit(2, 100, 110), serial=8)
+    older = replace(commit(3, 200, 100), **changed)
+    assert offsets_of(newer, older) == [(Breach.OFFSET_WENT_BACK, True)] * went_back
+
+
+@pytest.mark.parametrize(
+    ("topic", "deletion", "went_back"),
+    [
+        ("t", Deletion(250, 1_250), False),
+        ("t", Deletion(305, 1_305), True),
+        ("t", Deletion(50, 150), True),
+        ("other", Deletion(250, 1_250), True),
+    ],
+)
+def test_a_topic_that_was_deleted_begins_anew(
+    topic: str, deletion: Deletion, *, went_back: bool
+) -> None:
+    """It is made again, and its first messages are consumed again."""
+    found = offsets_of(commit(2, 200, 110), commit(3, 300, 5), deleted={topic: deletion})
+    assert found == [(Breach.OFFSET_WENT_BACK, True)] * went_back
+
+
+@pytest.mark.parametrize(
+    ("kind", "about_client"),
+    [("librdkafka", False), ("java", False), ("aiokafka", True), ("command", True)],
+)
+def test_offsets_of_other_clients_are_their_own_choice(kind: str, *, about_client: bool) -> None:
+    clients = Clients(members={"c": kind})
+    body = {"memberId": "m", "generationId": 5}
+    given = {"assignment": blob(("t", 0))}
+    sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
+    rows = clients.add(
+        [(one, 0, one.at_ms) for one in (sync, commit(2, 100, 110), commit(3, 200, 100))],
+        (),
+        float("inf"),
+    )
+    assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * (not about_client)
+    found = [(row["rule"], row["requests"]) for row in clients.about_clients]
+    assert found == [("commits-on", "1:3")] * about_client
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"), [("librdkafka", 0), ("java", 0), ("franz-go", 1), ("command", 1)]
+)
+def test_numbers_of_other_clients_may_begin_anew_with_a_connection(kind: str, found: int) -> None:
+    """A lower number on a new connection does not show that the commit was sent before."""
+    clients = Clients(members={"c": kind})
+    given = {"assignment": blob(("t", 0))}
+    body = {"memberId": "m", "generationId": 5}
+    sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
+    newer = replace(commit(2, 100, 110), serial=8)
+    back = replace(commit(3, 200, 100), serial=2, connection="new")
+    rows = clients.add([(one, 0, one.at_ms) for one in (sync, newer, back)], (), float("inf"))
+    assert rows == []
+    assert [row["rule"] for row in clients.about_clients] == ["commits-on"] * found
 
 
 def test_what_members_had_long_ago_is_forgotten() -> None:

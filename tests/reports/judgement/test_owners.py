@@ -70,10 +70,10 @@ class Group:
 
     def revoke(self, client: str, at_ms: float, *numbers: int) -> None:
         given = event(at_ms, client, "revoked", *numbers)
-        self.found += self.owners.gave_up(given, given.partitions)
+        self.found += [row for _, row in self.owners.gave_up(given, given.partitions)]
 
     def end(self) -> Found:
-        self.found += self.owners.end()
+        self.found += [row for _, row in self.owners.end()]
         return [(row["kind"], row["proven"]) for row in self.found]
 
 
@@ -155,7 +155,8 @@ def test_a_member_that_was_told_commits_no_more(
     if knows_ms is not None:
         group.owners.answered("a", knows_ms)
     by_a = commit("a", 6_000, *numbers)
-    group.found += group.owners.committed(event(6_000, "a", "committed"), by_a)
+    rows = group.owners.committed(event(6_000, "a", "committed"), by_a)
+    group.found += [row for _, row in rows]
     assert group.end() == expected
 
 
@@ -237,7 +238,8 @@ def test_a_member_that_is_assigned_it_again_owns_it(
         group.join(client, 3)
     group.assign("a", 5_600, 3, *again)
     by_a = commit("a", 6_000, 0)
-    group.found += group.owners.committed(event(6_000, "a", "committed"), by_a)
+    rows = group.owners.committed(event(6_000, "a", "committed"), by_a)
+    group.found += [row for _, row in rows]
     assert group.end() == expected
 
 

@@ -26,6 +26,7 @@ def run(tmp_path: Path) -> RunFolder:
 def read(run: RunFolder) -> None:
     """Read all that an analysis reads before Spark starts, and what the verdict reads after."""
     _ = (run.environment, run.settings, run.grammar, run.faults, run.never_began)
+    _ = (run.level, run.brokers, run.outside)
     _ = (run.phases, run.kills, run.outages, run.stalls, run.failures, run.steady)
 
 
@@ -157,6 +158,10 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
         ({"broker_config": {"replica.lag.time.max.ms": None}}, "broker_config: "),
         ({"broker_config": {"replica.lag.time.max.ms": float("nan")}}, "broker_config: "),
         ({"broker_config": {"offsets.commit.timeout.ms": "0"}}, "broker_config: "),
+        ({"broker_ids": 5}, "'broker_ids' is of the wrong type"),
+        ({"unsure": 5}, "'unsure' is of the wrong type"),
+        ({"evidence": "coordinator"}, "a run has no evidence level 'coordinator'"),
+        ({"evidence": []}, "a run has no evidence level []"),
         ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
     ],
 )
@@ -164,6 +169,12 @@ def test_an_environment_that_is_none(change: dict[str, object], wrong: str, run:
     file = run.path / "environment.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
     assert f"{file}: {wrong}" in complaint(run)
+
+
+def test_what_is_not_certain_of_a_cluster_may_be_null(run: RunFolder) -> None:
+    run.environment.update(cluster_id="c", unsure=None)
+    assert run.outside is not None
+    assert run.outside.unsure == ()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from reference_coordinator.replay import Outage
 from reports.judgement import verdict
 from reports.judgement.machine_log import Standstill
 from reports.judgement.run_folder import MACHINE, RunFolder
+from reports.judgement.unplanned_elections import Election
 from tests.reports.page_run import made_up
 
 WHY = "group dynamic: what is wrong is explained if its brokers acted late"
@@ -76,6 +78,15 @@ def test_a_count_proves_nothing_on_a_machine_that_was_busy_all_the_time(made):
     assert "the machine was busy" in result["unknown_because"][0]
 
 
+@pytest.mark.parametrize(("ran_ms", "verdict"), [(4_900.0, "unknown"), (5_100.0, "fail")])
+def test_partitions_are_without_owners_however_busy_the_machine_was(made, ran_ms, verdict):
+    """Nobody ever owned one; the members ran on for long, and did nothing about it."""
+    made.owners = "  - {group: static, unowned: 0}\n"
+    made.max_age, made.ran_ms = "1s", ran_ms
+    assert judged(made, samples=sampled(made, 0.95))["verdict"] == verdict
+    assert judged(made, samples=sampled(made, 0.5))["verdict"] == "fail"
+
+
 def test_a_busy_machine_in_itself_is_no_doubt(made):
     assert judged(made, samples=sampled(made, 0.95))["verdict"] == "pass"
 
@@ -95,3 +106,18 @@ def test_a_violation_that_lateness_explains_is_a_doubt(made):
 def test_lateness_of_one_group_excuses_no_other(made):
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
     assert judged(made, late_alone={"static": WHY})["verdict"] == "fail"
+
+
+@pytest.mark.parametrize(("group", "doubtful"), [("dynamic", True), ("static", False)])
+@pytest.mark.parametrize("after_ms", [-1.0, 1.0])
+def test_a_count_proves_nothing_of_a_group_that_got_another_coordinator(
+    made, group, doubtful, after_ms
+):
+    """An election without a fault, after the groups were formed: its own writes may have failed."""
+    del made.comparison[6:]
+    began_ms = min(dict(made.finish()[0].phases).values())
+    lost = Election(3, "2", began_ms + after_ms, Outage(0.0, 1e15))
+    result = judged(made, moved={group: [lost]})
+    doubtful = doubtful and after_ms > 0
+    assert result["verdict"] == ("unknown" if doubtful else "fail")
+    assert any(lost.described in why for why in result["unknown_because"]) == doubtful

@@ -12,7 +12,7 @@ from kafka_protocol.errors import BrokerError, Error
 from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
 from reports.judgement.clients import GOES_ON_MS, UNLOGGED_MS, Clients
-from reports.judgement.history import ClientEvent, in_order
+from reports.judgement.history import EVENTS, ClientEvent, in_order
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
 from tests.reports.judgement.test_clients import (
@@ -183,3 +183,20 @@ def test_a_commit_that_is_sent_again_as_a_broker_goes_is_reported_once(
     outage = Outage(event.at_ms - 9_000, event.at_ms + until_ms)
     found = disagreements(recording, events, rows, [outage])
     assert found == ([] if until_ms > 0 and not changed else [PROVEN])
+
+
+@ALL
+@pytest.mark.parametrize("took_ms", [10.0, 5_200.0])
+def test_what_a_client_is_answered_while_it_ends(recording: Recording, took_ms: float) -> None:
+    """Its commit is stored at the end of a close that takes long; it does not report that."""
+    events, rows = events_of(recording), list(recording.rows_by_group[GROUP])
+    at = place(events, "closing")
+    closing = events[at]
+    events = [one for one in events if one.client != closing.client or one.at_ms <= closing.at_ms]
+    commit = rows_of(recording, "OFFSET_COMMIT", closing.client)[-1]
+    by_ms = closing.at_ms + 5_100.0 - commit["answered_ms"]
+    times = ("at_ms", "earliest_ms", "latest_ms", "arrived_ms", "answered_ms", "logged_ms")
+    late = {**commit, **{name: commit[name] + by_ms for name in times}, "id": "1:999999"}
+    gone = replace(closing, at_ms=closing.at_ms + took_ms, order=EVENTS.index("killed"))
+    found, _ = clients(recording, [*events, gone], [*rows, late])
+    assert found == ([UNPROVEN] if took_ms < 5_000 else [])

@@ -12,8 +12,8 @@ from groupquake.selftest.fuzz.process import Phase
 from groupquake.selftest.fuzz.script import CLOSE, Ref, Step, resolve
 from groupquake.selftest.fuzz.sequence_driver import SequenceDriver
 from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.kio_bodies import to_entity
 from loadtest.wire import NO_TOPIC_ID
-from loadtest.wire.bodies import to_entity
 from loadtest.wire.schemas import known, request_schema
 
 JOINED = 1

@@ -18,7 +18,7 @@ from kafka_protocol.releases import number
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import PROFILES
 
-FIRST, LAST = "2.4", "4.3"
+FIRST, LAST = "2.4", "4.4"
 PROPOSALS = {"kip-345", "kip-423"}
 """These profiles are the newest Java coordinator, but for what the proposals have otherwise."""
 

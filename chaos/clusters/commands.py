@@ -1,0 +1,68 @@
+"""Shell commands of the user's: each is known by its run and its shell, so that heal finds it."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from chaos.clusters.interface import ClusterError
+
+MARK = "GROUPQUAKE_COMMAND_OF"
+"""The variable that a command and what it starts have: the run's brokers' folder, and the process
+id of the command's shell."""
+_ENDS_WITHIN_S = 10.0
+_POLL_S = 0.02
+_MARKED = f'export {MARK}="$1:$$"; exec /bin/sh -c "$2"'
+
+
+def start(
+    command: str, brokers: Path, output: IO[bytes] | int, errors: IO[bytes] | int
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own, with the mark of the run of a folder `brokers`."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", _MARKED, "sh", str(brokers.resolve()), command],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL a command that was not waited for yet, with the processes of its group."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def end_under_way(brokers: Path) -> tuple[int, ...]:
+    """SIGKILL the commands of a run that are not over yet, with all that they started.
+
+    What a command left running when it ended is the user's, such as a broker that it started: it
+    stays. Returns the process ids. Raises ClusterError if one does not end.
+    """
+    under_way = {mark for pid, mark in _marked(brokers) if mark.endswith(f":{pid}")}
+    ended: set[int] = set()
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    while left := [pid for pid, mark in _marked(brokers) if mark in under_way]:
+        if time.monotonic() > deadline:
+            raise ClusterError(f"process {left[0]} of a hook or log command does not end; end it")
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended.update(left)
+        time.sleep(_POLL_S)
+    return tuple(sorted(ended))
+
+
+def _marked(brokers: Path) -> Iterator[tuple[int, str]]:
+    """Yield the processes that commands of a run are, or have started, with their mark."""
+    mark = f"{MARK}={brokers.resolve()}:".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or belongs to another user
+            for variable in (process / "environ").read_bytes().split(b"\0"):
+                if variable.startswith(mark):
+                    yield int(process.name), variable.decode(errors="replace")

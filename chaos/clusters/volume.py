@@ -1,0 +1,162 @@
+"""A small file system of its own for the data of a broker, which can be filled up or frozen.
+
+It is an ext4 file system in a file beside the mount point, on a loop device. That needs root.
+"""
+
+import errno
+import fcntl
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from chaos.clusters.interface import ClusterError
+
+SIZE_MB = 128
+DATA = "data"
+"""The folder of a broker that holds its data: the mount point."""
+_IMAGE, _FILLER = "data.ext4", "filler"
+_FIFREEZE, _FITHAW = 0xC0045877, 0xC0045878
+"""linux/fs.h: writes to a frozen file system wait until it is thawed."""
+_CHUNK, _BLOCK = 65_536, 4_096
+_ENDS_S = 20.0
+"""How long a process that was killed may keep the file system busy."""
+
+
+class Volume:
+    """The data of one broker, below the broker's folder. Every method raises ClusterError."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / DATA
+        self._image = folder / _IMAGE
+
+    def make(self) -> None:
+        """Make the file system and mount it, empty."""
+        require_root()
+        self.path.mkdir()
+        with self._image.open("wb") as image:
+            image.truncate(SIZE_MB * 1024 * 1024)
+        _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self._image))
+        _run("mount", "-o", "loop", str(self._image), str(self.path))
+        (self.path / "lost+found").rmdir()  # Kafka takes every folder for a partition
+
+    def fill(self) -> None:
+        """Leave no free byte."""
+        with (self.path / _FILLER).open("wb", buffering=0) as filler:
+            with _errors(self.path), _until_full():
+                os.posix_fallocate(filler.fileno(), 0, max(self.free_bytes, 1))
+            for chunk in (_CHUNK, _BLOCK):  # what is left beside the file's own records
+                with _errors(self.path), _until_full():
+                    filler.seek(0, os.SEEK_END)
+                    while filler.write(bytes(chunk)):
+                        continue
+            os.fsync(filler.fileno())
+
+    def free(self) -> None:
+        """Free what `fill` took."""
+        (self.path / _FILLER).unlink(missing_ok=True)
+
+    @property
+    def free_bytes(self) -> int:
+        """How much can be written."""
+        status = os.statvfs(self.path)
+        return status.f_bavail * status.f_frsize
+
+    def freeze(self) -> None:
+        """Let every write wait, until `thaw`."""
+        with _errors(self.path):
+            _control(self.path, _FIFREEZE, errno.EBUSY)
+
+    def thaw(self) -> None:
+        """Let writes go on, if it is frozen."""
+        with _errors(self.path):
+            _control(self.path, _FITHAW, errno.EINVAL)
+
+    def remove(self) -> None:
+        """Unmount it and delete its file, if it is there."""
+        deadline = time.monotonic() + _ENDS_S
+        while self.path.is_mount():
+            self.thaw()
+            try:
+                _run("umount", str(self.path))
+            except ClusterError:  # a process that was killed may be writing still
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        self._image.unlink(missing_ok=True)
+
+
+def require_root() -> None:
+    """Raise ClusterError unless file systems can be mounted."""
+    if os.geteuid() != 0:
+        raise ClusterError(
+            "disk.full and disk.slow mount a file system for the data of each broker, which needs "
+            "root; run as root, or leave these faults out"
+        )
+
+
+def thaw_all(brokers: Path) -> None:
+    """Thaw the volumes below a folder: what waits for one cannot be killed."""
+    for folder in _mounted(brokers):
+        Volume(folder).thaw()
+
+
+def remove_all(brokers: Path) -> tuple[str, ...]:
+    """Unmount the volumes below a folder; return their mount points."""
+    removed = []
+    for folder in _mounted(brokers):
+        volume = Volume(folder)
+        volume.remove()
+        removed.append(f"mount {volume.path}")
+    return tuple(removed)
+
+
+def _mounted(brokers: Path) -> Sequence[Path]:
+    """Return the folders of brokers whose data is a mounted volume."""
+    places = (line.split()[1] for line in Path("/proc/mounts").read_text().splitlines())
+    paths = [Path(re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), one)) for one in places]
+    root = brokers.resolve()
+    return [path.parent for path in paths if path.name == DATA and path.parent.parent == root]
+
+
+def _control(path: Path, request: int, already: int) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(folder, request, 0)
+    except OSError as error:
+        if error.errno != already:
+            raise
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    """Turn an OSError into a ClusterError about a path."""
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(f"{path}: {error.strerror}") from error
+
+
+@contextmanager
+def _until_full() -> Iterator[None]:
+    """End the block once there is no space left."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+
+
+def _run(*command: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ClusterError(f"{command[0]} cannot be run ({error.strerror}); install it") from error
+    if done.returncode != 0:
+        why = " ".join(done.stderr.split())[:200] or f"exit code {done.returncode}"
+        raise ClusterError(f"{' '.join(command)}: {why}")

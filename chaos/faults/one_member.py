@@ -1,0 +1,40 @@
+"""What faults of one member share: what they hit, and how they undo it over the control channel."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from chaos.errors import LoadGoneError
+from chaos.faults.member_evidence import MemberEvidence
+from chaos.members import Members
+
+GONE = "nothing to undo: the load process is gone, and its members with it"
+
+
+class OneMember:
+    """A recoverable fault of one member; what the brokers' logs tell of it is the witness."""
+
+    kind: Literal["recoverable"] = "recoverable"
+    details: Mapping[str, Any] = {}
+    undo: Mapping[str, Any]
+
+    def __init__(
+        self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
+    ) -> None:
+        self.target = member
+        self.group = group
+        self.lasts_ms = lasts_ms
+        self._evidence = evidence
+        self._members = members
+        self._began_ms = self._healing_ms = 0
+
+
+def unless_gone(members: Members | None, act: Callable[[Members], str], gone: str = GONE) -> str:
+    """Undo something of members, and return how that went.
+
+    If the load process is gone (None, or found so), its members are gone too: nothing is left to
+    undo, which `gone` says. Raises ChaosError if the load process is there and refuses.
+    """
+    try:
+        return gone if members is None else act(members)
+    except LoadGoneError:
+        return gone

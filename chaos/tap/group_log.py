@@ -1,0 +1,172 @@
+"""The evidence: a `group.log` per broker, in the form that the brokers of 4.0 and later write.
+
+Each request of a group is a line of the request log, written when its answer was delivered, or when
+it is certain that none will be. Its total time counts from when the broker was sent it; the time
+at the broker is the remote time, and the time that the tap held the answer is that in the response
+queue. `connection` has the broker's and the tap's address, as the broker's own log has them. Where
+a rule or the end of a connection acted, the key `tap` says so.
+
+Requests without an answer, and those that kio cannot read, have lines of their own. The last line
+says that the tap ended: a log without it is cut off.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.tap.exchange import Exchange
+from chaos.tap.messages import BodyError, request_of, response_of
+from kafka_protocol import log_line, request_log
+from kafka_protocol.kio_bodies import to_body
+from kafka_protocol.tap_lines import ENDED, LOGGER, UNANSWERED, UNREADABLE
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Sender:
+    """What a line says of the connection beside its name: protocol, principal, client software.
+
+    It `is_anonymous` if the tap shows the broker no certificate, which has a name.
+    """
+
+    security: str
+    is_anonymous: bool
+    software: tuple[str, str] = ("unknown", "unknown")
+
+    @property
+    def described(self) -> Json:
+        """The last keys of a line; who a client logs in as is nothing that the tap may know."""
+        name, version = self.software
+        nameless = self.is_anonymous and "SASL" not in self.security
+        known = {"principal": "User:ANONYMOUS"} if nameless else {}
+        return {
+            "securityProtocol": self.security,
+            **known,
+            "listener": self.security,
+            "clientInformation": {"softwareName": name, "softwareVersion": version},
+        }
+
+
+class GroupLog:
+    """Writes the lines of one broker. `later` calls a function soon, after what is going on."""
+
+    def __init__(self, path: Path, later: Callable[[Callable[[], None]], object]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        self._later = later
+        self._unwritten: list[str] = []
+        self.lines = 0
+
+    def completed(
+        self, exchange: Exchange, answer: bytes, connection: str, sender: Sender, why: str | None
+    ) -> None:
+        """Write a request with its answer; `why` says why it was not delivered, if it was not."""
+        head, done_ns = exchange.head, time.monotonic_ns()
+        try:
+            response = to_body(response_of(answer, head.api_key, head.version)[1])
+            request = self._request(exchange)
+        except BodyError as error:
+            self._unreadable(exchange, connection, error)
+            return
+        assert exchange.forwarded_ns is not None
+        assert exchange.answered_ns is not None
+        undelivered = {} if why is None else {"delivered": False, "why": why}
+        content = {
+            "isForwarded": False,
+            "requestHeader": _header(exchange),
+            "request": request,
+            "response": response,
+            "connection": connection,
+            "totalTimeMs": _ms(done_ns - exchange.forwarded_ns),
+            "requestQueueTimeMs": 0.0,
+            "localTimeMs": 0.0,
+            "remoteTimeMs": _ms(exchange.answered_ns - exchange.forwarded_ns),
+            "throttleTimeMs": 0,
+            "responseQueueTimeMs": _ms(done_ns - exchange.answered_ns),
+            "sendTimeMs": 0.0,
+            **sender.described,
+            **_tap(exchange, undelivered),
+        }
+        self._write(request_log.LOGGER, request_log.printed(content), done_ns)
+
+    def unanswered(self, exchange: Exchange, connection: str, sender: Sender, why: str) -> None:
+        """Write a request that gets no answer; it may not even have been forwarded."""
+        done_ns = time.monotonic_ns()
+        try:
+            request = self._request(exchange)
+        except BodyError as error:
+            self._unreadable(exchange, connection, error)
+            return
+        content = {
+            "isForwarded": False,
+            "requestHeader": _header(exchange),
+            "request": request,
+            "connection": connection,
+            "totalTimeMs": _ms(done_ns - exchange.received_ns),
+            **sender.described,
+            **_tap(exchange, {"forwarded": exchange.forwarded_ns is not None, "why": why}),
+        }
+        self._write(LOGGER, UNANSWERED + request_log.as_json(content), done_ns)
+
+    def _request(self, exchange: Exchange) -> Json:
+        assert exchange.request is not None
+        head = exchange.head
+        return to_body(request_of(exchange.request, head.api_key, head.version))
+
+    def _unreadable(self, exchange: Exchange, connection: str, error: BodyError) -> None:
+        content = {
+            "requestHeader": _header(exchange), "connection": connection, "error": str(error),
+        }  # fmt: skip
+        self._write(LOGGER, UNREADABLE + request_log.as_json(content), time.monotonic_ns())
+
+    def _write(self, logger: str, body: str, at_ns: int) -> None:
+        self.lines += 1
+        event = log_line.Event("tap", "DEBUG", body, logger)
+        line = log_line.numbered(self.lines, time.time_ns() // 1_000_000, at_ns, event)
+        if not self._unwritten:
+            self._later(self.flush)
+        self._unwritten.append(line + "\n")
+
+    def flush(self) -> None:
+        """Write what is not in the file yet."""
+        text, self._unwritten = "".join(self._unwritten), []
+        left = memoryview(text.encode())
+        while left:
+            left = left[os.write(self._file, left) :]
+
+    def close(self) -> None:
+        """Write the rest and the last line, and close the file."""
+        self._write(LOGGER, ENDED, time.monotonic_ns())
+        self.flush()
+        os.close(self._file)
+
+
+def _header(exchange: Exchange) -> Json:
+    head = exchange.head
+    return {
+        "requestApiKey": head.api_key,
+        "requestApiVersion": head.version,
+        "correlationId": head.correlation_id,
+        "clientId": head.client_id,
+        "requestApiKeyName": exchange.api,
+    }
+
+
+def _tap(exchange: Exchange, more: Json) -> Json:
+    """Return the key `tap`, if there is anything to tell."""
+    acted = dict(more)
+    if exchange.rules:
+        acted["rules"] = exchange.rules
+    if exchange.forwarded_ns is not None and (exchange.rules or exchange.waited):
+        acted["requestHeldMs"] = _ms(exchange.forwarded_ns - exchange.received_ns)
+    if exchange.copy:
+        acted["copy"] = True
+    return {"tap": acted} if acted else {}
+
+
+def _ms(duration_ns: int) -> float:
+    return round(duration_ns / 1e6, 3)

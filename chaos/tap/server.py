@@ -1,0 +1,109 @@
+"""The tap: a listener for each broker, made as brokers become known."""
+
+import asyncio
+import socket
+import sys
+from collections import Counter
+from typing import Any
+
+from chaos.tap import tls
+from chaos.tap.answers import Address
+from chaos.tap.connection import Broker, Connection
+from chaos.tap.group_log import GroupLog
+from chaos.tap.rules import Rule, RuleTable
+from chaos.tap.settings import TapSettings
+
+_BACKLOG = 1024
+
+
+class Tap:
+    """Listens for every broker it knows, until `end`. All its methods run in the event loop."""
+
+    def __init__(self, settings: TapSettings) -> None:
+        self._settings = settings
+        self._rules = RuleTable()
+        wanted = settings.broker_tls
+        self._to_brokers = None if wanted is None else tls.to_brokers(wanted)
+        self._shows_certificate = wanted is not None and wanted.certificate is not None
+        self._addresses: dict[int, Address] = {}
+        self._listeners: dict[int, Address] = {}
+        self._brokers: dict[int, Broker] = {}
+        self._servers: list[asyncio.Task[asyncio.Server]] = []
+
+    def start(self) -> dict[int, Address]:
+        """Listen for the brokers of the settings; return where, by broker id."""
+        for node, address in self._settings.brokers.items():
+            host, _, port = address.rpartition(":")
+            self.listener(node, Address(host, int(port)))
+        return dict(self._listeners)
+
+    def listener(self, node: int, address: Address) -> Address:
+        """Return where the tap listens for a broker, which has this address now."""
+        if self._addresses.get(node) != address:
+            if node in self._addresses:
+                self._say(f"broker {node} is at {address} now, no longer {self._addresses[node]}")
+            self._addresses[node] = address
+        if node not in self._listeners:
+            self._listen(node)
+        return self._listeners[node]
+
+    def _listen(self, node: int) -> None:
+        """Listen for a broker; the kernel takes connections when this returns."""
+        host = self._settings.host
+        listening = socket.create_server((host, 0), backlog=_BACKLOG)
+        self._listeners[node] = Address(host, listening.getsockname()[1])
+        loop = asyncio.get_running_loop()
+        broker = Broker(
+            id=node,
+            address=lambda: self._addresses[node],
+            tls=self._to_brokers,
+            shows_certificate=self._shows_certificate,
+            log=GroupLog(self._settings.folder / str(node) / "group.log", loop.call_soon),
+            counters=Counter(),
+            rules=self._rules,
+            listener=self.listener,
+            connections=set(),
+        )
+        self._brokers[node] = broker
+        served = loop.create_server(lambda: Connection(broker).protocol(), sock=listening)
+        self._servers.append(loop.create_task(served))
+        self._say(f"broker {node} at {self._addresses[node]}: {self._listeners[node]}")
+
+    def add(self, name: str, rule: Rule) -> None:
+        """Put a rule in force under an id."""
+        self._rules.add(name, rule)
+        self._drain()
+
+    def remove(self, name: str) -> int:
+        """End a rule, and let pass what it held; return how many requests it has hit."""
+        hits = self._rules.remove(name)
+        self._drain()
+        return hits
+
+    def counters(self) -> dict[str, Any]:
+        """Return what has passed, by broker, and how many requests each rule in force has hit."""
+        brokers = {
+            str(node): {
+                **broker.counters, "lines": broker.log.lines, "open": len(broker.connections),
+            }
+            for node, broker in self._brokers.items()
+        }  # fmt: skip
+        return {"brokers": brokers, "rules": self._rules.hits}
+
+    def _drain(self) -> None:
+        for broker in self._brokers.values():
+            for connection in list(broker.connections):
+                connection.drain()
+
+    async def end(self) -> None:
+        """End every connection, and write what is left to write."""
+        for server in self._servers:
+            (await server).close()
+        for broker in self._brokers.values():
+            for connection in list(broker.connections):
+                connection.end("the tap ended")
+            broker.log.close()
+
+    @staticmethod
+    def _say(what: str) -> None:
+        print(what, file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""A group member with confluent-kafka (librdkafka) for Python."""
+
+import sys
+
+import verifiable as v
+from confluent_kafka import Consumer, KafkaError
+
+
+def main() -> int:
+    """Consume until SIGTERM; return 1 after a fatal error, such as being fenced."""
+    v.stop_on_sigterm()
+    settings = {
+        "bootstrap.servers": v.BOOTSTRAP,
+        "broker.address.family": "v4" if v.BOOTSTRAP.startswith("127.") else "any",
+        "client.id": v.CLIENT_ID,
+        "group.id": v.GROUP,
+        "partition.assignment.strategy": v.ASSIGNOR,
+        "session.timeout.ms": v.SESSION_TIMEOUT_MS,
+        "heartbeat.interval.ms": v.HEARTBEAT_INTERVAL_MS,
+        "max.poll.interval.ms": v.MAX_POLL_INTERVAL_MS,
+        "topic.metadata.refresh.interval.ms": v.METADATA_MAX_AGE_MS,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "on_commit": _committed,
+        **v.security(),
+    }
+    if v.INSTANCE_ID is not None:
+        settings["group.instance.id"] = v.INSTANCE_ID
+    consumer = Consumer(settings)
+    consumer.subscribe(
+        v.TOPICS,
+        on_assign=lambda _, found: _say("partitions_assigned", found),
+        on_revoke=lambda _, found: _say("partitions_revoked", found),
+        on_lost=lambda _, found: _say("partitions_lost", found),
+    )
+    v.say("startup_complete")
+    commits, new = v.Commits(), 0
+    while not v.stopping.is_set():
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            new += 1
+            v.say("records_consumed", count=1)
+        elif message is not None:
+            v.say("error", error=str(message.error()))
+            if message.error().code() == KafkaError._FATAL:  # noqa: SLF001 (fatal() is False here)
+                return 1
+        if new and commits.due():
+            consumer.commit(asynchronous=True)
+            new = 0
+    consumer.close()
+    v.say("shutdown_complete")
+    return 0
+
+
+def _say(name: str, found: list) -> None:
+    v.say(name, partitions=v.partitions((one.topic, one.partition) for one in found))
+
+
+def _committed(error: KafkaError | None, offsets: list) -> None:
+    stored = [
+        {"topic": one.topic, "partition": one.partition, "offset": one.offset}
+        for one in offsets
+        if one.offset >= 0
+    ]
+    why = {"error": str(error)} if error else {}
+    v.say("offsets_committed", offsets=stored, success=error is None, **why)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""What the Python adapters share: what they have to join, and the lines that they print.
+
+The lines are those of Kafka's VerifiableConsumer: JSON objects with a `name` and a `timestamp`.
+"""
+
+import json
+import os
+import signal
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+BOOTSTRAP = os.environ["GROUPQUAKE_BOOTSTRAP"]
+GROUP = os.environ["GROUPQUAKE_GROUP"]
+CLIENT_ID = os.environ["GROUPQUAKE_CLIENT_ID"]
+INSTANCE_ID = os.environ["GROUPQUAKE_INSTANCE_ID"] or None
+TOPICS = os.environ["GROUPQUAKE_TOPICS"].split(",")
+ASSIGNOR = os.environ["GROUPQUAKE_ASSIGNOR"]
+SESSION_TIMEOUT_MS = int(os.environ["GROUPQUAKE_SESSION_TIMEOUT_MS"])
+HEARTBEAT_INTERVAL_MS = int(os.environ["GROUPQUAKE_HEARTBEAT_INTERVAL_MS"])
+MAX_POLL_INTERVAL_MS = int(os.environ["GROUPQUAKE_MAX_POLL_INTERVAL_MS"])
+COMMIT_INTERVAL_S = int(os.environ["GROUPQUAKE_COMMIT_INTERVAL_MS"]) / 1000
+METADATA_MAX_AGE_MS = int(os.environ["GROUPQUAKE_METADATA_MAX_AGE_MS"])
+
+stopping = threading.Event()
+"""Set once SIGTERM asks for a clean close."""
+
+
+def stop_on_sigterm() -> None:
+    """Let SIGTERM set `stopping`."""
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+
+
+def say(name: str, **fields: object) -> None:
+    """Print a line."""
+    line = {"timestamp": int(time.time() * 1000), "name": name, **fields}
+    sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def partitions(pairs: Iterable[tuple[str, int]]) -> list[dict[str, object]]:
+    """Return topics and partition numbers as a line has them."""
+    return [{"topic": topic, "partition": number} for topic, number in sorted(pairs)]
+
+
+class Commits:
+    """When the next commit is due."""
+
+    def __init__(self) -> None:
+        self._due_s = time.monotonic() + COMMIT_INTERVAL_S
+
+    def due(self) -> bool:
+        """Return whether one is due, and plan the next."""
+        now_s = time.monotonic()
+        if now_s < self._due_s:
+            return False
+        self._due_s = now_s + COMMIT_INTERVAL_S
+        return True
+
+
+def security() -> dict[str, str]:
+    """Return the client properties of TLS and SASL, in librdkafka's words: lines `key=value`."""
+    file = os.environ.get("GROUPQUAKE_CLIENT_PROPERTIES")
+    if not file:
+        return {}
+    pairs = (line.partition("=") for line in Path(file).read_text("utf-8").split("\n") if line)
+    return {key: value for key, _, value in pairs}
+
+
+_OF_KAFKA_PYTHON = {
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+}
+
+
+def security_of_kafka_python() -> dict[str, object]:
+    """Return the same as arguments of kafka-python."""
+    given = security()
+    found: dict[str, object] = {
+        name: given[key] for key, name in _OF_KAFKA_PYTHON.items() if key in given
+    }
+    if given.get("ssl.endpoint.identification.algorithm") == "none":
+        found["ssl_check_hostname"] = False
+    return found
+
+
+def security_of_aiokafka() -> dict[str, object]:
+    """Return the same as arguments of aiokafka."""
+    given, found = security(), security_of_kafka_python()
+    named = ("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password")
+    arguments = {name: found[name] for name in named if name in found}
+    if "SSL" in given.get("security.protocol", ""):
+        context = ssl.create_default_context(cafile=given.get("ssl.ca.location"))
+        context.check_hostname = given.get("ssl.endpoint.identification.algorithm") != "none"
+        if "ssl.certificate.location" in given:
+            context.load_cert_chain(
+                given["ssl.certificate.location"],
+                given.get("ssl.key.location"),
+                given.get("ssl.key.password"),
+            )
+        arguments["ssl_context"] = context
+    return arguments

@@ -1,0 +1,268 @@
+"""Groups and topics of a run on a cluster of the user's: they are new, and are deleted at the end.
+
+The journal has their names before they are created, so that `groupquake heal` can delete them, too.
+"""
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import (
+    GroupAuthorizationFailedError,
+    GroupIdNotFoundError,
+    InvalidGroupIdError,
+    KafkaError,
+)
+
+from chaos.clusters.external import Target
+from chaos.errors import ChaosError
+from chaos.journal import Journal, read
+from chaos.removal import GroupError, remove_everybody
+from groupquake.exits import NotAuthorizedError, NotHealedError
+from groupquake.kafka_admin import kafka_python
+from kafka_protocol.errors import Error
+from scenarios import Experiment
+from scenarios.client_properties import PropertiesError, read_checked
+
+TAKEN, GIVEN_BACK = "borrowed", "given_back"
+"""Events of the journal."""
+_REFUSED = re.compile(
+    "(group|topic|cluster)(?:[_ ]?authorization[_ ]?failed)"
+    "|not authorized to access (?:this )?(group|topic)",
+    re.IGNORECASE,
+)
+"""What an ACL refused, in the words of Kafka, librdkafka, the Python libraries, and sarama."""
+WITHIN_S = 30.0
+NEEDED = ("READ", "DESCRIBE", "DELETE")
+"""What a run does with its groups, as ACLs name it."""
+_AGAIN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """The names that a run uses on a cluster."""
+
+    bootstrap: str
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    prefix: str = ""
+    """What the names begin with; unknown where they are read from a journal."""
+
+    @classmethod
+    def of(cls, experiment: Experiment, target: Target) -> "Borrowed":
+        """Return the names of an experiment that carry its prefix already."""
+        return cls(
+            target.bootstrap,
+            tuple(topic.name for topic in experiment.workload.topics),
+            tuple(experiment.group_names),
+            target.client_properties,
+            experiment.cluster.prefix or "",
+        )
+
+    @classmethod
+    def noted(cls, entry: Mapping[str, Any]) -> "Borrowed":
+        """Return what an entry of a journal has.
+
+        Raises ChaosError if it was altered, and PropertiesError if the file that it names cannot be
+        read any more.
+        """
+        match entry:
+            case {
+                "bootstrap": str(bootstrap),
+                "topics": [*topics],
+                "groups": [*groups],
+                "client_properties": str() | None as file,
+            } if bootstrap and all(isinstance(name, str) for name in (*topics, *groups)):
+                properties = read_checked(Path(file) if file else None)
+                return cls(bootstrap, tuple(topics), tuple(groups), properties)
+        raise ChaosError(f"{dict(entry)} does not tell what was borrowed; the journal was altered")
+
+    def take(self, journal: Journal, file: Path | None, leaders: Sequence[int]) -> None:
+        """Note the names, of which the cluster has none; `file` has the client properties.
+
+        `leaders` are those of the partitions of `__consumer_offsets`, as long as nothing of this
+        run has made them load anything.
+
+        Raises ChaosError if it has one: that is not the run's.
+        """
+        with self._client("the names of groups and topics could not be checked") as client:
+            there = [f"topic {name}" for name in client.list_topics() if name in self.topics]
+            listed = {group["group_id"] for group in client.list_groups()}
+        there += [f"group {name}" for name in self.groups if name in listed]
+        if there:
+            raise ChaosError(
+                f"{', '.join(there)}: on the cluster already; choose another cluster.prefix"
+            )
+        journal.write(
+            TAKEN,
+            bootstrap=self.bootstrap,
+            client_properties=None if file is None else str(file),
+            topics=list(self.topics),
+            groups=list(self.groups),
+            offsets_leaders=list(leaders),
+        )
+        self._require_access()
+
+    def _require_access(self) -> None:
+        """Raise NotAuthorizedError unless the groups may be used, described and deleted."""
+        for group in self.groups:
+            missing = set(NEEDED) - self._allowed(group)
+            if missing:
+                raise NotAuthorizedError(
+                    f"group {group}: GROUP_AUTHORIZATION_FAILED: not allowed: "
+                    f"{', '.join(sorted(missing))}; allow it for all groups with the prefix of"
+                    " cluster.prefix"
+                    f" (kafka-acls --add --resource-pattern-type prefixed --group {self.prefix})"
+                )
+
+    def _allowed(self, group: str) -> set[str]:
+        """Return the allowed operations; a new cluster has no coordinator for the first seconds."""
+        deadline = time.monotonic() + WITHIN_S
+        while True:
+            try:
+                with self._client("the groups could not be described") as client:
+                    found = client.describe_groups([group], include_authorized_operations=True)
+            except ChaosError as error:
+                if isinstance(error.__cause__, GroupAuthorizationFailedError):
+                    return set()
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                return _operations(found[group])
+
+    def give_back(self) -> None:
+        """Delete the groups and topics, as far as they are there; members may still be in.
+
+        Raises ChaosError if that takes longer than half a minute.
+        """
+        deadline = time.monotonic() + WITHIN_S
+        while True:
+            try:
+                for group in self.groups:
+                    self._empty(group)
+                with self._client("groups and topics could not be deleted", WITHIN_S) as client:
+                    left = [
+                        *_delete_groups(client, self.groups),
+                        *_delete_topics(client, self.topics),
+                    ]
+            except ChaosError as error:
+                left = [str(error)]
+            if not left and not (left := self._there_again()):
+                return
+            if time.monotonic() > deadline:
+                raise ChaosError(f"not deleted at {self.bootstrap}: {'; '.join(left)}")
+            time.sleep(_AGAIN_S)
+
+    def _there_again(self) -> list[str]:
+        """Return groups that requests made anew which a paused broker still had before it."""
+        time.sleep(_AGAIN_S)
+        try:
+            with self._client("groups could not be listed") as client:
+                listed = {group["group_id"] for group in client.list_groups()}
+        except ChaosError as error:
+            return [str(error)]
+        return [f"group {name}" for name in self.groups if name in listed]
+
+    def _empty(self, group: str) -> None:
+        """Remove members: static ones stay when they are closed, others when they are killed."""
+        try:
+            remove_everybody(self.bootstrap, group, self.properties)
+        except GroupError as error:
+            if error.code != Error.GROUP_ID_NOT_FOUND:
+                raise
+
+    def _client(self, matter: str, timeout_s: float = 10.0) -> Any:
+        return kafka_python(self.bootstrap, self.properties, matter, timeout_s)
+
+
+def _operations(group: Mapping[str, Any]) -> set[str]:
+    """Return what is allowed on a group; all where the brokers do not tell it of a new one."""
+    if "GroupAuthorizationFailed" in (group["error"] or ""):
+        return set()
+    allowed = group.get("authorized_operations")
+    return set(NEEDED) if allowed is None else {one.name for one in allowed}
+
+
+def _delete_groups(client: KafkaAdminClient, groups: Sequence[str]) -> list[str]:
+    """Delete groups; return what is left, and why."""
+    if not groups:
+        return []
+    answers: Any = client.delete_groups(list(groups))
+    pairs = answers.items() if isinstance(answers, dict) else answers
+    return [
+        f"group {name} ({_name(error)})"
+        for name, error in pairs
+        if _is_error(error) and not _one_of(error, GroupIdNotFoundError, InvalidGroupIdError)
+    ]
+
+
+def _delete_topics(client: KafkaAdminClient, topics: Sequence[str]) -> list[str]:
+    left = set(client.list_topics()) & set(topics)
+    if left:
+        client.delete_topics(sorted(left), raise_errors=False)
+    return [f"topic {name}" for name in sorted(set(client.list_topics()) & left)]
+
+
+def _is_error(error: Any) -> bool:
+    kind = error if isinstance(error, type) else type(error)
+    return issubclass(kind, KafkaError) and getattr(kind, "errno", 0) != 0
+
+
+def _one_of(error: Any, *kinds: type[KafkaError]) -> bool:
+    return issubclass(error if isinstance(error, type) else type(error), kinds)
+
+
+def _name(error: Any) -> str:
+    return str(getattr(error, "message", error))
+
+
+def require_allowed(history: Path, prefix: str) -> None:
+    """Raise NotAuthorizedError if the brokers' ACLs refused something to a client.
+
+    The names of the run begin with `prefix`.
+    """
+    if not history.is_file():
+        return
+    for line in history.read_text(errors="replace").splitlines():
+        if found := _REFUSED.search(line):
+            event = json.loads(line)
+            what = (found[1] or found[2]).lower()
+            raise NotAuthorizedError(
+                f"member {event['member']}: {what.upper()}_AUTHORIZATION_FAILED: {event['error']};"
+                f" allow READ and DESCRIBE of each {what} with the prefix '{prefix}' to the"
+                " clients' user"
+            )
+
+
+def has_given_back(entries: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether nothing that a journal says was borrowed is still to be deleted."""
+    events = [entry["event"] for entry in entries]
+    return TAKEN not in events or GIVEN_BACK in events
+
+
+def give_back_from(path: Path) -> tuple[str, ...]:
+    """Delete what a journal says was borrowed and not given back; return the names.
+
+    Raises NotHealedError if it cannot be done.
+    """
+    entries = read(path)
+    if has_given_back(entries):
+        return ()
+    done: list[str] = []
+    for entry in (entry for entry in entries if entry["event"] == TAKEN):
+        try:
+            borrowed = Borrowed.noted(entry)
+            borrowed.give_back()
+        except (ChaosError, PropertiesError) as error:
+            raise NotHealedError(f"NOT HEALED: {error}") from error
+        with Journal(path) as journal:
+            journal.write(GIVEN_BACK)
+        done += [*borrowed.topics, *borrowed.groups]
+    return tuple(done)

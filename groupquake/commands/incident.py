@@ -1,0 +1,168 @@
+"""`groupquake report server.log*`: what brokers' own logs tell, without a run folder."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from chaos.clusters.java import find_java
+from groupquake.console import Console
+from groupquake.exits import Exit
+from reports.ingest.archive import cache_folder
+from reports.ingest.cluster import SparkOptions, session
+from reports.ingest.failures import explained
+from reports.page.wording import REASONS, counted
+from scenarios.durations import parse_positive_ms
+
+OUTPUT = "incident"
+"""The folder of the results, if none is given."""
+LARGE = 1_000_000_000
+SHOWN = 5
+_RUN = ("environment.json", "experiment.yaml", "night.json", "brokers")
+"""What folders of runs and nights have; folders of logs have none of them."""
+_OBSERVED = re.compile(r"group\.log.*")
+"""The name of a log that only a run folder has, of a broker or of the tap."""
+_LOG = re.compile(r"\.(?:log|gz|out)\b[^/]*$")
+"""How the name of a log ends that is not on this machine."""
+
+
+class TimeZone(click.ParamType):
+    """A time zone by its name in the tz database."""
+
+    name = "zone"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> ZoneInfo:
+        """Return the zone."""
+        if isinstance(value, ZoneInfo):
+            return value
+        try:
+            return ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self.fail(f"no time zone is called {value!r}; write one like Europe/Berlin", param, ctx)
+
+
+class Duration(click.ParamType):
+    """A duration such as 45s, as ms."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the milliseconds."""
+        try:
+            return float(parse_positive_ms(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def are_logs(place: str) -> bool:
+    """Tell whether an argument is a broker's log, or a folder of such, and no run folder."""
+    path = Path(place)
+    if path.is_dir():
+        return not any((path / name).exists() for name in _RUN) and any(
+            child.is_file() and _LOG.search(child.name) for child in path.rglob("*")
+        )
+    return path.is_file() or _LOG.search(place) is not None
+
+
+def _of_a_run(place: Path) -> str | None:
+    """Say what to give instead of what a run's brokers or its tap wrote; None for other logs."""
+    whole = place.resolve()
+    wrote = [up for up in whole.parents if whole.relative_to(up).parts[0] in ("brokers", "tap")]
+    run = next((up for up in wrote if (up / "environment.json").is_file()), None)
+    if run is not None:
+        return f"{place} is a part of a run; give the run's folder, {run}"
+    files = list(place.rglob("*.log*")) if place.is_dir() else [place]
+    if not files or any(_OBSERVED.fullmatch(file.name) is None for file in files):
+        return None
+    return (
+        f"{place}: {files[0].name} has a run's requests; give the folder of its run, with"
+        " environment.json, or the brokers' server.log"
+    )
+
+
+def report_logs(
+    logs: Sequence[str],
+    output: str | None,
+    zone: ZoneInfo,
+    session_ms: float | None,
+    spark: SparkOptions,
+) -> Exit:
+    """Report the incident that some logs tell."""
+    from reports import incidents  # noqa: PLC0415 (Spark and the page's libraries load slowly)
+    from reports.ingest import places  # noqa: PLC0415
+
+    find_java()
+    console = Console()
+    for log in logs:
+        if "://" not in log and (said := _of_a_run(Path(log))):
+            raise click.UsageError(said)
+    missing = [log for log in logs if "://" not in log and not Path(log).exists()]
+    if missing:
+        raise click.UsageError(f"{missing[0]}: no such file or folder")
+    console.progress("starting Spark")
+    target = places.uri_of(output or OUTPUT)
+    with (
+        explained(spark.remote or spark.master or "Spark"),
+        session(spark, _size(logs), cache_folder() / "spark.log") as opened,
+    ):
+        if output is not None:
+            places.refuse_results(opened, target, ("tables", *incidents.FILES))
+        places.remove(target, ("tables", *incidents.FILES))
+        incident = incidents.analyse(
+            opened,
+            [places.glob_of(log) for log in logs],
+            target,
+            zone,
+            session_ms,
+            progress=console.progress,
+        )
+    console.result(summary(incident, output or OUTPUT))
+    return Exit.UNKNOWN
+
+
+def _size(logs: Sequence[str]) -> int:
+    """Return the bytes of the logs; `LARGE` where one is not on this machine."""
+    total = 0
+    for path in map(Path, logs):
+        if not path.exists():
+            return LARGE
+        files = [path] if path.is_file() else path.rglob("*")
+        total += sum(file.stat().st_size for file in files if file.is_file())
+    return total
+
+
+def summary(incident: dict[str, Any], place: str) -> str:
+    """Return the last lines that the command prints."""
+    read = incident["coverage"]
+    lines = ["", f"verdict: {incident['verdict']} (evidence level {incident['evidence_level']})"]
+    lines += [f"  {line}" for line in incident["headline"]]
+    lines += [
+        f"  {count}: {REASONS.get(reason, reason)}"
+        for reason, count in list(incident["rebalances_by_reason"].items())[:SHOWN]
+    ]
+    for name, group in list(incident["groups"].items())[:SHOWN]:
+        spared = group["would_be_static"]
+        lines.append(
+            f"  {name}: {counted(group['rebalances'], 'rebalance')},"
+            f" {counted(len(group['storms']), 'storm')}; as static members, with a session of"
+            f" {spared['session_ms'] / 1000:g} s, about {spared['spared']} fewer"
+        )
+    if len(incident["groups"]) > SHOWN:
+        lines.append(f"  and {len(incident['groups']) - SHOWN} more groups in the report")
+    lines.append(
+        f"  {read['lines_read']} lines read: {read['used']} used, {read['irrelevant']} irrelevant,"
+        f" {read['rejected']} rejected"
+    )
+    lines += [f"  {one['file']}: {one['what']}" for one in incident["notices"][:SHOWN]]
+    if len(incident["notices"]) > SHOWN:
+        lines.append(f"  and {len(incident['notices']) - SHOWN} more notices in the report")
+    lines += [f"  unknown because {reason}" for reason in incident["unknown_because"]]
+    lines.append(f"report: {place}/incident.html")
+    return "\n".join(lines)

@@ -1,0 +1,298 @@
+"""What a cluster allows, and what each missing thing costs; nothing of it is changed by looking."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    UnknownTopicOrPartitionError,
+)
+
+from chaos.clusters.releases import release_of
+from chaos.errors import ChaosError
+from groupquake.exits import NotAuthorizedError
+from groupquake.external import settings_of
+from kafka_protocol.offsets_topic import OFFSETS_TOPIC
+from kafka_protocol.request_log import COMPLETED, LOGGER
+from scenarios.releases import line_of
+
+COORDINATOR_LOGGERS = {
+    "java": "org.apache.kafka.coordinator.group",
+    "scala": "kafka.coordinator.group",
+}
+LEVELS = {True: "DEBUG", False: "INFO"}
+"""The levels of the coordinator's logger, switched on and as Kafka ships it."""
+REQUEST_LEVELS = {True: "DEBUG", False: "WARN"}
+"""Those of the request logger."""
+PROTOCOLS = "group.coordinator.rebalance.protocols"
+TRIAL = "groupquake-doctor"
+"""A name that nothing is created under: brokers are asked what they would allow."""
+_GROUP = {
+    "READ": "members cannot join: no run is possible",
+    "DESCRIBE": "the steady state cannot be seen: no run is possible",
+    "DELETE": "the groups of a run stay on the cluster",
+}
+_CLUSTER = {
+    "DESCRIBE": "groups of other users are not listed, so that a taken name may go unseen",
+    "DESCRIBE_CONFIGS": "the brokers' settings are assumed, and a difference proves nothing; "
+    "loggers are not seen",
+    "ALTER_CONFIGS": "loggers cannot be switched on from here (--switch-on)",
+}
+
+_DONE = "OK"
+"""What kafka-python returns for a change that was made."""
+
+State = Literal["yes", "no", "not known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a run needs or would use; `costs` says what its absence means."""
+
+    what: str
+    state: State
+    costs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found. `releases` are by broker id, `loggers` levels by broker id and logger."""
+
+    cluster_id: str
+    brokers: Mapping[int, str]
+    releases: Mapping[int, str]
+    coordinator: str | None
+    protocols: str | None
+    settings: Mapping[str, str]
+    loggers: Mapping[int, Mapping[str, str]]
+    items: Sequence[Item] = field(default_factory=list)
+
+    @property
+    def can_run(self) -> bool:
+        """Whether a run is possible at all."""
+        return not any(
+            item.state == "no" and "no run is possible" in item.costs for item in self.items
+        )
+
+    @property
+    def evidence(self) -> str:
+        """The level of evidence that its logs give as they are."""
+        on = [self._is_on(levels) for levels in self.loggers.values()]
+        return "requests" if on and all(on) else "wire"
+
+    def _is_on(self, levels: Mapping[str, str]) -> bool:
+        return levels.get(LOGGER) in ("DEBUG", "TRACE")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {**asdict(self), "evidence": self.evidence, "can_run": self.can_run}
+
+
+def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
+    """Ask a cluster what it allows for names with a prefix. Raises KafkaError without an answer."""
+    trial = prefix + TRIAL
+    cluster = client.describe_cluster()
+    brokers = {one["broker_id"]: f"{one['host']}:{one['port']}" for one in cluster["brokers"]}
+    releases = {
+        node: ".".join(map(str, client.get_broker_version_data(node).broker_version))
+        for node in brokers
+    }
+    first = next(iter(brokers))
+    settings = _or(lambda: settings_of(client, first), {})
+    loggers = {node: _or(partial(loggers_of, client, node), {}) for node in brokers}
+    kind = _coordinator(min(releases.values()), settings)
+    items = [
+        *_allowed("cluster", _names(cluster.get("authorized_operations")), set(), _CLUSTER),
+        *_allowed(f"groups called {trial}…", *_group_operations(client, trial), _GROUP),
+        _topics(client, trial),
+        *_logging(loggers, kind),
+    ]
+    return Diagnosis(
+        cluster["cluster_id"], brokers, releases, kind, settings.get(PROTOCOLS), settings, loggers,
+        items,
+    )  # fmt: skip
+
+
+def loggers_of(client: KafkaAdminClient, broker: int) -> dict[str, str]:
+    """Return the levels of a broker's loggers that matter (KIP-412). Raises KafkaError."""
+    resource = ConfigResource(ConfigResourceType.BROKER_LOGGER, str(broker))
+    answer = client.describe_configs([resource], config_filter="all")
+    found: dict[str, dict[str, Any]] = next(iter(answer.values()))[str(broker)]
+    wanted = (LOGGER, *COORDINATOR_LOGGERS.values())
+    return {name: str(found[name]["value"]) for name in wanted if name in found}
+
+
+def switch(client: KafkaAdminClient, diagnosis: Diagnosis, *, on: bool) -> None:
+    """Set the levels of the loggers of every broker (KIP-412).
+
+    Raises NotAuthorizedError if ACLs refuse it, and ChaosError if a broker does for another reason.
+    kafka-python returns what a broker refuses as a text, and raises nothing.
+    """
+    kinds = COORDINATOR_LOGGERS if diagnosis.coordinator is None else (diagnosis.coordinator,)
+    levels = {COORDINATOR_LOGGERS[kind]: LEVELS[on] for kind in kinds}
+    levels[LOGGER] = REQUEST_LEVELS[on]
+    for node in diagnosis.brokers:
+        configs = {name: (AlterConfigOp.SET, level) for name, level in levels.items()}
+        resource = ConfigResource(ConfigResourceType.BROKER_LOGGER, str(node), configs)
+        answer = client.alter_configs([resource], raise_on_unknown=False, incremental=True)
+        said = next(iter(answer.values()))[str(node)]
+        if ClusterAuthorizationFailedError.__name__ in said:
+            raise NotAuthorizedError(
+                f"the loggers of broker {node} cannot be switched ({said}); it needs ALTER_CONFIGS"
+                " of the cluster"
+            )
+        if said != _DONE:
+            raise ChaosError(f"the loggers of broker {node} cannot be switched ({said})")
+
+
+def snippet(kafka: str) -> str:
+    """Return what writes `group.log` beside the brokers' other logs, for their log4j file."""
+    if kafka.startswith(("2.", "3.")):
+        return _log4j_1(kafka)
+    return _LOG4J_2.replace("@LOGGER@", LOGGER).replace("@COMPLETED@", COMPLETED)
+
+
+def _log4j_1(kafka: str) -> str:
+    """Return what our own brokers of that release write `group.log` with, into files that roll.
+
+    What these keep out of it has no appender here: `server` is one of ours.
+    """
+    template = release_of(f"{kafka}.0" if kafka.count(".") == 1 else kafka, "scala").logging
+    lines = [line for line in template.read_text().splitlines() if _GROUP_LINES.match(line)]
+    text = "\n".join([_LOG4J_1_HEAD, *lines, _ROLLS])
+    return (
+        text.replace(_FILE, _ROLLING)
+        .replace("${groupquake.folder}", "${kafka.logs.dir}")
+        .replace("=INFO, server", "=INFO")
+    )
+
+
+_GROUP_LINES = re.compile(
+    r"log4j\.(logger|additivity)\.(kafka\.|org\.apache\.kafka\.)|log4j\.appender\.group\b"
+)
+"""What the logging file of our own brokers has about `group.log`, in lines of log4j 1."""
+_LOG4J_1_HEAD = (
+    "# into the brokers' log4j.properties; the log is in UTC: start them with -Duser.timezone=UTC"
+)
+_FILE, _ROLLING = "org.apache.log4j.FileAppender", "org.apache.log4j.RollingFileAppender"
+_ROLLS = """\
+log4j.appender.group.MaxFileSize=100MB
+log4j.appender.group.MaxBackupIndex=20"""
+_LOG4J_2 = """\
+# into the brokers' log4j2.yaml: under Appenders.File
+- name: group
+  fileName: "${sys:kafka.logs.dir}/group.log"
+  PatternLayout:
+    pattern: "%sn %d{UNIX_MILLIS} %N %t %p %enc{%m}{CRLF} (%c)%n"
+    alwaysWriteExceptions: false
+# under Loggers.Logger
+- name: org.apache.kafka.coordinator.group
+  level: DEBUG
+  AppenderRef: [{ref: group}]
+- name: org.apache.kafka.coordinator.group.OffsetMetadataManager
+  level: INFO
+  AppenderRef: [{ref: group}]
+- name: org.apache.kafka.coordinator.common.runtime
+  level: INFO
+  AppenderRef:
+    - ref: group
+      RegexFilter: {regex: "(?s)\\\\[GroupCoordinator id=.*", onMatch: ACCEPT, onMismatch: DENY}
+- name: @LOGGER@
+  level: DEBUG
+  additivity: false
+  AppenderRef:
+    - ref: group
+      RegexFilter:
+        regex: "(?s)@COMPLETED@.*\\"requestApiKey\\":(?:8|9|11|12|13|14|68),.*"
+        onMatch: ACCEPT
+        onMismatch: DENY"""
+
+
+def _or(ask: Callable[[], Any], otherwise: Any) -> Any:
+    try:
+        return ask()
+    except (KafkaError, KeyError, StopIteration):
+        return otherwise
+
+
+def _names(operations: Any) -> set[str] | None:
+    return None if operations is None else {getattr(one, "name", str(one)) for one in operations}
+
+
+def _group_operations(client: KafkaAdminClient, trial: str) -> tuple[set[str] | None, set[str]]:
+    """Return what is allowed, if the brokers tell that, and what is shown by an answer.
+
+    From 4.0 on they tell it of groups alone that exist. A cluster that has never had a group is
+    not asked: brokers make `__consumer_offsets` when somebody asks for a coordinator.
+    """
+    try:
+        if not _had_groups(client):
+            return None, set()
+        found = client.describe_groups([trial], include_authorized_operations=True)[trial]
+    except KafkaError as error:
+        return (set() if "Authorization" in type(error).__name__ else None), set()
+    if "Authorization" in (found["error"] or ""):
+        return set(), set()
+    return _names(found.get("authorized_operations")), {"DESCRIBE"}
+
+
+def _allowed(
+    of: str, operations: set[str] | None, shown: set[str], needed: Mapping[str, str]
+) -> list[Item]:
+    def state(name: str) -> State:
+        if name in shown or (operations and name in operations):
+            return "yes"
+        return "not known" if operations is None else "no"
+
+    return [Item(f"{name} of {of}", state(name), costs) for name, costs in needed.items()]
+
+
+def _had_groups(client: KafkaAdminClient) -> bool:
+    """Return whether the topic of offsets is there, or hidden by ACLs."""
+    if OFFSETS_TOPIC in client.list_topics():
+        return True
+    [found] = client.describe_topics([OFFSETS_TOPIC])
+    return bool(found["error_code"] != UnknownTopicOrPartitionError.errno)
+
+
+def _topics(client: KafkaAdminClient, trial: str) -> Item:
+    """Ask whether a topic could be created, without creating it."""
+    what, costs = f"CREATE of topics called {trial}…", "no run is possible"
+    topics = {trial: {"num_partitions": 1, "replication_factor": -1}}
+    try:
+        client.create_topics(topics, validate_only=True)
+    except KafkaError as error:
+        refused = "Authorization" in type(error).__name__
+        return Item(what, "no" if refused else "not known", costs)
+    return Item(what, "yes", costs)
+
+
+def _logging(loggers: Mapping[int, Mapping[str, str]], kind: str | None) -> list[Item]:
+    items = []
+    costs = (
+        "without the tap there is no evidence; with it, no lines of the coordinator (level wire)"
+    )
+    for node, levels in loggers.items():
+        names = [LOGGER]
+        names += [name for key, name in COORDINATOR_LOGGERS.items() if kind in (None, key)]
+        for name in names:
+            level = levels.get(name)
+            state: State = "not known" if level is None else "yes" if level == "DEBUG" else "no"
+            items.append(Item(f"{name} of broker {node} at DEBUG", state, costs))
+    return items
+
+
+def _coordinator(release: str, settings: Mapping[str, str]) -> str | None:
+    """Return which group coordinator runs; None where the brokers do not tell."""
+    try:
+        kinds = line_of(f"{release}.0" if release.count(".") == 1 else release).coordinators
+    except ValueError:
+        return None
+    if len(kinds) == 1:
+        return kinds[0]
+    return "java" if "consumer" in settings.get(PROTOCOLS, "") else None

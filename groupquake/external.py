@@ -1,0 +1,303 @@
+"""Before a run on an external cluster: what the cluster is, and the experiment as it runs on it.
+
+Nothing is written to the cluster here.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from click import UsageError
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import KafkaError
+from pydantic import ValidationError
+
+from chaos.clusters.external import Target
+from chaos.clusters.hooks import command_of
+from chaos.errors import ChaosError
+from chaos.plan import make_plan
+from groupquake.kafka_admin import kafka_python
+from groupquake.offered_release import Offered, offered
+from kafka_protocol.offsets_topic import OFFSETS_TOPIC
+from reference_coordinator.classic.profiles import Settings
+from scenarios import Experiment
+from scenarios.client_properties import read_checked
+from scenarios.external import Logs, Verb
+from scenarios.faults import Fault
+from scenarios.problems import found_in
+from scenarios.releases import LINES, default_coordinator, line_of
+from scenarios.renaming import prefixed
+
+CONNECT_S = 20.0
+SETTINGS = (*Settings.NAMES, "group.coordinator.rebalance.protocols")
+"""The broker properties that the verdict depends on."""
+_VERBS: dict[str, tuple[Verb, Verb]] = {
+    "killed": ("kill", "start"),
+    "stopped": ("stop", "start"),
+    "paused": ("pause", "resume"),
+}
+"""The hooks of a fault, by what happens to the broker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An experiment as it runs on an external cluster, and what is not certain of that."""
+
+    experiment: Experiment
+    target: Target
+    unsure: tuple[str, ...]
+    assumed: bool
+    """Whether the brokers may answer otherwise than is assumed of them."""
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Return what the run folder says of the cluster."""
+        on_wire = self.experiment.cluster.logs in (None, "tap")
+        return {
+            **({"evidence": "wire"} if on_wire else {}),
+            "cluster_id": self.target.cluster_id,
+            "broker_ids": sorted(self.target.brokers),
+            "unsure": list(self.unsure),
+            "assumed": self.assumed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the command line gives; None is a default.
+
+    `allow_faults` is the id of the cluster that may be broken.
+    """
+
+    kafka: str | None
+    coordinator: str | None
+    allow_faults: str | None
+
+
+def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], None]) -> Resolved:
+    """Ask the cluster of an experiment what it is. Raises UsageError if it cannot run there.
+
+    Raises ChaosError if the cluster does not answer, and PropertiesError for a bad client
+    properties file.
+    """
+    cluster = experiment.cluster
+    assert cluster.bootstrap is not None, "the file was checked"
+    if experiment.workload.wire_scripts:
+        raise UsageError(
+            f"{experiment.name} has wire scripts, which need brokers of groupquake's own;"
+            " choose another experiment, or leave out --cluster external"
+        )
+    file = Path(cluster.client_properties).resolve() if cluster.client_properties else None
+    properties = read_checked(file)
+    matter = f"no answer from {cluster.bootstrap}"
+    with kafka_python(cluster.bootstrap, properties, matter, CONNECT_S) as client:
+        found = Found.of(client)
+    found.say(progress)
+    assumptions = _Assumptions()
+    version = _release(chosen.kafka, found.offers, assumptions)
+    logs = cluster.logs if isinstance(cluster.logs, Logs) else None
+    brokers = {node: (host, port) for node, host, port in found.brokers}
+    target = Target(
+        *(found.cluster_id, cluster.bootstrap, brokers, logs),
+        *(cluster.hooks or {}, file, properties),
+    )
+    coordinator = chosen.coordinator or _coordinator(version, found.settings, assumptions)
+    if found.refused:
+        assumptions.make(
+            f"the brokers do not tell their settings ({found.refused}); those of the experiment and"
+            " Kafka's defaults are assumed"
+        )
+    prefix = cluster.prefix or f"groupquake-{secrets.token_hex(3)}-"
+    try:
+        changed = as_found(experiment, found, version, coordinator, progress)
+        on_it = prefixed(changed, prefix)
+    except ValidationError as error:
+        problems = "; ".join(map(str, found_in(error, type(experiment))))
+        raise UsageError(
+            f"{experiment.name} does not fit cluster {found.cluster_id}: {problems}"
+        ) from error
+    require_hooks(on_it, target, chosen.allow_faults)
+    return Resolved(on_it, target, tuple(assumptions.unsure), assumptions.matter)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a cluster says of itself; `offers` is which release its brokers tell."""
+
+    cluster_id: str
+    brokers: Sequence[tuple[int, str, int]]
+    offers: Offered
+    settings: dict[str, str]
+    refused: str | None
+
+    @classmethod
+    def of(cls, client: KafkaAdminClient) -> "Found":
+        """Ask."""
+        cluster = client.describe_cluster()
+        brokers = [(one["broker_id"], one["host"], one["port"]) for one in cluster["brokers"]]
+        offers = offered(client, (node for node, *_ in brokers))
+        try:
+            settings = settings_of(client, brokers[0][0])
+            refused = None if settings else "DESCRIBE_CONFIGS of the cluster is not allowed"
+        except (KafkaError, ChaosError) as error:
+            settings, refused = {}, type(error).__name__
+        return cls(cluster["cluster_id"], brokers, offers, settings, refused)
+
+    def say(self, progress: Callable[[str], None]) -> None:
+        """Show it."""
+        progress(
+            f"cluster {self.cluster_id}: {len(self.brokers)} brokers, which offer what Kafka"
+            f" {self.offers.version} does"
+        )
+
+
+def settings_of(client: KafkaAdminClient, broker: int) -> dict[str, str]:
+    """Return the settings of a broker that matter. Raises ChaosError or KafkaError if refused."""
+    resource = ConfigResource(ConfigResourceType.BROKER, str(broker), dict.fromkeys(SETTINGS))
+    answer = client.describe_configs([resource], config_filter="all")
+    found: dict[str, dict[str, Any]] = next(iter(answer.values()))[str(broker)]
+    return {name: str(entry["value"]) for name, entry in found.items() if name in SETTINGS}
+
+
+@dataclass(slots=True)
+class _Assumptions:
+    """What is not certain, in words, and whether answers may depend on any of it."""
+
+    unsure: list[str] = field(default_factory=list)
+    matter: bool = False
+
+    def make(self, what: str, *, matters: bool = True) -> None:
+        """Assume something."""
+        self.unsure.append(what)
+        self.matter |= matters
+
+
+def _release(given: str | None, offers: Offered, assumptions: _Assumptions) -> str:
+    """Return the release that the brokers are judged as."""
+    if given is not None:
+        line_of(given)
+        return given
+    if offers.first < min(line.first for line in LINES):
+        raise UsageError(
+            f"the brokers offer what Kafka {offers.version} does, which is too old; if that is"
+            " wrong, give --kafka"
+        )
+    assumptions.make(
+        f"the brokers' release is taken from what they offer: {offers.words}; --kafka tells it",
+        matters=not offers.is_certain,
+    )
+    return offers.version
+
+
+def _coordinator(version: str, settings: dict[str, str], assumptions: _Assumptions) -> str:
+    """Return which coordinator runs, as far as the brokers tell."""
+    line = line_of(version)
+    if len(line.coordinators) == 1:
+        return line.coordinators[0]
+    if "consumer" in settings.get("group.coordinator.rebalance.protocols", ""):
+        return "java"
+    kind = default_coordinator(version)
+    assumptions.make(
+        f"brokers of {version} do not tell which group coordinator they run; {kind}, the default,"
+        " is assumed; --coordinator tells it"
+    )
+    return kind
+
+
+def as_found(
+    experiment: Experiment,
+    found: Found,
+    version: str,
+    coordinator: str,
+    progress: Callable[[str], None],
+) -> Experiment:
+    """Return the experiment with what the cluster is, in place of what its file asks for.
+
+    Raises pydantic's ValidationError if it cannot run there, as with a broker that is not there.
+    """
+    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
+    given = {} if found.refused else experiment.cluster.config
+    for name, value in given.items():
+        if found.settings.get(name, "").lower() != str(value).lower():
+            there = found.settings.get(name, "not known")
+            progress(f"{name} is {there} on this cluster, not {value} as in the experiment")
+    count = len(found.brokers)
+    for topic in document["workload"]["topics"]:
+        if topic["replication_factor"] > count:
+            progress(f"topic {topic['name']} gets {count} replicas: there are {count} brokers")
+            topic["replication_factor"] = count
+    document["cluster"] |= {
+        "brokers": count,
+        "broker_ids": [node for node, *_ in found.brokers],
+        "version": version,
+        "coordinator": coordinator,
+        "config": _config(experiment, found),
+    }
+    return type(experiment).model_validate(document)
+
+
+def _config(experiment: Experiment, found: Found) -> dict[str, str | int | bool]:
+    """Return the settings that the verdict depends on; the experiment's if they are not known."""
+    if found.refused:
+        given = experiment.cluster.config
+        return {name: value for name, value in given.items() if name in Settings.NAMES}
+    return {
+        name: int(value) if re.fullmatch("[0-9]+", value) else value
+        for name, value in found.settings.items()
+        if name in Settings.NAMES
+    }
+
+
+def require_hooks(experiment: Experiment, target: Target, allowed: str | None) -> None:
+    """Raise UsageError unless the user allows each fault of brokers, and has hooks for it.
+
+    No hook makes a fault possible that needs a disk of groupquake's own, or that changes a topic
+    which belongs to other groups, too.
+    """
+    for fault in experiment.faults:
+        _require_possible(fault)
+    faults = [fault for fault in experiment.faults if fault.about.hits == "broker"]
+    if not faults:
+        return
+    if allowed != target.cluster_id:
+        given = "" if allowed is None else f", not to {allowed}"
+        raise UsageError(
+            f"{experiment.name} breaks brokers; to allow that on this cluster, give"
+            f" --allow-faults {target.cluster_id}{given}"
+        )
+    for step in make_plan(experiment, seed=0).steps:
+        about = step.what.about
+        for verb in _VERBS[about.broker] if about.broker else ():
+            for node in target.brokers:
+                if command_of(target.hooks, node, verb) is None:
+                    raise UsageError(
+                        f"{step.cause or step.fault} needs a hook {verb} for broker {node}; add"
+                        f" cluster.hooks.{node}.{verb} to the experiment, or any.{verb}"
+                    )
+
+
+def _require_possible(fault: Fault) -> None:
+    """Raise UsageError for a fault that no cluster of a user's can have."""
+    if fault.about.needs_volume:
+        raise UsageError(
+            f"{fault.fault} breaks a disk, and those of this cluster are not groupquake's to break;"
+            " leave it out, or leave out --cluster external"
+        )
+    if fault.about.network:
+        raise UsageError(
+            f"{fault.fault} breaks the network between brokers, and that of this cluster is not"
+            " groupquake's to break; leave it out, or leave out --cluster external"
+        )
+    if fault.about.needs_clock:
+        raise UsageError(
+            f"{fault.fault} sets a clock, and those of this cluster are not groupquake's to set;"
+            " leave it out, or leave out --cluster external"
+        )
+    if fault.about.moves_leaders and fault.about.hits != "broker":
+        raise UsageError(
+            f"{fault.fault} changes {OFFSETS_TOPIC}, which belongs to the groups of everybody on"
+            " this cluster, and nothing undoes that; leave it out, or leave out --cluster external"
+        )

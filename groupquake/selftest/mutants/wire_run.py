@@ -1,0 +1,44 @@
+"""A recorded or synthesized run at level `wire`: what the tap would have seen of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from groupquake.selftest.wire_form import on_wire
+from reports.judgement.evidence_level import Level
+from reports.judgement.recording import ReadLog, Recording
+from reports.judgement.run_folder import RunFolder
+from reports.judgement.split_summary import start_of
+
+
+class WireFolder(RunFolder):
+    """A run folder that is read as one of level `wire`."""
+
+    @property
+    def level(self) -> Level:
+        """What the verdict rests on."""
+        return Level.WIRE
+
+
+@dataclass(frozen=True, eq=False)
+class WireRun(Recording):
+    """The requests of another run, with their answers, as the tap would have written them."""
+
+    original: Recording
+
+    @cached_property
+    def run(self) -> RunFolder:
+        """The files of the run folder beside the logs."""
+        return WireFolder(self.original.run.path)
+
+    @cached_property
+    def texts(self) -> dict[str, list[str]]:
+        """The lines by broker (id)."""
+        return dict(on_wire(self.original.lines, self.original.run.brokers))
+
+    @cached_property
+    def _read(self) -> Sequence[ReadLog]:
+        return [
+            ReadLog.of(broker, self.parser, texts, start_of(texts, self.parser))
+            for broker, texts in sorted(self.texts.items())
+        ]

@@ -1,0 +1,65 @@
+"""What the tap would have seen of a recorded run: its requests and answers, and nothing else.
+
+In: a recording of brokers' logs. Out: a run folder of level `wire`, or its lines. The times are
+those at which a broker took a request up, at the earliest by its line, and answered it; when it
+acted on it in between is left out.
+"""
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from kafka_protocol import tap_lines
+from kafka_protocol.log_line import Event, numbered
+from kafka_protocol.request_log import LOGGER, printed
+from reports.judgement.evidence_level import Level
+from reports.judgement.log_places import log_of
+from reports.judgement.recording import Line, Recording
+
+SMALL_FILES = (
+    "experiment.yaml", "plan.json", "journal.jsonl", "machine.jsonl", "history.jsonl",
+)  # fmt: skip
+OF_BROKER = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
+"""Times within a broker, which the wire does not show."""
+
+
+def on_wire(lines: Iterable[Line], brokers: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return what the tap would have written of logged requests, by broker (id)."""
+    found: dict[str, list[tuple[float, Event]]] = {broker: [] for broker in brokers}
+    for line in lines:
+        content = line.request
+        if content is None or not line.row["readable"]:
+            continue
+        forwarded_ms, answered_ms = line.row["earliest_ms"], line.row["answered_ms"]
+        took_ms = round(answered_ms - forwarded_ms, 3)
+        content |= {"totalTimeMs": took_ms, "remoteTimeMs": took_ms, **dict.fromkeys(OF_BROKER, 0)}
+        event = Event("tap", "DEBUG", printed(content), LOGGER)
+        found.setdefault(line.broker, []).append((answered_ms, event))
+    last_ms = max((at_ms for seen in found.values() for at_ms, _ in seen), default=0.0)
+    end = last_ms + 1, Event("tap", "DEBUG", tap_lines.ENDED, tap_lines.LOGGER)
+    return {
+        broker: [
+            numbered(number, int(at_ms), round(at_ms * 1e6), event)
+            for number, (at_ms, event) in enumerate([*sorted(seen), end], 1)
+        ]
+        for broker, seen in found.items()
+    }
+
+
+def write_run(recording: Recording, target: Path, lines: Iterable[Line] | None = None) -> None:
+    """Write the run folder that a recording would have been at level `wire`.
+
+    `lines` stand in the place of its own.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    for name in SMALL_FILES:
+        if (recording.folder / name).is_file():
+            shutil.copyfile(recording.folder / name, target / name)
+    environment = recording.environment | {"evidence": Level.WIRE}
+    (target / "environment.json").write_text(json.dumps(environment, indent=2))
+    seen = on_wire(recording.lines if lines is None else lines, recording.run.brokers)
+    for broker, texts in seen.items():
+        log = target / log_of(broker, Level.WIRE.folder)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("".join(f"{text}\n" for text in texts))

@@ -1,0 +1,218 @@
+"""`groupquake trial`: clients against a fixed set of experiments, and what each of them did."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from chaos.clusters import ClusterError
+from groupquake import folders
+from groupquake.clients.adapters import AdapterError, command_of
+from groupquake.console import Console
+from groupquake.exits import Exit
+from groupquake.nightly.night import Night
+from groupquake.nightly.suite import Job, Platform, Suite
+from groupquake.signals import SIGNALS
+from groupquake.trial import page
+from groupquake.trial.cells import as_json, cells, worst
+from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, Fired, planned, written
+from scenarios import ScenarioError
+from scenarios.clients import ADAPTERS
+from scenarios.fields import BIG_SEED
+from scenarios.problems import nearest
+from scenarios.releases import line_of
+
+Json = dict[str, Any]
+_CODES = {"pass": Exit.PASS, "fail": Exit.FAIL, "unknown": Exit.UNKNOWN, "not run": Exit.UNKNOWN}
+
+
+@click.command(
+    epilog=f"Exit codes: {Exit.PASS:d} all kept the protocol; {Exit.FAIL:d} a client or a broker "
+    f"broke it; {Exit.UNKNOWN:d} something is unknown, or a client did not run; "
+    f"{Exit.ABORTED:d} ended by a signal; {Exit.NOT_HEALED:d} a fault is still open; "
+    f"{Exit.USAGE:d} bad usage."
+)
+@click.option(
+    "--client",
+    "clients",
+    metavar="NAME|COMMAND",
+    multiple=True,
+    required=True,
+    help="A client that comes with groupquake, `all` of them, or a program of yours as"
+    " NAME=COMMAND, with fields such as {bootstrap} in it. Repeatable.",
+)
+@click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
+              help="Release of the brokers.")  # fmt: skip
+@click.option(
+    "--experiments",
+    metavar="NAME,NAME,…",
+    default="all",
+    show_default=True,
+    help=f"Which: {', '.join(EXPERIMENTS)}.",
+)
+@click.option("--seed", type=click.IntRange(0, BIG_SEED), help="Of the order of faults. [random]")
+@click.option(
+    "--trials",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("trials"),
+    show_default=True,
+    help="Parent of the trial's folder: run folders, trial.json, trial.md and trial.html.",
+)
+@click.option("--json", "as_text", is_flag=True, help="Print trial.json in the end.")
+def trial(
+    clients: tuple[str, ...], kafka: str, experiments: str, seed: int | None, directory: Path,
+    *, as_text: bool,
+) -> Exit:  # fmt: skip
+    """Try clients on a real cluster: did they keep the protocol, and did its brokers.
+
+    Members restart, crash, freeze, are duplicated and removed, and lose their coordinator or the
+    answer to their JoinGroup, which the tap drops. All experiments of a client run at once, each
+    in a group of its own. Each has two verdicts: did the brokers keep the protocol, and did the
+    client.
+    """
+    wanted = _wanted(experiments)
+    _check(kafka)
+    candidates = _candidates(clients)
+    chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
+    runs = {one: one.experiment(wanted, kafka) for one in candidates}
+    plans = {one: planned(run, chosen) for one, run in runs.items()}
+    console = Console()
+    try:
+        folder = folders.make(directory, "trial").resolve()
+        files = {one: written(run, folder) for one, run in runs.items()}
+    except OSError as error:
+        raise click.UsageError(
+            f"{directory}: no folder can be made there ({error.strerror}); give another with"
+            " --trials"
+        ) from error
+    why_not = _unbuilt(candidates, kafka, console)
+    jobs = [
+        Job(runs[one].name, str(files[one]), Platform(kafka=kafka), chosen, ())
+        for one in candidates
+        if one not in why_not
+    ]
+    console.progress(f"{len(jobs)} clients, {len(wanted)} experiments each, in {folder}")
+    record, code = _run(jobs, folder, kafka, console)
+    result = _result(plans, wanted, record, why_not, folder)
+    (folder / "trial.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    (folder / "trial.md").write_text(page.markdown(result), encoding="utf-8")
+    (folder / "trial.html").write_text(page.html(result), encoding="utf-8")
+    console.result(json.dumps(result, indent=2) if as_text else "\n".join(page.lines(result)))
+    if not as_text:
+        console.result(f"page: {folder / 'trial.html'}")
+    if code in (Exit.ABORTED, Exit.NOT_HEALED):
+        return code
+    return _CODES[result["verdict"]]
+
+
+def _run(
+    jobs: Sequence[Job], folder: Path, kafka: str, console: Console
+) -> tuple[Json, Exit]:  # fmt: skip
+    """Run the clients, one after the other."""
+    if not jobs:
+        return {
+            "runs": [],
+            "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        }, Exit.PASS
+    suite = Suite(
+        name="trial",
+        experiments=tuple(job.source for job in jobs),
+        on=(Platform(kafka=kafka),),
+    )
+    night = Night(suite, jobs, folder, changed=lambda _: None, progress=console.progress)
+    with SIGNALS.handling(night.abort):
+        return night.run()
+
+
+def _result(
+    plans: Mapping[Candidate, Sequence[Fired]],
+    wanted: Sequence[str],
+    record: Json,
+    why_not: Mapping[Candidate, str],
+    folder: Path,
+) -> Json:
+    runs = {run["experiment"]: run for run in record["runs"]}
+    rows, found = {}, {}
+    for one, plan in plans.items():
+        run = runs.get(f"trial-{one.name}", {})
+        verdict = _verdict(folder / run["folder"]) if run.get("folder") else None
+        rows[one.name] = cells(one, wanted, verdict, plan)
+        found[one.name] = {
+            "about": one.about,
+            "command": list(one.command),
+            "folder": run.get("folder"),
+            "took_s": run.get("took_s"),
+            "why_not": why_not.get(one) or (run.get("why") if verdict is None else None),
+            "cells": [as_json(cell) for cell in rows[one.name]],
+        }
+    platform = record["runs"][0] if record["runs"] else {}
+    return {
+        "verdict": worst(rows),
+        "kafka": platform.get("kafka"),
+        "seed": platform.get("seed"),
+        "at": record["started_at"],
+        "experiments": list(wanted),
+        "clients": found,
+    }
+
+
+def _verdict(folder: Path) -> Json | None:
+    try:
+        found: Json = json.loads((folder / "verdict.json").read_text("utf-8"))
+    except (OSError, ValueError):  # the run ended before the end of its analysis
+        return None
+    return found
+
+
+def _unbuilt(
+    candidates: Sequence[Candidate], kafka: str, console: Console
+) -> dict[Candidate, str]:  # fmt: skip
+    """Build what has to be built; return why some cannot be."""
+    found = {}
+    for one in candidates:
+        if one.command or one.name not in ADAPTERS:
+            continue
+        try:
+            command_of(one.name, kafka, None, console.progress)
+        except (AdapterError, ClusterError) as error:
+            found[one] = str(error)
+            console.progress(f"{error}: left out")
+    return found
+
+
+def _candidates(texts: Sequence[str]) -> list[Candidate]:
+    """Read the clients; the same name may stand once only."""
+    named = [name for text in texts for name in (OWN if text == "all" else (text,))]
+    found: dict[str, Candidate] = {}
+    for one in map(Candidate.of, named):
+        known = found.get(one.name)
+        if known is not None and known != one:
+            raise click.UsageError(
+                f"--client: two programs are called {one.name}; write NAME=COMMAND"
+            )
+        found[one.name] = one
+    return list(found.values())
+
+
+def _wanted(text: str) -> tuple[str, ...]:
+    if text == "all":
+        return tuple(EXPERIMENTS)
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise click.UsageError(
+                f"--experiments: there is no experiment '{name}'; {nearest(name, EXPERIMENTS)}"
+            )
+    return names
+
+
+def _check(kafka: str) -> None:
+    try:
+        line_of(kafka)
+    except ValueError as error:
+        raise ScenarioError(f"--kafka {kafka}: {error}") from error

@@ -1,0 +1,202 @@
+"""The experiments of a trial, and the run of one client that has them."""
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from pydantic import ValidationError
+
+from chaos.plan import Step, make_plan
+from groupquake.clients.adapters import Adapter
+from scenarios import Experiment, Names, ScenarioError, load
+from scenarios.clients import ADAPTERS, ASSIGNORS, WITHOUT_STATIC, Command
+from scenarios.fields import Name, Part
+from scenarios.problems import found_in, nearest
+
+FILE = Path(__file__).parent / "trial.yaml"
+Json = dict[str, Any]
+
+EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
+    "rolling-bounce-static": ("bounce-static",),
+    "rolling-bounce-dynamic": ("bounce-dynamic",),
+    "kill": ("kill-static", "kill-dynamic"),
+    "duplicate-id": ("duplicate-id",),
+    "lost-join-answer": ("lost-answer-static", "lost-answer-dynamic"),
+    "coordinator-failover": ("failover",),
+    "pause": ("pause",),
+    "batch-removal": ("batch-removal",),
+}
+"""The groups of each experiment."""
+FAILOVER = "coordinator-failover"
+"""The experiment that hits a broker, and with it members of all the others."""
+OWN = ("librdkafka-process", *ADAPTERS)
+"""The clients that come with groupquake."""
+
+
+class Fired(NamedTuple):
+    """A fault of a plan: the experiment that it is part of, and its name."""
+
+    experiment: str | None
+    fault: str
+
+
+class _Program(Part):
+    """A program of the user's, as an experiment has to have it."""
+
+    name: Name
+    client: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A client on trial: one that comes with groupquake, or a `command` of the user's."""
+
+    name: str
+    command: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> "Candidate":
+        """Read a client as the command line names it: NAME, COMMAND or NAME=COMMAND.
+
+        Raises ScenarioError if it is neither a known name nor a command line, or cannot be one.
+        """
+        if text in OWN:
+            return cls(text)
+        label, named, rest = text.partition("=")
+        named = named if label and not set(label) & set(" /") else ""
+        try:
+            words = shlex.split(rest if named else text)
+        except ValueError as error:
+            raise ScenarioError(f"--client {text}: {error}; correct the quotes") from error
+        if not words or (not named and len(words) == 1 and "/" not in text):
+            raise ScenarioError(
+                f"--client {text}: not known; {nearest(text, OWN)} A command line of yours:"
+                " NAME=COMMAND"
+            )
+        name = label if named else Path(words[0]).name
+        try:
+            checked = _Program.model_validate({"name": name, "client": {"command": words}})
+        except ValidationError as error:
+            problems = "; ".join(map(str, found_in(error, _Program)))
+            raise ScenarioError(f"--client {text}: {problems}") from error
+        return cls(checked.name, checked.client.command)
+
+    @property
+    def has_static_members(self) -> bool:
+        """Whether it can be a static member, as far as is known; a program of a user's may be."""
+        return bool(self.command) or self.name not in WITHOUT_STATIC
+
+    @property
+    def about(self) -> str:
+        """What it is, in words."""
+        if self.command:
+            return shlex.join(self.command)
+        if self.name in ADAPTERS:
+            adapter = Adapter.named(self.name)
+            return f"{adapter.library}, {adapter.language}"
+        return "librdkafka, in the process of a member, Python"
+
+    def experiment(self, wanted: Collection[str], version: str) -> Experiment:
+        """Return the run of the wanted experiments. Raises ScenarioError if none is possible."""
+        groups = [group for name in wanted for group in EXPERIMENTS[name]]
+        content = load(FILE).model_dump(mode="json", by_alias=True, exclude_none=True)
+        workload = content["workload"]
+        workload["groups"] = [
+            {
+                **group,
+                "assignor": self._assignor(group["assignor"]),
+                "members": [{**one, "client": self._client} for one in possible],
+            }
+            for group in workload["groups"]
+            if group["name"] in groups and (possible := self._possible(group["members"]))
+        ]
+        if not workload["groups"]:
+            raise ScenarioError(f"client {self.name} has no static members (KIP-345), and no others"
+                                " take part in these experiments; name others")  # fmt: skip
+        left = {group["name"] for group in workload["groups"]}
+        members = {
+            member.name: member.group for member in load(FILE).members() if member.group in left
+        }
+        probes = content["steady_state"]["probes"]
+        content["steady_state"]["probes"] = [one for one in probes if one["group"] in left]
+        content["faults"] = list(_faults(content["faults"], left, members))
+        content["cluster"]["version"] = version
+        content["name"] = f"trial-{self.name}"
+        return Experiment.model_validate(content)
+
+    @property
+    def _client(self) -> Any:
+        return {"command": list(self.command)} if self.command else self.name
+
+    def _possible(self, members: Sequence[Json]) -> list[Json]:
+        """Return those members of a group that it can be."""
+        return [one for one in members if self.has_static_members or one["kind"] != "static"]
+
+    def _assignor(self, wanted: str) -> str:
+        """Return the wanted assignor, or the first that it has."""
+        able = (wanted,) if self.command else ASSIGNORS.get(self.name, (wanted,))
+        return wanted if wanted in able else able[0]
+
+    def runs(self, name: str) -> bool:
+        """Whether it can take part in an experiment, in one group of it at least."""
+        return bool(self.groups_of(name))
+
+    def groups_of(self, name: str) -> tuple[str, ...]:
+        """Return the groups of an experiment in which it can be."""
+        groups = load(FILE).workload.groups
+        can = {
+            group.name
+            for group in groups
+            if self.has_static_members or any(one.kind != "static" for one in group.members)
+        }
+        return tuple(group for group in EXPERIMENTS[name] if group in can)
+
+
+def planned(experiment: Experiment, seed: int) -> list[Fired]:
+    """Return the faults of a run's plan, each once for each time."""
+    groups = {member.name: member.group for member in experiment.members()}
+    return [
+        Fired(_experiment_of_step(step, groups), step.fault)
+        for step in make_plan(experiment, seed).steps
+    ]
+
+
+def _experiment_of_step(step: Step, groups: Mapping[str, str]) -> str | None:
+    match step.planned.target:
+        case Names(names=[name, *_]):
+            return experiment_of(groups[name])
+    return experiment_of(step.planned.group) if step.planned.group else FAILOVER
+
+
+def experiment_of(group: str | None) -> str | None:
+    """Return the experiment of a group; None for a group of no experiment."""
+    return next((name for name, groups in EXPERIMENTS.items() if group in groups), None)
+
+
+def _faults(
+    faults: Sequence[Json], groups: Collection[str], members: Mapping[str, str]
+) -> Iterator[Json]:
+    """Yield the faults of some groups."""
+    for fault in faults:
+        target = fault.get("target")
+        match target:
+            case {"coordinator-of": str(group)}:
+                if group in groups:
+                    yield fault
+            case {"names": [str(name), *_]}:
+                if name in members:
+                    yield fault
+            case _:
+                if fault.get("group") in groups:
+                    yield fault
+
+
+def written(experiment: Experiment, folder: Path) -> Path:
+    """Write an experiment into a file of its own; return the file."""
+    file = folder / f"{experiment.name}.yaml"
+    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
+    file.write_text(yaml.safe_dump(document, sort_keys=False, width=100), encoding="utf-8")
+    return file

@@ -1,0 +1,327 @@
+"""A consumer client of our own: it finds its group's coordinator, joins, stays and rejoins.
+
+It speaks the newest versions that it and the broker share, over one connection to the coordinator
+at a time, and reads no records. Under gevent every wait lets other greenlets run. What a Java
+client raises to its application, such as GROUP_MAX_SIZE_REACHED, it tries again, as librdkafka.
+"""
+
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from random import uniform
+from typing import Protocol
+
+from kafka_protocol.errors import NOT_SERVED, Error, name_of
+from loadtest.client_configs import MemberConfig
+from loadtest.wire.connection import Connection, WireError
+from loadtest.wire.coordinator import Coordinator, MovedError
+from loadtest.wire.leader import members_of, shares
+from loadtest.wire.member import FencedError, JoinedMembers, WireMember
+from loadtest.wire.topics import Topics
+from reference_coordinator.assignors import (
+    Assignment,
+    Member,
+    Subscription,
+    TopicPartition,
+)
+from scenarios.client_properties import Properties
+
+Partitions = Collection[TopicPartition]
+
+BACKOFF_S, LONGEST_BACKOFF_S = 0.1, 1.0
+"""How long it waits before it asks again, doubled from try to try (KIP-580)."""
+REFUSED_S = 1.0
+"""How long it waits after an error that it cannot mend, such as a missing permission."""
+REQUEST_S = 30.0
+"""How long a broker may take to answer (request.timeout.ms); JoinGroup waits longer."""
+COOPERATIVE = "cooperative-sticky"
+_OF_GROUP = (
+    Error.NONE,
+    Error.REBALANCE_IN_PROGRESS,
+    Error.UNKNOWN_MEMBER_ID,
+    Error.ILLEGAL_GENERATION,
+    Error.FENCED_INSTANCE_ID,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    *NOT_SERVED,
+)
+"""The answers to OffsetCommit that are about the member, not its partitions."""
+
+
+class Listener(Protocol):
+    """What a client tells of what it sees, at once."""
+
+    def assigned(self, partitions: Partitions) -> None:
+        """It owns these partitions too, possibly none."""
+
+    def revoked(self, partitions: Partitions) -> None:
+        """It gave these up in a rebalance."""
+
+    def lost(self, partitions: Partitions) -> None:
+        """It is out of the group, with these."""
+
+    def committed(self, offsets: int, took_ms: float, error: int) -> None:
+        """A commit was answered."""
+
+    def heartbeat(self, took_ms: float, error: int) -> None:
+        """A heartbeat was answered."""
+
+    def error(self, text: str) -> None:
+        """Something went wrong; the client goes on."""
+
+
+@dataclass
+class GroupClient:
+    """One client process in one group.
+
+    `gate` returns once the process is not paused. `application_polls` says whether the application
+    polls. If it does not, the client sends heartbeats and joins no rebalance. After
+    max.poll.interval.ms it is out of the group: a dynamic member leaves, a static one is silent.
+    """
+
+    config: MemberConfig
+    bootstrap: str
+    properties: Properties
+    listener: Listener
+    gate: Callable[[], object]
+    application_polls: Callable[[], bool]
+    connection: Connection | None = None
+    _owned: set[TopicPartition] = field(default_factory=set)
+    _joined: bool = False
+    _rejoin: str | None = None
+    """Why it joins next, as it tells the broker (KIP-800); None without a reason."""
+    _confirmed_s: float = 0.0
+    """When the coordinator confirmed the membership last."""
+    _polled_s: float = field(default_factory=time.monotonic)
+    """When the application polled last."""
+    _commit_s: float = 0.0
+    _heartbeat_s: float = 0.0
+    """When the next one is due."""
+    _offsets: Mapping[tuple[str, int], int] | None = None
+    """The committed offsets of what it owns; None until they are fetched."""
+    _backoff_s: float = BACKOFF_S
+
+    def __post_init__(self) -> None:
+        """Begin without a connection. Raises ValueError for servers that are none, OSError."""
+        config = self.config
+        self._coordinator = Coordinator(
+            config.group, config.name, self.bootstrap, self.properties, self.gate
+        )
+        self._topics = Topics(config.metadata_max_age_ms / 1000, self.listener.error)
+        self._member: WireMember | None = None
+        self._answer_s = min(REQUEST_S, config.session_timeout_ms / 1000)
+
+    @property
+    def member_id(self) -> str | None:
+        """Its member id, once it has one."""
+        return self._member.member_id or None if self._member else None
+
+    def run(self) -> None:
+        """Take part in the group, until the greenlet ends. Raises FencedError."""
+        while True:
+            try:
+                self._take_part(self._at_coordinator())
+            except FencedError:
+                raise
+            except WireError as error:
+                if not isinstance(error, MovedError):
+                    self.listener.error(str(error))
+                self.disconnect()
+                self._expire()
+                self._back_off()
+
+    def leave(self, reason: str, within_s: float) -> None:
+        """Leave the group, if it is a dynamic member of one. Raises WireError."""
+        member = self._member
+        if self.connection is None or member is None or not member.member_id:
+            return
+        if member.instance_id is None:
+            member.leave(reason, within_s)
+
+    def disconnect(self) -> None:
+        """Close the connection, as the end of a process does."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def _take_part(self, member: WireMember) -> None:
+        longest_s = self.config.max_poll_interval_ms / 1000
+        while True:
+            polls = self.application_polls()
+            if polls:
+                self._polled_s = time.monotonic()
+            if time.monotonic() - self._polled_s > longest_s:
+                self._stall(member)
+            elif polls and (self._rejoin or not self._joined):
+                self._join(member)
+            elif self._joined:
+                self._stay(member)
+            else:
+                self._sleep(BACKOFF_S)
+
+    def _at_coordinator(self) -> WireMember:
+        """Return the member, connected to the coordinator of its group; it says so at once."""
+        self.connection, versions = self._coordinator.connect()
+        self._heartbeat_s = 0.0
+        if self._member is None:
+            self._member = self._as_member(self.connection, versions)
+        else:
+            self._member.connection, self._member.versions = self.connection, versions
+        return self._member
+
+    def _as_member(self, connection: Connection, versions: Mapping[str, int]) -> WireMember:
+        config = self.config
+        return WireMember(
+            connection=connection,
+            group=config.group,
+            versions=versions,
+            protocols=(),
+            instance_id=config.instance_id,
+            session_timeout_ms=config.session_timeout_ms,
+            rebalance_timeout_ms=config.max_poll_interval_ms,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            assign=self._assign,
+            answer_s=REQUEST_S,
+        )
+
+    def _join(self, member: WireMember) -> None:
+        """Join and sync; the eager protocol gives all partitions up before (KIP-429)."""
+        if self.config.assignor != COOPERATIVE and self._owned:
+            gone, self._owned = self._owned, set()
+            self.listener.revoked(gone)
+        owned = tuple(sorted(self._owned))
+        subscription = Subscription(self.config.topics, None, owned, member.generation)
+        metadata = b64encode(subscription.encode()).decode()
+        member.protocols, member.reason = ((self.config.assignor, metadata),), self._rejoin
+        error = member.join() or member.sync()
+        if error != Error.NONE:
+            self._refused(member, error)
+            return
+        now_s = time.monotonic()
+        self._joined, self._rejoin, self._offsets = True, None, None
+        self._confirmed_s, self._backoff_s = now_s, BACKOFF_S
+        self._heartbeat_s = now_s + self.config.heartbeat_interval_ms / 1000
+        self._commit_s = now_s + self.config.commit_interval_ms / 1000
+        self._take(_partitions(member.assignment))
+        if member.is_leader and member.skip_assignment:  # it watches the topics all the same
+            self._topics.counts_of(_topics_of(members_of(member.members)), member)
+
+    def _take(self, assigned: set[TopicPartition]) -> None:
+        """Take an assignment; a cooperative member rejoins once it has given partitions up."""
+        gone, new = self._owned - assigned, assigned - self._owned
+        if gone:
+            self.listener.revoked(gone)
+            self._rejoin = "partitions were revoked"
+        self._owned = assigned
+        self.listener.assigned(new)
+
+    def _stay(self, member: WireMember) -> None:
+        """Do what is due next: fetch offsets, look at the topics, a heartbeat or a commit."""
+        if self._owned and self._offsets is None:
+            error, offsets = member.committed(sorted(self._owned), self._answer_s)
+            if error == Error.NONE:
+                self._offsets = offsets
+            else:
+                self._refused(member, error)
+            return
+        if member.is_leader and self._topics.changed(member):
+            self._rejoin = "the number of partitions has changed"
+            return
+        due_s = min(self._heartbeat_s, self._commit_s) if self._owned else self._heartbeat_s
+        self._sleep(due_s - time.monotonic())
+        if time.monotonic() >= self._heartbeat_s:
+            self._beat(member)
+        elif self._offsets is not None:
+            self._commit(member, self._offsets)
+
+    def _beat(self, member: WireMember) -> None:
+        now_s = time.monotonic()
+        self._heartbeat_s = now_s + self.config.heartbeat_interval_ms / 1000
+        error = member.heartbeat(self._answer_s)
+        self.listener.heartbeat((time.monotonic() - now_s) * 1000, error)
+        self._refused(member, error)
+
+    def _commit(self, member: WireMember, fetched: Mapping[tuple[str, int], int]) -> None:
+        """Commit the offsets again, 0 where there is none."""
+        now_s = time.monotonic()
+        self._commit_s = now_s + self.config.commit_interval_ms / 1000
+        offsets = {(part.topic, part.partition): fetched.get(part, 0) for part in self._owned}
+        error = member.commit(offsets, self._answer_s)
+        self.listener.committed(len(offsets), (time.monotonic() - now_s) * 1000, error)
+        if error in _OF_GROUP:
+            self._refused(member, error)
+
+    def _refused(self, member: WireMember, error: int) -> None:
+        """Do what a client does after an answer; NONE confirms the membership."""
+        match error:
+            case Error.NONE:
+                self._confirmed_s, self._backoff_s = time.monotonic(), BACKOFF_S
+            case Error.REBALANCE_IN_PROGRESS:
+                self._confirmed_s = time.monotonic()
+                self._rejoin = self._rejoin or "the group is rebalancing"
+            case Error.UNKNOWN_MEMBER_ID:
+                self._lose("the coordinator does not know the member")
+                member.member_id, member.generation = "", -1
+            case Error.ILLEGAL_GENERATION:
+                self._lose("the member has missed a generation")
+                member.generation = -1
+            case Error.FENCED_INSTANCE_ID:
+                raise FencedError(f"{member.group}: {member.instance_id}: {name_of(error)}")
+            case Error.NOT_COORDINATOR | Error.COORDINATOR_NOT_AVAILABLE:
+                raise MovedError(name_of(error))
+            case Error.COORDINATOR_LOAD_IN_PROGRESS:
+                self._heartbeat_s = 0.0
+                self._back_off()
+            case _:
+                self.listener.error(name_of(error))
+                self._sleep(REFUSED_S)
+
+    def _lose(self, why: str) -> None:
+        """Be out of the group."""
+        was, self._joined, self._rejoin = self._joined, False, why
+        gone, self._owned = self._owned, set()
+        if was or gone:
+            self.listener.lost(gone)
+
+    def _expire(self) -> None:
+        """Lose the membership if nobody confirmed it for a session timeout."""
+        session_s = self.config.session_timeout_ms / 1000
+        if self._joined and time.monotonic() - self._confirmed_s > session_s:
+            self._lose("no coordinator answered for a session timeout")
+
+    def _stall(self, member: WireMember) -> None:
+        """Be out of the group, as the application does not poll; join afresh once it does."""
+        if self._joined and member.instance_id is None:
+            member.leave("the application has not polled for max.poll.interval.ms")
+        self._lose("the application polls again")
+        member.member_id, member.generation = "", -1
+        while not self.application_polls():
+            self._sleep(BACKOFF_S)
+
+    def _back_off(self) -> None:
+        self._sleep(self._backoff_s * uniform(0.8, 1.2))
+        self._backoff_s = min(2 * self._backoff_s, LONGEST_BACKOFF_S)
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(max(0.0, seconds))
+        self.gate()
+
+    def _assign(self, protocol: str, joined: JoinedMembers) -> Mapping[str, str]:
+        """Compute the assignment of the group (base64), by member id."""
+        assert self._member is not None, "the leader is a member"
+        members = members_of(joined)
+        counts = self._topics.counts_of(_topics_of(members), self._member)
+        return {
+            member_id: b64encode(share).decode()
+            for member_id, share in shares(protocol, members, counts).items()
+        }
+
+
+def _topics_of(members: Collection[Member]) -> set[str]:
+    return {topic for one in members for topic in one.subscription.topics}
+
+
+def _partitions(assignment: str) -> set[TopicPartition]:
+    """Read an assignment; a member without partitions may have an empty one."""
+    blob = b64decode(assignment)
+    return set(Assignment.decode(blob).partitions) if blob else set()

@@ -1,0 +1,129 @@
+"""How a client finds the coordinator of its group, and connects to it."""
+
+from collections.abc import Callable, Mapping
+from random import shuffle
+from typing import Any
+
+from kafka_protocol.apis import COORDINATOR_APIS
+from kafka_protocol.errors import NOT_SERVED, Error, name_of
+from kafka_protocol.kio_bodies import Body
+from loadtest.wire.connection import Connection, Exchange, WireError
+from loadtest.wire.login import log_in, tls_context
+from loadtest.wire.member import WireMember
+from loadtest.wire.schemas import negotiate
+from scenarios.client_properties import Properties
+
+_APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA", "OFFSET_FETCH")
+_MOST = {"OFFSET_COMMIT": 9, "OFFSET_FETCH": 7, "FIND_COORDINATOR": 3, "METADATA": 9}
+"""The last versions that name topics by name, and one group a request."""
+
+
+class MovedError(WireError):
+    """No broker, or another one, coordinates the group now."""
+
+
+class _NoAnswerError(WireError):
+    """One of the servers does not answer."""
+
+
+class Coordinator:
+    """Connects to the coordinator of a group, in the name of a client.
+
+    `bootstrap` are servers, comma-separated; raises ValueError if one is none. `gate` returns once
+    the client's process is not paused: a connection neither sends nor hears anything before.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        client_id: str,
+        bootstrap: str,
+        properties: Properties,
+        gate: Callable[[], object],
+    ) -> None:
+        self._group = group
+        self._client_id = client_id
+        self._servers = [_address(server) for server in bootstrap.split(",")]
+        self._properties = properties
+        self._tls = tls_context(properties)
+        self._gate = gate
+
+    def connect(self) -> tuple[Connection, Mapping[str, int]]:
+        """Return a connection, and the versions of the APIs to speak there.
+
+        Raises MovedError if there is no coordinator yet, WireError if no broker answers.
+        """
+        shuffle(self._servers)
+        for host, port in self._servers[:-1]:
+            try:
+                return self._by_way_of(host, port)
+            except _NoAnswerError:
+                continue  # another may be up
+        return self._by_way_of(*self._servers[-1])
+
+    def _by_way_of(self, host: str, port: int) -> tuple[Connection, Mapping[str, int]]:
+        """Ask a broker for the coordinator, and connect to that."""
+        try:
+            connection, versions = self._connect(host, port)
+        except WireError as error:
+            raise _NoAnswerError(str(error)) from error
+        try:
+            body = {"key": self._group, "keyType": 0}
+            answer = connection.ask("FIND_COORDINATOR", versions["FIND_COORDINATOR"], body)
+            self._require_found(int(answer["errorCode"]))
+            if (answer["host"], answer["port"]) == (host, port):
+                return connection, versions
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        return self._connect(str(answer["host"]), int(answer["port"]))
+
+    def _require_found(self, code: int) -> None:
+        if code != Error.NONE:
+            kind = MovedError if code in NOT_SERVED else WireError
+            raise kind(f"{self._client_id}: FIND_COORDINATOR: {name_of(code)}")
+
+    def _connect(self, host: str, port: int) -> tuple[Connection, Mapping[str, int]]:
+        self._gate()
+        connection = _GatedConnection(host, port, self._client_id, self._gate, self._tls)
+        try:
+            shared = negotiate(connection, _APIS)
+            log_in(connection, self._properties)
+        except BaseException:
+            connection.close()
+            raise
+        newest = WireMember.newest(shared)
+        return connection, {
+            api: min(version, _MOST.get(api, version)) for api, version in newest.items()
+        }
+
+
+class _GatedConnection(Connection):
+    """A connection of a process that may be paused."""
+
+    def __init__(
+        self, host: str, port: int, client_id: str, gate: Callable[[], object], tls: Any
+    ) -> None:
+        super().__init__(host, port, client_id, tls=tls)
+        self._gate = gate
+
+    def send(self, api: str, version: int, body: Body) -> Exchange:
+        """Send a request, unless paused."""
+        self._gate()
+        return super().send(api, version, body)
+
+    def receive(self, timeout_s: float) -> list[Exchange]:
+        """Read once, and hear of it once not paused."""
+        try:
+            received = super().receive(timeout_s)
+        except WireError:
+            self._gate()
+            raise
+        self._gate()
+        return received
+
+
+def _address(server: str) -> tuple[str, int]:
+    host, _, port = server.strip().rpartition(":")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,171 @@
+"""Both witnesses of a run side by side: requests of the brokers' logs joined with those of the tap.
+
+A request has the number that its client gave it (correlation id), on a connection that brokers and
+tap name by the same two addresses. Behind a NAT, as of containers or a load balancer, they do not:
+where no address of the tap's stands in a broker's log, the client takes their place. Requests with
+the same key, as those that a rule sent twice, are paired in the order of their answers.
+"""
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from reports.ingest import bundle, line_pass
+from reports.ingest.log_files import NAMES, literal
+from reports.judgement import broker_log
+from reports.judgement.evidence_level import Level
+from reports.judgement.log_places import LogPlaces
+from reports.judgement.processes import STATUSES
+from reports.judgement.run_folder import RunFolder
+from reports.judgement.witnesses import Witnesses, compared_apis, differs, judged
+
+ADDRESSES = r"^(.*:\d+-.*:\d+)-\d"
+"""The two addresses in the name of a connection."""
+KEY = ("broker", "addresses", "correlation_id", "api")
+"""Which request it is; behind a NAT the column `addresses` has the client."""
+SIDE = ("line", "group", "api", "client_id", "correlation_id", "answered_ms", "request", "response")
+SHOWN = 10_000
+"""How many differences are read."""
+ALIKE = "of_broker.request <=> of_tap.request AND of_broker.response <=> of_tap.response"
+PAIR = "broker STRING, certain BOOLEAN, of_broker STRING, of_tap STRING"
+
+
+def has_tap(spark: SparkSession, source: str) -> bool:
+    """Tell whether a run has logs of the tap."""
+    try:
+        # Spark Connect looks for the files when it is asked for what they hold
+        _ = spark.read.text(f"{literal(source)}/{Level.WIRE.folder}/*/{NAMES}").schema
+    except AnalysisException:
+        return False
+    return True
+
+
+def compared(
+    spark: SparkSession,
+    run: RunFolder,
+    source: str,
+    target: str,
+    requests: DataFrame,
+    places: LogPlaces,
+) -> Witnesses | None:
+    """Compare the table `requests` of a run with what its tap saw; None where it has none.
+
+    What the tap saw is stored under `tables/wire`.
+    """
+    if run.level is not Level.REQUESTS or not has_tap(spark, source):
+        return None
+    tables = f"{target}/tables/{Level.WIRE}"
+    processes, of_tap = line_pass.read_logs(spark, source, run.tap_parser, tables)
+    seen = bundle.stored(spark, broker_log.REQUESTS, "requests", tables)
+    apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
+    sides = {"of_broker": _side(requests, apis), "of_tap": _side(seen, apis)}
+    behind = _behind_nat(*sides.values())
+    ours, theirs = (_numbered(side, behind, name) for name, side in sides.items())
+    joined = ours.join(theirs, [*KEY, "nat", "n"], "full_outer")
+    known = theirs.select("broker", "addresses").distinct().withColumn("known", F.lit(True))
+    joined = joined.join(known, ["broker", "addresses"], "left")
+    both, alone = (F.col("of_broker").isNotNull(), F.col("of_tap").isNull())
+    kind = (
+        F.when(both & ~alone & F.col("nat"), "compared_by_number")
+        .when(both & ~alone, "compared")
+        .when(~both, "tap_alone")
+        .when(F.col("known"), "broker_alone")
+        .otherwise("not_through_tap")
+    )
+    # a number that several connections of a client use may belong to either
+    alike = [F.coalesce(f"times_{name}", F.lit(0)) == 1 for name in sides]
+    certain = ~F.col("nat") | (alike[0] & alike[1])
+    joined = joined.withColumn("kind", kind).withColumn("certain", certain).persist()
+    try:
+        kinds = _rows(joined.groupBy("kind").count())
+        unequal = joined.where(f"kind != 'not_through_tap' AND NOT ({ALIKE})")
+        texts = [F.to_json(name).alias(name) for name in sides]
+        pairs = unequal.select("broker", "certain", *texts)
+        differing = pairs.mapInArrow(_differing(tells_bytes=run.grammar.tells_bytes), PAIR)
+        found = _rows(differing.limit(SHOWN))
+    finally:
+        joined.unpersist()
+    rows = judged(
+        [{**row, **{name: _side_of(row[name]) for name in sides}} for row in found],
+        (places, of_tap),
+        run.killed_between,
+        {one["broker"]: one["last_ms"] for one in processes},
+        whole=not any(one["rejected"] for one in processes) and _count(spark, tables, "lost") == 0,
+        tells_bytes=run.grammar.tells_bytes,
+    )
+    counts = {row["kind"]: row["count"] for row in sorted(kinds, key=itemgetter("kind"))}
+    lines = sum(one[status] for one in processes for status in STATUSES)
+    return Witnesses(list(rows), {"tap_lines": lines, **counts})
+
+
+def _side(requests: DataFrame, apis: Sequence[str]) -> DataFrame:
+    """Return the readable requests of one witness to some APIs: KEY, and `side`."""
+    mine = requests.where(F.col("readable") & F.col("api").isin(*apis))
+    mine = mine.withColumn("addresses", F.regexp_extract("connection", ADDRESSES, 1))
+    return mine.select(*KEY, F.struct(*SIDE).alias("side"))
+
+
+def _behind_nat(ours: DataFrame, theirs: DataFrame) -> list[str]:
+    """Return the brokers whose logs have requests, but none at an address of the tap's."""
+    at = [side.select("broker", "addresses").distinct() for side in (ours, theirs)]
+    met = at[0].join(at[1], ["broker", "addresses"])
+    logged, seen, same = (
+        {row["broker"] for row in _rows(one.select("broker").distinct())} for one in (*at, met)
+    )
+    return sorted((logged & seen) - same)
+
+
+def _numbered(side: DataFrame, behind_nat: Sequence[str], name: str) -> DataFrame:
+    """Return a side as `name`, numbered (`n`) among those of its key, and how many these are."""
+    nat = F.col("broker").isin(*behind_nat) if behind_nat else F.lit(False)
+    client = F.coalesce("side.client_id", F.lit(""))
+    keyed = side.withColumn("nat", nat).withColumn(
+        "addresses", F.when(nat, client).otherwise(F.col("addresses"))
+    )
+    same = Window.partitionBy(*KEY)
+    order = same.orderBy(F.col("side.answered_ms").asc_nulls_last(), "side.line")
+    return (
+        keyed.withColumn("n", F.row_number().over(order))
+        .withColumn(f"times_{name}", F.count(F.lit(1)).over(same))
+        .withColumnRenamed("side", name)
+    )
+
+
+def _differing(*, tells_bytes: bool) -> Any:
+    """Return what keeps the pairs that differ."""
+
+    def keep(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            kept = [
+                row
+                for row in batch.to_pylist()
+                if differs(
+                    _side_of(row["of_broker"]), _side_of(row["of_tap"]), tells_bytes=tells_bytes
+                )
+            ]
+            if kept:
+                yield pa.RecordBatch.from_pylist(kept, schema=batch.schema)
+
+    return keep
+
+
+def _side_of(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    found: dict[str, Any] = {**dict.fromkeys(SIDE), **msgspec.json.decode(text)}
+    return found
+
+
+def _rows(frame: DataFrame) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return found
+
+
+def _count(spark: SparkSession, tables: str, name: str) -> int:
+    return bundle.stored(spark, broker_log.GAPS, name, tables).count()

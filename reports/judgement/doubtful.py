@@ -1,0 +1,53 @@
+"""What makes a verdict `unknown` where the replay bound it from observation."""
+
+from collections.abc import Collection, Mapping
+
+from reports.judgement.evidence_level import Level
+from reports.judgement.run_folder import RunFolder
+
+DOUBTFUL = {
+    "unlogged_return": "members have ids that no response gave; their coordinator stored them,"
+    " and was killed before it logged the JoinGroup",
+    "not_authorized": "requests were refused by the brokers' ACLs (GROUP_AUTHORIZATION_FAILED,"
+    " TOPIC_AUTHORIZATION_FAILED)",
+    "broker_error": "requests were answered with errors that are not the group's (quotas, unknown"
+    " topics)",
+    "unseen_member": "members whose requests did not pass the tap; what they did is in no evidence",
+    "unseen_takeover": "times a coordinator answered as one that had loaded something else than"
+    " answers tell of",
+}
+"""What is a doubt where it was bound from observation, in words."""
+UNSEEN = ("unseen_member", "unseen_takeover")
+"""Those that tell of what is in no evidence of the run."""
+
+
+def assumed(run: RunFolder) -> tuple[str, ...]:
+    """Return what was assumed of a cluster of the user's, if answers depend on it, in words."""
+    return run.outside.unsure if run.outside is not None and run.outside.assumed else ()
+
+
+def foreign_groups(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> set[str]:
+    """Return the groups with members that passed the tap by, of a cluster that others use, too.
+
+    `bound` counts what was bound, by group. On a cluster of our own there are no other members.
+    """
+    if getattr(run.experiment.cluster, "kind", None) != "external":
+        return set()
+    return {group for group, kinds in bound.items() if kinds.get("unseen_member")}
+
+
+def unsure_counts(
+    run: RunFolder, bound: Mapping[str, Mapping[str, int]], kip_848: Collection[str]
+) -> Collection[str]:
+    """Return the groups of which a number of rebalances, or of owners, proves nothing.
+
+    What passed the tap by may have begun rebalances, or own partitions. At level `wire` the replay
+    alone tells of some rebalances: their number may rest on what it assumes, and after a census one
+    may be counted twice.
+    """
+    on_wire = run.level is Level.WIRE
+    if on_wire and assumed(run):
+        return {*run.experiment.group_names, *bound}
+    open_kinds = (*UNSEEN, "census") if on_wire else UNSEEN
+    unseen = {group for group, kinds in bound.items() if any(map(kinds.get, open_kinds))}
+    return unseen.union(kip_848)

@@ -1,0 +1,77 @@
+"""Compressed logs: the bytes of a packed file in, its lines out, up to a damage."""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_PIECE = 1 << 20
+"""How many bytes are unpacked at once."""
+
+
+class _Gzip:
+    """Unpacks as the decompressors of `bz2` and `lzma` do."""
+
+    def __init__(self) -> None:
+        self._unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+
+    def decompress(self, data: Any, most: int) -> bytes:
+        return self._unpacker.decompress(self._unpacker.unconsumed_tail or data, most)
+
+    @property
+    def eof(self) -> bool:
+        return self._unpacker.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._unpacker.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._unpacker.unused_data
+
+
+FORMS: dict[str, tuple[str, Callable[[], Any]]] = {
+    ".gz": ("gzip", _Gzip),
+    ".bz2": ("bzip2", bz2.BZ2Decompressor),
+    ".xz": ("xz", lzma.LZMADecompressor),
+}
+"""The names of the forms that are read, and what unpacks them, by the ends of files' names."""
+OTHERS = (".deflate", ".lz4", ".snappy", ".zst")
+"""Ends of names by which Spark would unpack a file, if it can; such a file is read as it stands."""
+
+
+def unpacked(content: Any, damage: list[str], name: str = ".gz") -> Iterator[str]:
+    """Yield the lines of a file of some name; what is wrong with it is added to `damage`.
+
+    A file in none of the FORMS is not packed.
+    """
+    rest, view = b"", memoryview(content)
+    form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
+    for piece in _pieces(view, *form, damage) if form else (bytes(view),):
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+    if rest:
+        yield rest.decode("utf-8", "replace").rstrip("\r")
+
+
+def _pieces(
+    view: memoryview, form: str, unpacker_of: Callable[[], Any], damage: list[str]
+) -> Iterator[bytes]:
+    at = 0
+    while at < len(view) and any(view[at : at + 1]):  # zeros may follow
+        unpacker = unpacker_of()
+        while not unpacker.eof and (at < len(view) or not unpacker.needs_input):
+            given = view[at : at + _PIECE] if unpacker.needs_input else b""
+            at += len(given)
+            try:
+                yield unpacker.decompress(given, _PIECE)
+            except (zlib.error, lzma.LZMAError, OSError) as error:
+                damage.append(f"the {form} file is damaged ({error})")
+                return
+        if not unpacker.eof:
+            damage.append(f"the {form} file is cut off")
+            return
+        at -= len(unpacker.unused_data)

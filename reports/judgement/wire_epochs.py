@@ -1,0 +1,315 @@
+"""Coordinator epochs by answers alone: which broker coordinated a group where no line tells it.
+
+A broker coordinates a group while it answers for it, and does not while it answers NOT_COORDINATOR
+or COORDINATOR_LOAD_IN_PROGRESS. When it loaded the group lies between the last answer that shows
+that it had not and the first that shows that it had; so each event has a window. A broker that was
+restarted has loaded the group again, too, and so has one that answers again after another did.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from kafka_protocol.apis import GROUP_APIS
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import EpochEvent, ObservedRequest
+from reference_coordinator.replay.outside_errors import OF_BROKER
+
+SERVES, LOADS, ABSENT, THERE = "serves", "loads", "absent", "there"
+"""What an answer says of its broker. A Heartbeat without an error only says that it is `THERE`: a
+coordinator that still loads the group answers so, too (`GroupCoordinator.doHeartbeat`,
+`GroupCoordinatorService.heartbeat`)."""
+LOADS_MS = 5_000.0
+"""How long before an answer that a broker loads the group such a Heartbeat may have been answered
+by the same load, if nothing else is answered in between."""
+SAYS: Mapping[int, str] = {Error.COORDINATOR_LOAD_IN_PROGRESS: LOADS, Error.NOT_COORDINATOR: ABSENT}
+SAYS_NOTHING = frozenset(
+    {
+        *OF_BROKER,
+        Error.COORDINATOR_NOT_AVAILABLE,
+        Error.INVALID_GROUP_ID,
+        Error.INVALID_SESSION_TIMEOUT,
+        Error.UNSUPPORTED_VERSION,
+    }
+)
+"""Errors that a broker answers with whether or not it coordinates the group; and 15, which a failed
+write has, too."""
+FIRST_ERROR = re.compile(r'"errorCode":(-?\d+)')
+FIRST_MS = 1_000.0
+"""How long before its first request a group is taken to be loaded, where nothing tells when."""
+APART_MS = 0.001
+"""How far from the request that shows it an event is placed."""
+DECIDED_MS = 1_000.0
+"""How long before an answer that waited its coordinator may have decided it (`Tolerance.reply`)."""
+Restart = tuple[str, float]
+"""A broker (id) that a fault stopped or killed, and when, in ms."""
+
+
+class Mark(NamedTuple):
+    """What an answer says of its broker (id), at an instant within a window, in ms."""
+
+    at_ms: float
+    broker: str
+    says: str
+    earliest_ms: float
+    latest_ms: float
+
+
+class Load(NamedTuple):
+    """When a broker (id) had loaded the group, in ms."""
+
+    broker: str
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class WireEpochs:
+    """The epoch events of a group, and its loads, in order of time."""
+
+    events: Sequence[EpochEvent] = ()
+
+    absent: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    """Between when a broker (id) did not coordinate the group, up to a load, in ms."""
+
+    def all_placed(self, requests: Sequence[ObservedRequest]) -> Sequence[ObservedRequest]:
+        """Put requests that were served where their brokers coordinate the group."""
+        return [self.placed(seen) for seen in requests] if self.events else requests
+
+    def placed(self, seen: ObservedRequest) -> ObservedRequest:
+        """Put a request that was served where its broker coordinates the group, if it may be."""
+        for from_ms, until_ms in self.absent.get(seen.broker, ()):
+            if from_ms < seen.at_ms < until_ms <= seen.latest_ms and _is_served(seen):
+                return replace(seen, at_ms=min(until_ms + APART_MS, seen.latest_ms))
+        return seen
+
+    @property
+    def loads(self) -> list[Load]:
+        """When brokers had loaded the group."""
+        loaded = (event for event in self.events if event.kind == "loaded")
+        return [Load(event.broker, event.at_ms) for event in loaded]
+
+    def incarnation(self, broker: str, at_ms: float) -> int:
+        """Return the number of the load that a broker last finished before a time, or 0."""
+        numbered = enumerate(sorted(self.loads, key=attrgetter("at_ms", "broker")), 1)
+        mine = [n for n, load in numbered if load.broker == broker and load.at_ms <= at_ms]
+        return max(mine, default=0)
+
+
+NO_EPOCHS = WireEpochs()
+
+
+def _is_served(seen: ObservedRequest) -> bool:
+    """Tell whether a coordinator that has loaded the group answered."""
+    code = seen.response_fields.get("errorCode")
+    if seen.api == "OFFSET_COMMIT":
+        topics = seen.response_fields.get("topics", ())
+        errors = (one["errorCode"] for topic in topics for one in topic["partitions"])
+        code = next(errors, None)
+    return code is not None and code not in SAYS and code not in SAYS_NOTHING
+
+
+@dataclass(slots=True)
+class _Serving:
+    """Marks of one broker that serves, with those before and after that show that it did not."""
+
+    marks: list[Mark]
+    before: Sequence[Mark] = ()
+    after: Mark | None = None
+    not_before_ms: float = field(default=float("-inf"))
+    """When the broker was restarted, if it was."""
+
+    @property
+    def first(self) -> Mark:
+        """The first mark."""
+        return self.marks[0]
+
+    @property
+    def last(self) -> Mark:
+        """The last mark."""
+        return self.marks[-1]
+
+
+def says_of(row: Mapping[str, Any]) -> str | None:
+    """Return what a row of `requests` says of its broker; None if it says nothing of it."""
+    code = row["error_code"]
+    if row["response"] is None:
+        return None
+    if code is None:  # a commit has an error for each partition
+        found = FIRST_ERROR.search(row["response"])
+        code = Error.NONE if found is None else int(found[1])
+    if (row["api"], code) == ("HEARTBEAT", Error.NONE):
+        return THERE
+    return None if code in SAYS_NOTHING else SAYS.get(code, SERVES)
+
+
+def marks_in(requests: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mark]]:
+    """Yield the marks of rows of `requests`, each with its group."""
+    times = ("earliest_ms", "at_ms", "latest_ms", "answered_ms")
+    for row in requests:
+        if row["readable"] and row["api"] in GROUP_APIS and (says := says_of(row)) is not None:
+            for mark in marks_of(row["broker"], says, *(row[name] for name in times)):
+                yield row["group"], mark
+
+
+def marks_of(
+    broker: str, says: str, earliest_ms: float, at_ms: float, latest_ms: float, answered_ms: float
+) -> Iterator[Mark]:
+    """Yield what a request shows: one that waited is accepted at once, and answered later."""
+    if says in (SERVES, THERE):
+        yield Mark(at_ms, broker, says, earliest_ms, latest_ms)
+        if answered_ms > latest_ms:
+            yield Mark(answered_ms, broker, says, answered_ms - DECIDED_MS, answered_ms)
+    else:
+        yield Mark(answered_ms, broker, says, earliest_ms, answered_ms)
+
+
+def wire_epochs(marks: Iterable[Mark], restarts: Iterable[Restart] = ()) -> WireEpochs:
+    """Derive the epochs of a group; nothing where one broker served it all the time."""
+    of_brokers: dict[str, list[Mark]] = defaultdict(list)
+    marks = sorted(marks)
+    for mark in marks:
+        of_brokers[mark.broker].append(mark)
+    found: list[_Serving] = []
+    for broker, mine in sorted(of_brokers.items()):
+        times = sorted(at_ms for name, at_ms in restarts if name == broker)
+        found += _servings(_steadied(list(_with_loads(mine, times))), times)
+    found = _apart(found)
+    found.sort(key=lambda one: (one.first.at_ms, one.first.broker))
+    if len(found) < 2 and all(mark.says == SERVES for mark in marks):
+        return NO_EPOCHS
+    events = [event for one in found for event in _events(one, found)]
+    events.sort(key=attrgetter("at_ms"))
+    return WireEpochs(events, _absences(events))
+
+
+def _absences(events: Iterable[EpochEvent]) -> Mapping[str, Sequence[tuple[float, float]]]:
+    """Return between when each broker did not coordinate the group, up to a load."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    gone_ms: dict[str, float] = defaultdict(lambda: float("-inf"))
+    for event in events:
+        if event.kind == "loaded":
+            found[event.broker].append((gone_ms[event.broker], event.at_ms))
+            gone_ms[event.broker] = float("inf")
+        elif event.kind in ("unloaded", "loading"):
+            gone_ms[event.broker] = min(gone_ms[event.broker], event.at_ms)
+    return found
+
+
+def _with_loads(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[Mark]:
+    """Say of marks that only tell that their broker is there whether it loads the group."""
+    following: Mark | None = None
+    found = []
+    for mark in reversed(marks):
+        if mark.says != THERE:
+            following = mark
+        loads = (
+            following is not None
+            and following.says == LOADS
+            and following.at_ms <= mark.at_ms + LOADS_MS
+            and not any(mark.at_ms < at_ms < following.at_ms for at_ms in restarts)
+        )
+        found.append(mark._replace(says=LOADS if loads else SERVES) if mark.says == THERE else mark)
+    return reversed(found)
+
+
+def _steadied(marks: Sequence[Mark]) -> list[Mark]:
+    """Order the marks of a broker so that it changes as seldom as their windows allow.
+
+    A mark that is put after another comes no earlier than that.
+    """
+    by_ms = min(mark.latest_ms for mark in marks)
+    begins = dict.fromkeys(mark.says for mark in marks if mark.earliest_ms <= by_ms)
+    orders = [_in_order_from(says, marks) for says in begins]
+    steady = min(orders, key=lambda order: len(list(groupby(order, key=attrgetter("says")))))
+    times = accumulate((mark.at_ms for mark in steady), max)
+    return [mark._replace(at_ms=at_ms) for mark, at_ms in zip(steady, times, strict=True)]
+
+
+def _in_order_from(says: str, marks: Sequence[Mark]) -> list[Mark]:
+    """Order marks so that those that say the same follow each other, those that say this first."""
+    left, found = list(marks), list[Mark]()
+    while left:
+        most_urgent = min(left, key=attrgetter("latest_ms"))
+        open_now = [mark for mark in left if mark.earliest_ms <= most_urgent.latest_ms]
+        following = next((mark for mark in open_now if mark.says == says), most_urgent)
+        left.remove(following)
+        found.append(following)
+        says = following.says
+    return found
+
+
+def _servings(marks: Sequence[Mark], restarts: Sequence[float]) -> Iterator[_Serving]:
+    """Yield when a broker serves: from one change, or restart, to the next."""
+    runs = [list(run) for _, run in groupby(marks, key=lambda mark: mark.says == SERVES)]
+    for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
+        if run[0].says != SERVES:
+            continue
+        parts: list[list[Mark]] = [[run[0]]]
+        since = [float("-inf")]
+        for one, other in pairwise(run):
+            restarted = [at for at in restarts if one.at_ms < at < other.at_ms]
+            if restarted:
+                parts.append([])
+                since.append(max(restarted))
+            parts[-1].append(other)
+        for place, (part, since_ms) in enumerate(zip(parts, since, strict=True)):
+            last = after[0] if after and place == len(parts) - 1 else None
+            yield _Serving(part, () if place else before, last, since_ms)
+
+
+def _apart(servings: Sequence[_Serving]) -> list[_Serving]:
+    """Part a serving in which another broker served: it has loaded the group again."""
+    found = list(servings)
+    place = 0
+    while place < len(found):
+        one = found[place]
+        for other in servings:
+            if other.first.broker == one.first.broker:
+                continue
+            between = (other.first.at_ms, other.last.at_ms)
+            count = sum(mark.at_ms < between[0] for mark in one.marks)
+            later = [mark for mark in one.marks if mark.at_ms >= between[0]]
+            if count and later and later[0].at_ms > between[1]:
+                found[place] = replace(one, marks=one.marks[:count], after=None)
+                found.append(_Serving(later, (), one.after, other.last.earliest_ms))
+                one = found[place]
+        place += 1
+    return found
+
+
+def _events(one: _Serving, servings: Iterable[_Serving]) -> Iterator[EpochEvent]:
+    """Yield that a broker loads the group, has loaded it, and gives it up."""
+    first, broker = one.first, one.first.broker
+    absent = [mark for mark in one.before if mark.says == ABSENT]
+    loads = [mark for mark in one.before if mark.says == LOADS]
+    ended = (other.last for other in servings if other.last.at_ms < first.at_ms)
+    since = [one.not_before_ms, *(mark.earliest_ms for mark in (*absent[-1:], *ended))]
+    since_ms, begins = max(since), (loads[0] if loads else first)
+    if since_ms == float("-inf"):
+        since_ms = begins.earliest_ms - FIRST_MS
+    since_ms = min(since_ms, begins.latest_ms)
+    begun_ms = max(since_ms, begins.at_ms - 2 * APART_MS)
+    yield EpochEvent(begun_ms, broker, "loading", None, since_ms, max(begins.latest_ms, begun_ms))
+    loaded_ms = first.at_ms - APART_MS
+    from_ms = max(since_ms, loads[-1].earliest_ms) if loads else since_ms
+    yield EpochEvent(loaded_ms, broker, "loaded", None, min(from_ms, loaded_ms), first.latest_ms)
+    if one.after is not None:
+        last, gone = one.last, one.after
+        at_ms = last.at_ms + APART_MS
+        until_ms = max(gone.latest_ms, at_ms)
+        yield EpochEvent(at_ms, broker, "unloaded", None, last.earliest_ms, until_ms)
+
+
+def of_groups(
+    marks: Iterable[tuple[str, Mark]], restarts: Sequence[Restart] = ()
+) -> Mapping[str, WireEpochs]:
+    """Derive the epochs of groups; those that one broker served all the time are left out."""
+    by_group: dict[str, list[Mark]] = defaultdict(list)
+    for group, mark in marks:
+        by_group[group].append(mark)
+    found = {group: wire_epochs(mine, restarts) for group, mine in by_group.items()}
+    return {group: epochs for group, epochs in found.items() if epochs.events}

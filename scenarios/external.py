@@ -1,0 +1,87 @@
+"""What a file says of a cluster that exists already: `cluster: {kind: external, …}`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from scenarios.durations import PositiveMs
+from scenarios.fields import Part
+from scenarios.problems import Path, Problem
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+_PREFIX = "[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
+Prefix = Annotated[str, StringConstraints(pattern=f"^{_PREFIX}$")]
+Verb = Literal["kill", "stop", "start", "pause", "resume"]
+UNDO: Mapping[Verb, Verb] = {"kill": "start", "stop": "start", "pause": "resume"}
+"""What undoes what."""
+BROKER = "{broker}"
+"""Stands for the id of a broker in folders and commands."""
+
+
+class Logs(Part):
+    """Where the brokers' logs are: in a folder, or what a command prints; give one of them.
+
+    `{broker}` stands for the id of a broker.
+    """
+
+    folder: Text | None = None
+    """A folder of this machine that holds a broker's `group.log`; stock logs are not read. Without
+    `{broker}` each broker has a folder there, called by its id."""
+    command: Text | None = None
+    """A shell command that prints a broker's log and goes on as it grows, such as
+    `kubectl logs -f --since=1m kafka-{broker}`. It is started when the run starts."""
+
+
+class Hooks(Part):
+    """Shell commands that break one broker, and those that undo it; `{broker}` is its id.
+
+    A fault needs the command of its name, and the one that undoes it: `start` undoes `kill` and
+    `stop`, `resume` undoes `pause`. A command has done its work when it ends with exit code 0.
+    """
+
+    kill: Text | None = None
+    stop: Text | None = None
+    start: Text | None = None
+    pause: Text | None = None
+    resume: Text | None = None
+    timeout_ms: PositiveMs = 60_000
+    """How long a command may take."""
+
+    def of(self, verb: Verb) -> str | None:
+        """Return the command of a verb, if there is one."""
+        command: str | None = getattr(self, verb)
+        return command
+
+
+LogSource = Logs | Literal["tap", "none"]
+HooksByBroker = Annotated[
+    Mapping[str, Hooks], Field(json_schema_extra={"additionalProperties": False})
+]
+KEYS = ("bootstrap", "client_properties", "logs", "prefix", "hooks", "broker_ids")
+"""The keys of a cluster that only apply to an external one."""
+
+
+def external_checks(kind: str | None, given: Mapping[str, object]) -> Iterator[Problem]:
+    """Yield what is wrong with the keys of `KEYS`, by what was given for each."""
+    path: Path = ("cluster",)
+    if kind != "external":
+        for key in KEYS:
+            if given.get(key):
+                yield Problem(
+                    (*path, key), "only applies to kind: external; add that, or remove it"
+                )
+        return
+    if not given.get("bootstrap"):
+        yield Problem((*path, "bootstrap"), "missing; write HOST:PORT of some brokers")
+    logs = given.get("logs")
+    if isinstance(logs, Logs) and (logs.folder is None) == (logs.command is None):
+        yield Problem((*path, "logs"), "has to be folder or command; give one of the two")
+    hooks = given.get("hooks") or {}
+    assert isinstance(hooks, Mapping)
+    for broker, commands in hooks.items():
+        if broker != "any" and not broker.isdecimal():
+            yield Problem((*path, "hooks", broker), "is no broker; write an id such as 1, or any")
+        for verb, undo in UNDO.items():
+            if commands.of(verb) and not commands.of(undo):
+                yield Problem((*path, "hooks", broker, verb), f"nothing undoes it; add {undo}")

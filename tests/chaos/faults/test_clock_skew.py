@@ -1,0 +1,163 @@
+"""The wall clock of a broker that is set off: first of a log that a fake writes, then of a JVM."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import docker
+import pytest
+
+from chaos.clusters import ClusterError, image
+from chaos.clusters.clock import FILE, LIBRARY, Clock
+from chaos.clusters.docker import DockerCluster
+from chaos.clusters.image import require_library
+from chaos.clusters.interface import BrokerInfo
+from chaos.clusters.process import ProcessCluster
+from chaos.faults import heal_from_journal
+from chaos.faults.broker_probe import BrokerProbe
+from chaos.faults.clock_skew import ClockSkew
+from groupquake.kafka_admin import KafkaAdmin
+from scenarios import faults as declared
+from tests.chaos.clusters.clients import create_topic, member
+from tests.chaos.line_clock import FakeClock
+
+WITHOUT = "groupquake/test:without-clock"
+
+
+def fault(by: str = "3s") -> declared.ClockSkew:
+    keys = {"fault": "clock.skew", "target": {"brokers": [2]}, "at": "0s", "lasts": "5s", "by": by}
+    return declared.ClockSkew.model_validate(keys)
+
+
+@pytest.fixture
+def skewed(fake_cluster, monkeypatch) -> tuple[ClockSkew, FakeClock]:
+    clock = FakeClock()
+    monkeypatch.setattr(fake_cluster, "clock", lambda _: clock, raising=False)
+    monkeypatch.setattr("chaos.faults.clock_skew._NOTICED_S", 0.3)
+    probe = BrokerProbe(2, fake_cluster.brokers, fake_cluster)
+    return ClockSkew(2, None, fault(), fake_cluster, probe), clock
+
+
+@pytest.mark.parametrize("zone_ms", [0, 3_600_000])
+def test_a_clock_is_off_and_right_again(skewed, stop: threading.Event, zone_ms: int) -> None:
+    skew, clock = skewed
+    clock.always_ms = zone_ms
+    assert (skew.undo, skew.details) == ({"do": "set-clock", "broker": 2}, {"broker": 2})
+    skew.inject()
+    found = skew.verify()
+    assert found.holds, found.evidence
+    assert skew.heal() == "clock set right"
+    back = skew.verify_healed(stop)
+    assert back.holds, back.evidence
+
+
+@pytest.mark.parametrize("shown_ms", [0, 1_400, -3_000, 4_600])
+def test_a_clock_that_is_off_by_something_else_is_not_verified(skewed, shown_ms: int) -> None:
+    skew, clock = skewed
+    clock.shows[3_000] = shown_ms
+    skew.inject()
+    assert not skew.verify().holds
+
+
+def test_a_clock_that_stays_off_is_not_healed(skewed, stop: threading.Event) -> None:
+    skew, clock = skewed
+    skew.inject()
+    clock.shows[0] = 3_000
+    skew.heal()
+    assert not skew.verify_healed(stop).holds
+
+
+def test_a_broker_without_a_line_proves_nothing(skewed) -> None:
+    skew, clock = skewed
+    clock.shows[3_000] = None
+    skew.inject()
+    found = skew.verify()
+    assert not found.holds
+    assert "without a line about our request" in found.evidence
+
+
+def test_a_line_is_read_as_the_time_that_it_shows(tmp_path: Path, fake_cluster) -> None:
+    port = fake_cluster.brokers[0].port
+    info = BrokerInfo(1, port, tmp_path / "group.log", tmp_path / "server.log")
+    clock = Clock(info, tmp_path)
+    clock.set_off(-3_000)
+    assert (tmp_path / FILE).read_text() == "-3.000\n"
+    old = "[2026-01-01 00:00:00,000] WARN [SocketServer] Unexpected error from /1 (x.Selector)\n"
+    info.server_log.write_text(old)
+    at = datetime.now(UTC) - timedelta(seconds=3)
+    stamp = at.strftime("%Y-%m-%d %H:%M:%S,") + f"{at.microsecond // 1000:03}"
+    lines = f"[{stamp}] INFO else (x)\n[{stamp}] WARN [S id=1] Unexpected error from /1 (x.S)\n"
+    late = threading.Timer(0.1, lambda: info.server_log.write_text(old + lines))
+    late.start()
+    read = clock.read()
+    late.join()
+    assert read is not None
+    assert -3_000 - 5_000 < read.least_ms <= -3_000 <= read.most_ms + 1
+    fake_cluster.kill(1)
+    assert clock.read() is None
+
+
+def test_processes_have_no_clock_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="use --cluster docker"):
+        ProcessCluster("none", tmp_path, brokers=1, clocks=True)
+    with pytest.raises(ClusterError, match="has the clock of this machine"):
+        ProcessCluster("none", tmp_path, brokers=1).clock(1)
+
+
+def test_a_clock_is_gone_with_its_cluster() -> None:
+    healed = heal_from_journal({"do": "set-clock", "broker": 2}, None)
+    assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"
+
+
+@pytest.fixture
+def engine(docker_image: str) -> Iterator[docker.DockerClient]:
+    client = docker.from_env()
+    yield client
+    client.close()
+
+
+@pytest.mark.docker
+def test_an_image_without_the_library_is_refused_before_anything_starts(
+    engine: docker.DockerClient, docker_image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image that lacks it is made of ours, in which the library is hidden."""
+    require_library(engine, docker_image, "4.3.0", {})
+    hidden = engine.containers.create(
+        docker_image, ["sh", "-c", f"rm /usr/lib/*/faketime/{LIBRARY}"], entrypoint=[], user="root"
+    )
+    try:
+        hidden.start()
+        assert hidden.wait()["StatusCode"] == 0
+        hidden.commit(*WITHOUT.split(":"))
+    finally:
+        hidden.remove(force=True)
+    try:
+        with pytest.raises(ClusterError, match=f"has no {LIBRARY}, .* leave --image out"):
+            require_library(engine, WITHOUT, "4.3.0", {})
+        monkeypatch.setattr(image, "own_name", lambda _: WITHOUT)
+        with pytest.raises(ClusterError, match=r"again with `groupquake dev image build --kafka"):
+            require_library(engine, WITHOUT, "4.3.0", {})
+    finally:
+        engine.images.remove(WITHOUT, force=True)
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("by", ["3s", "-3s"])
+def test_the_clock_of_a_real_broker_jumps_there_and_back(
+    tmp_path: Path, docker_image: str, stop: threading.Event, by: str
+) -> None:
+    config = {"group.initial.rebalance.delay.ms": 0}
+    with DockerCluster(
+        f"clock{by}", tmp_path / "brokers", brokers=1, config=config, clocks=True
+    ) as cluster:
+        create_topic(cluster, "orders")
+        probe = BrokerProbe(1, cluster.brokers, KafkaAdmin(cluster.bootstrap))
+        skew = ClockSkew(1, None, fault(by), cluster, probe)
+        skew.inject()
+        with member(cluster, "orders", "readers"):
+            found = skew.verify()
+            assert found.holds, found.evidence
+            skew.heal()
+            back = skew.verify_healed(stop)
+            assert back.holds, back.evidence

@@ -1,0 +1,120 @@
+"""Faults on the disk of a broker: a file system of its own, on a loop device."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from chaos.clusters import ClusterError, volume
+from chaos.clusters.factory import end_left_over
+from chaos.clusters.process import ProcessCluster
+from chaos.clusters.volume import Volume
+from chaos.faults import heal_from_journal
+from chaos.faults.broker_probe import BrokerProbe
+from chaos.faults.disk_full import DiskFull
+from chaos.faults.disk_slow import DiskSlow
+from groupquake.kafka_admin import KafkaAdmin
+from scenarios import faults as declared
+from tests.chaos.clusters.clients import create_topic, member
+
+rooted = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts file systems")
+
+
+@pytest.fixture
+def one(tmp_path: Path):
+    """A volume of a broker; nothing is left of it afterwards."""
+    folder = tmp_path / "1"
+    folder.mkdir()
+    made = Volume(folder)
+    made.make()
+    yield made
+    volume.thaw_all(tmp_path)
+    volume.remove_all(tmp_path)
+
+
+@rooted
+def test_a_volume_is_filled_and_freed(one: Volume):
+    assert one.free_bytes > 100 * 1024 * 1024
+    one.fill()
+    assert one.free_bytes == 0
+    with pytest.raises(OSError, match="No space left"):
+        (one.path / "more").write_bytes(bytes(100_000))
+    one.free()
+    one.free()
+    (one.path / "more").write_bytes(bytes(100_000))
+
+
+@rooted
+def test_a_frozen_volume_lets_writes_wait(one: Volume):
+    one.freeze()
+    one.freeze()
+    written = threading.Event()
+
+    def write() -> None:
+        (one.path / "late").write_bytes(b"x")
+        written.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert not written.wait(0.3)
+    one.thaw()
+    one.thaw()
+    thread.join(10)
+    assert written.is_set()
+
+
+@rooted
+def test_what_is_left_of_a_run_is_unmounted_frozen_or_not(one: Volume, tmp_path: Path):
+    (tmp_path / "processes.json").write_text('{"cluster": "process", "run_id": "nobody"}')
+    one.freeze()
+    assert end_left_over(tmp_path) == (f"mount {one.path}",)
+    assert end_left_over(tmp_path) == ()
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+def test_without_root_there_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    cluster = ProcessCluster("none", tmp_path, brokers=1)
+    with pytest.raises(ClusterError, match="has no file system of its own"):
+        cluster.volume(1)
+    with pytest.raises(ClusterError, match="which needs root; run as root"):
+        Volume(tmp_path).make()
+    assert list(tmp_path.iterdir()) == []
+
+
+@rooted
+@pytest.mark.cluster
+def test_a_disk_is_slow_then_full_and_the_broker_comes_back(tmp_path: Path, stop: threading.Event):
+    config = {"group.initial.rebalance.delay.ms": 0}
+    with ProcessCluster(
+        f"disk-{os.getpid()}", tmp_path / "brokers", brokers=1, config=config, volumes=True
+    ) as cluster:
+        create_topic(cluster, "orders")
+        probe = BrokerProbe(1, cluster.brokers, KafkaAdmin(cluster.bootstrap))
+        with member(cluster, "orders", "readers"):
+            fault = declared.DiskSlow.model_validate(
+                {"fault": "disk.slow", "target": {"brokers": [1]}, "at": "0s", "lasts": "2s"}
+            )
+            slow = DiskSlow(1, None, fault, cluster, probe)
+            slow.inject()
+            stop.wait(2)
+            found = slow.verify()
+            assert found.holds, found.evidence
+            slow.heal()
+            assert slow.verify_healed(stop).holds
+            full = DiskFull(1, None, 0, cluster, probe, threading.Event())
+            full.inject()
+            found = full.verify()
+            assert found.holds, found.evidence
+            assert "bytes free on its disk, a line 'No space left" in found.evidence
+            full.heal()
+            back = full.verify_healed(stop)
+            assert back.holds, back.evidence
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+@pytest.mark.parametrize("do", ["free-disk", "thaw-disk"])
+def test_a_disk_is_gone_with_its_cluster(do: str):
+    healed = heal_from_journal({"do": do, "broker": 2}, None)
+    assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"

@@ -1,0 +1,63 @@
+import threading
+
+import pytest
+
+from chaos.errors import ChaosError
+from chaos.faults import heal_from_journal
+from chaos.faults.member_evidence import MemberEvidence
+from chaos.faults.swap_instance import SwapInstance, restart_as
+from tests.chaos.fakes import until
+
+OWN = {"static-2": "static-2", "static-3": "static-3"}
+
+
+@pytest.fixture
+def fault(members, witness, stop):
+    evidence = {name: MemberEvidence(name, 50, 300, witness, lambda _: True) for name in OWN}
+    return SwapInstance(OWN, "static", 100, evidence, members, stop)
+
+
+def test_two_members_exchange_their_ids_and_get_them_back(fault, load, stop):
+    assert (fault.target, fault.details) == ("static-2, static-3", {"members": list(OWN)})
+    fault.inject()
+    assert load.ordered("stop") == load.ordered("start") == list(OWN)
+    assert [do for do, *_ in load.orders] == ["stop", "stop", "start", "start"]
+    until(lambda: all(map(load.is_up, OWN)))
+    swapped = fault.verify()
+    assert swapped.holds, swapped.evidence
+    assert "static-2: JOIN_GROUP" in swapped.evidence
+    assert ", as static-3; static-3: JOIN_GROUP" in swapped.evidence
+    assert fault.heal().startswith("both restarted with their own")
+    back = fault.verify_healed(stop)
+    assert (back.holds, back.evidence.endswith(", as static-3")) == (True, True)
+
+
+def test_a_member_that_came_with_its_own_id_is_not_swapped(fault, load, members, stop):
+    fault.inject()
+    restart_as(OWN, members)
+    until(lambda: all(map(load.is_up, OWN)))
+    found = fault.verify()
+    assert (found.holds, "but as static-2, not as static-3" in found.evidence) == (False, True)
+
+
+def test_the_journal_alone_gives_both_their_ids(fault, load, members):
+    fault.inject()
+    for _ in range(2):
+        healed = heal_from_journal(fault.undo, members)
+        assert healed is not None
+        assert healed.startswith("both restarted")
+    load.refused.add("static-3")
+    with pytest.raises(ChaosError, match="refused"):
+        heal_from_journal(fault.undo, members)
+    load.die()
+    assert heal_from_journal(fault.undo, members) == heal_from_journal(fault.undo, None)
+
+
+def test_the_end_of_the_run_ends_the_wait_for_the_swap(members, witness, load, stop):
+    slow = {name: MemberEvidence(name, 50, 300_000, witness, lambda _: True) for name in OWN}
+    fault = SwapInstance(OWN, "static", 100, slow, members, stop)
+    load.lost |= set(OWN)
+    fault.inject()
+    threading.Timer(0.2, stop.set).start()
+    found = fault.verify()
+    assert (found.holds, "as the run was ended" in found.evidence) == (False, True)

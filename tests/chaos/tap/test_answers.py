@@ -1,0 +1,161 @@
+"""Which answers are rewritten, and that nothing but the addresses in them changes."""
+
+import dataclasses
+import io
+
+import pytest
+from kio.index import load_response_schema
+from kio.schema.errors import ErrorCode
+from kio.serial import entity_writer
+
+from chaos.tap.answers import DECODED, Address, is_rewritten, rewritten
+from chaos.tap.frames import framed
+from chaos.tap.messages import KEYS, BodyError, known_versions, response_of
+from kafka_protocol.errors import Error
+from kafka_protocol.kio_bodies import to_body, to_entity
+
+HERE = Address("127.0.0.1", 50_000)
+
+
+def listener(node: int, address: Address) -> Address:
+    """The tap's port says which broker was asked for, and that its address was handed on."""
+    assert address == Address(f"kafka-{node}", 9092)
+    return Address(HERE.host, HERE.port + node)
+
+
+def frame_of(api: str, version: int, body: dict) -> bytes:
+    schema = load_response_schema(KEYS[api], version)
+    buffer = io.BytesIO()
+    entity_writer(schema.__header_schema__)(buffer, schema.__header_schema__(correlation_id=7))
+    entity_writer(schema)(buffer, to_entity(schema, body))
+    return framed(buffer.getvalue())
+
+
+def body_of(frame: bytes, api: str, version: int) -> dict:
+    header, body = response_of(frame, KEYS[api], version)
+    assert header.correlation_id == 7
+    return to_body(body)
+
+
+def place(node: int, **more) -> dict:
+    return {"nodeId": node, "host": f"kafka-{node}", "port": 9092, "rack": None, **more}
+
+
+TOPIC = {
+    "name": "orders", "topicId": "AAECAwQFBgcICQoLDA0ODw", "isInternal": False, "errorCode": 0,
+    "topicAuthorizedOperations": -1,
+    "partitions": [{"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 3,
+                    "replicaNodes": [1, 2], "isrNodes": [1], "offlineReplicas": []}],
+}  # fmt: skip
+ANSWERS = {
+    "METADATA": {
+        "throttleTimeMs": 3, "brokers": [place(1), place(2, rack="r2")], "clusterId": "cluster",
+        "controllerId": 1, "topics": [TOPIC], "errorCode": 0, "clusterAuthorizedOperations": 5,
+    },
+    "DESCRIBE_CLUSTER": {
+        "throttleTimeMs": 3, "errorCode": 0, "errorMessage": None, "endpointType": 1,
+        "clusterId": "cluster", "controllerId": 1, "clusterAuthorizedOperations": 5,
+        "brokers": [{**place(1), "brokerId": 1, "isFenced": True}],
+    },
+    "FIND_COORDINATOR": {
+        "throttleTimeMs": 3, "errorCode": 0, "errorMessage": "", **place(2),
+        "coordinators": [
+            {"key": "g", **place(2), "errorCode": 0, "errorMessage": ""},
+            {"key": "h", "nodeId": -1, "host": "", "port": -1,
+             "errorCode": Error.COORDINATOR_NOT_AVAILABLE, "errorMessage": "not available"},
+        ],
+    },
+    "PRODUCE": {"responses": [], "throttleTimeMs": 3, "nodeEndpoints": [place(1)]},
+    "FETCH": {"throttleTimeMs": 3, "errorCode": 0, "sessionId": 9, "responses": [],
+              "nodeEndpoints": [place(1), place(2)]},
+    "SHARE_FETCH": {"throttleTimeMs": 3, "errorCode": 0, "errorMessage": None,
+                    "acquisitionLockTimeoutMs": 4, "responses": [], "nodeEndpoints": [place(1)]},
+    "SHARE_ACKNOWLEDGE": {"throttleTimeMs": 3, "errorCode": 0, "errorMessage": None,
+                          "acquisitionLockTimeoutMs": 4, "responses": [],
+                          "nodeEndpoints": [place(2)]},
+}  # fmt: skip
+VERSIONS = [
+    (api, version)
+    for api in ANSWERS
+    for version in known_versions(KEYS[api])
+    if is_rewritten(KEYS[api], version)
+]
+
+
+def addresses(body: dict) -> list[dict]:
+    """Every place of a body that names a broker."""
+    lists = [body.get(name) or [] for name in ("brokers", "coordinators", "nodeEndpoints")]
+    return [entry for entries in lists for entry in entries] + ([body] if "host" in body else [])
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_only_addresses_change(api, version):
+    before = frame_of(api, version, ANSWERS[api])
+    after = body_of(rewritten(before, KEYS[api], version, listener), api, version)
+    expected = body_of(before, api, version)
+    named = [entry for entry in addresses(expected) if entry["host"]]
+    assert named
+    for entry in named:
+        node = entry.get("nodeId", entry.get("brokerId"))
+        entry["host"], entry["port"] = HERE.host, HERE.port + node
+    assert after == expected
+
+
+def test_versions_before_node_endpoints_are_not_read():
+    assert not is_rewritten(KEYS["FETCH"], 15)
+    assert not is_rewritten(KEYS["PRODUCE"], 9)
+    assert all(not is_rewritten(key, 0) for key in (11, 12, 14, 8, 9, 17, 36))
+
+
+@pytest.mark.parametrize("api", ["PRODUCE", "FETCH"])
+def test_answers_without_new_leaders_stay_byte_for_byte(api):
+    version = max(known_versions(KEYS[api]))
+    before = frame_of(api, version, {**ANSWERS[api], "nodeEndpoints": []})
+    assert rewritten(before, KEYS[api], version, listener) is before
+
+
+def versions(version: int, offered: dict[str, int]) -> bytes:
+    keys = [{"apiKey": KEYS[api], "minVersion": 0, "maxVersion": most}
+            for api, most in offered.items()]  # fmt: skip
+    body = {"errorCode": 0, "apiKeys": keys, "throttleTimeMs": 0}
+    return frame_of("API_VERSIONS", version, body)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
+def test_unknown_versions_are_not_offered(version):
+    newer = {KEYS[api] for api in ANSWERS} | {KEYS["JOIN_GROUP"], KEYS["OFFSET_FETCH"]}
+    frame = versions(version, dict.fromkeys(KEYS, 99))
+    body = body_of(rewritten(frame, 18, version, listener), "API_VERSIONS", version)
+    most = {entry["apiKey"]: entry["maxVersion"] for entry in body["apiKeys"]}
+    assert {key for key, offered in most.items() if offered < 99} == DECODED
+    assert newer <= DECODED
+    assert all(most[key] == max(known_versions(key)) for key in DECODED)
+
+
+def test_offers_that_kio_knows_stay_byte_for_byte():
+    frame = versions(3, {"METADATA": 13, "JOIN_GROUP": 9, "CREATE_TOPICS": 99})
+    assert rewritten(frame, 18, 3, listener) is frame
+
+
+def test_a_broker_that_does_not_know_the_request_answers_in_version_0():
+    schema = load_response_schema(18, 0)
+    body = {
+        "errorCode": Error.UNSUPPORTED_VERSION,
+        "apiKeys": [{"apiKey": 3, "minVersion": 0, "maxVersion": 99}],
+    }
+    frame = frame_of("API_VERSIONS", 0, body)
+    after = body_of(rewritten(frame, 18, 4, listener), "API_VERSIONS", 0)
+    assert after["errorCode"] == ErrorCode.unsupported_version
+    assert after["apiKeys"][0]["maxVersion"] == 13
+    assert dataclasses.fields(schema)
+
+
+def test_controllers_have_no_listener():
+    frame = frame_of("DESCRIBE_CLUSTER", 1, {**ANSWERS["DESCRIBE_CLUSTER"], "endpointType": 2})
+    with pytest.raises(BodyError, match="controllers"):
+        rewritten(frame, KEYS["DESCRIBE_CLUSTER"], 1, listener)
+
+
+def test_what_cannot_be_read_is_not_passed_on():
+    with pytest.raises(BodyError, match="METADATA v13"):
+        rewritten(framed(b"\0\0\0\7garbage"), 3, 13, listener)

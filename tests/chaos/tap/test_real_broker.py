@@ -1,0 +1,127 @@
+"""What the tap writes of requests is what the broker's own log has of them."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from chaos import tap
+from chaos.clusters.process import ProcessCluster
+from kafka_protocol import request_log
+from scenarios import named
+
+pytestmark = pytest.mark.cluster
+
+MAY_DIFFER = {
+    "totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs",
+    "sendTimeMs", "connection",
+}  # fmt: skip
+"""Times, and the number at the end of the connection's name."""
+CORNERS = named("protocol-corners")
+SCRIPTS = [name for name in CORNERS.workload.wire_scripts if name != "elsewhere"]
+"""All but the one that asks a second broker."""
+
+
+@pytest.fixture(scope="module", params=[("4.3.0", "java"), ("3.9.1", "scala")], ids=" ".join)
+def both_logs(request, tmp_path_factory) -> tuple[list[str], list[str]]:
+    """The bodies of the request lines of one broker: the tap's, and the broker's own."""
+    version, coordinator = request.param
+    folder = tmp_path_factory.mktemp("tap")
+    brokers = ProcessCluster(
+        f"tap-{version}", folder / "brokers", version=version, coordinator=coordinator, brokers=1,
+        config=CORNERS.cluster.config,
+    )  # fmt: skip
+    with brokers:
+        listening = {info.id: f"127.0.0.1:{info.port}" for info in brokers.brokers}
+        with tap.running(tap.TapSettings(listening, folder / "tap")) as running:
+            admin = AdminClient({"bootstrap.servers": running.bootstrap})
+            admin.create_topics([NewTopic("orders", 4, 1)])["orders"].result()
+            consume(running.bootstrap)
+            script = [sys.executable, "-m", "loadtest.wire_scripts", "--bootstrap"]
+            subprocess.run([*script, running.bootstrap, *SCRIPTS], timeout=300, check=False)
+        own = brokers.brokers[0].group_log
+    return bodies(folder / "tap" / "1" / "group.log"), bodies(own)
+
+
+def consume(bootstrap: str) -> None:
+    """Produce, consume and commit through the tap, as static and dynamic members."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for _ in range(100):
+        producer.produce("orders", b"order")
+    assert producer.flush(30) == 0
+    common = {
+        "bootstrap.servers": bootstrap, "group.id": "café ☕", "auto.offset.reset": "earliest",
+        "session.timeout.ms": 6_000, "heartbeat.interval.ms": 300,
+    }  # fmt: skip
+    consumers = [
+        Consumer({**common, "client.id": "static", "group.instance.id": "static-1"}),
+        Consumer({**common, "client.id": "dynamic"}),
+    ]
+    for consumer in consumers:
+        consumer.subscribe(["orders"])
+    got, deadline = 0, time.monotonic() + 240
+    while got < 100 or not all(consumer.assignment() for consumer in consumers):
+        assert time.monotonic() < deadline
+        got += sum(len(consumer.consume(50, 0.1)) for consumer in consumers)
+    for consumer in consumers:
+        owned = [TopicPartition(one.topic, one.partition, 1) for one in consumer.assignment()]
+        consumer.commit(offsets=owned, asynchronous=False)
+        consumer.close()
+
+
+def bodies(log: Path) -> list[str]:
+    found = []
+    for line in log.read_text().splitlines():
+        _, mark, rest = line.partition(request_log.COMPLETED)
+        if mark:
+            found.append(mark + rest.rpartition(" (")[0])
+    return found
+
+
+def by_request(lines: list[str]) -> dict[tuple[str, int], dict]:
+    found = {}
+    for line in lines:
+        content = request_log.parsed(line)
+        ends = "-".join(content["connection"].split("-")[:2])
+        found[ends, content["requestHeader"]["correlationId"]] = content
+    assert len(found) == len(lines)
+    return found
+
+
+def test_every_request_is_there_once(both_logs):
+    tapped, own = map(by_request, both_logs)
+    assert tapped.keys() == own.keys()
+    apis = {content["requestHeader"]["requestApiKeyName"] for content in tapped.values()}
+    assert len(tapped) > 200
+    assert apis >= {"JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP", "OFFSET_COMMIT",
+                    "OFFSET_FETCH"}  # fmt: skip
+
+
+def test_requests_and_answers_are_the_same_field_by_field(both_logs):
+    tapped, own = map(by_request, both_logs)
+    for key, content in tapped.items():
+        logged = own[key]
+        assert list(content) == list(logged)
+        same = content.keys() - MAY_DIFFER
+        assert json.dumps({name: content[name] for name in content if name in same}) == json.dumps(
+            {name: logged[name] for name in logged if name in same}
+        )
+
+
+def test_lines_are_as_kafka_prints_them(both_logs):
+    tapped, own = both_logs
+    for lines in tapped, own:
+        assert [line for line in lines if request_log.typed_of(line) is None] == []
+
+
+def test_the_tap_was_busy_no_shorter_than_the_broker(both_logs):
+    """The broker's time is part of the tap's, as far as clocks are read to the microsecond."""
+    tapped, own = map(by_request, both_logs)
+    for key, content in tapped.items():
+        at_broker = own[key]["totalTimeMs"] - own[key]["sendTimeMs"]
+        assert content["totalTimeMs"] > at_broker - 1.0

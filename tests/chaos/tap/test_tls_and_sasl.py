@@ -1,0 +1,123 @@
+"""TLS on either side of the tap, SASL through it, and no secret in anything it writes."""
+
+import socket
+import struct
+import time
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from chaos import tap
+from chaos.errors import ChaosError
+from kafka_protocol.errors import Error
+from kafka_protocol.request_log import COMPLETED
+from tests.chaos.tap.certificates import Authority
+from tests.chaos.tap.secured_broker import PASSWORD, SCRAM_PASSWORD, Secured
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory):
+    here = Secured(tmp_path_factory.mktemp("secured"))
+    with here.cluster:
+        here.prepare()
+        yield here
+
+
+def consume(bootstrap, group, client):
+    """Produce a record, and consume it as a member of a group."""
+    producer = Producer({"bootstrap.servers": bootstrap, **client})
+    producer.produce("orders", b"order")
+    assert producer.flush(30) == 0
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
+         **client}
+    )  # fmt: skip
+    consumer.subscribe(["orders"])
+    deadline = time.monotonic() + 60
+    while not consumer.consume(1, 0.2):
+        assert time.monotonic() < deadline
+    consumer.commit(asynchronous=False)
+    consumer.close()
+
+
+def log_of(folder):
+    return (folder / "1" / "group.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "user", "password"),
+    [("PLAIN", "alice", PASSWORD), ("SCRAM-SHA-256", "bob", SCRAM_PASSWORD)],
+)
+def test_tls_to_the_brokers_and_sasl_through(secured, tmp_path, mechanism, user, password):
+    settings = tap.TapSettings(
+        {1: secured.sasl}, tmp_path, broker_tls=tap.BrokerTls(secured.authority.ca)
+    )
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism,
+             "sasl.username": user, "sasl.password": password}  # fmt: skip
+    with tap.running(settings) as running:
+        consume(running.bootstrap, mechanism, login)
+        passed = running.counters()["brokers"]["1"]
+    assert passed["lines"] == log_of(tmp_path).count(COMPLETED) > 4
+    assert '"securityProtocol":"SASL_SSL"' in log_of(tmp_path)
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            text = file.read_bytes()
+            assert password.encode() not in text
+            assert user.encode() not in text
+
+
+def test_a_certificate_for_the_brokers(secured, tmp_path):
+    """Whom the broker takes it for, the tap does not know, and does not say (mTLS)."""
+    to_broker = tap.BrokerTls(secured.authority.ca, secured.client, secured.client)
+    settings = tap.TapSettings({1: secured.ssl}, tmp_path, to_broker)
+    with tap.running(settings) as running:
+        consume(running.bootstrap, "certified", {})
+    assert '"securityProtocol":"SSL"' in log_of(tmp_path)
+    assert "ANONYMOUS" not in log_of(tmp_path)
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [file for file in files if b"PRIVATE" in file.read_bytes()]
+
+
+def test_without_a_certificate_nobody_is_logged_in(secured, tmp_path):
+    settings = tap.TapSettings({1: secured.cluster.bootstrap}, tmp_path)
+    with tap.running(settings) as running:
+        consume(running.bootstrap, "plain", {})
+    requests = [line for line in log_of(tmp_path).splitlines() if "Completed" in line]
+    assert all('"principal":"User:ANONYMOUS"' in line for line in requests)
+
+
+def test_a_broker_without_a_trusted_certificate_is_not_reached(secured, tmp_path):
+    other = Authority(tmp_path)
+    settings = tap.TapSettings({1: secured.sasl}, tmp_path / "tap", tap.BrokerTls(other.ca))
+    with tap.running(settings) as running:
+        admin = AdminClient({"bootstrap.servers": running.bootstrap})
+        with pytest.raises(KafkaException):
+            admin.list_topics(timeout=3)
+    assert "certificate verify failed" in (tmp_path / "tap" / "tap.log").read_text()
+
+
+def test_files_that_are_no_certificates(tmp_path):
+    wrong = tmp_path / "wrong.pem"
+    wrong.write_text("nothing")
+    settings = tap.TapSettings({1: "127.0.0.1:1"}, tmp_path / "tap", tap.BrokerTls(wrong))
+    with pytest.raises(ChaosError, match=r"wrong\.pem.*PEM"), tap.running(settings):
+        pass
+
+
+def test_handshake_v0_is_refused_clearly(secured, tmp_path):
+    """After v0, tokens come without headers: the tap could not tell them from requests."""
+    settings = tap.TapSettings(
+        {1: secured.sasl}, tmp_path, broker_tls=tap.BrokerTls(secured.authority.ca)
+    )
+    with tap.running(settings) as running:
+        host, _, port = running.bootstrap.rpartition(":")
+        with socket.create_connection((host, int(port)), 10) as connection:
+            body = struct.pack(">hhih", 17, 0, 5, -1) + struct.pack(">h", 5) + b"PLAIN"
+            connection.sendall(struct.pack(">i", len(body)) + body)
+            size, correlation_id, error = struct.unpack(">iih", connection.recv(10))
+    assert (correlation_id, error) == (5, Error.UNSUPPORTED_VERSION)
+    assert size == 10
+    assert "SaslHandshake v0 is not supported" in (tmp_path / "tap.log").read_text()

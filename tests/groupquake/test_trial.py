@@ -1,0 +1,271 @@
+"""Trials: what is read from the command line, which run it becomes, and what its cells say."""
+
+from collections import Counter
+
+import pytest
+
+from groupquake.trial import page
+from groupquake.trial.cells import as_json, cells, worst
+from groupquake.trial.experiments import EXPERIMENTS, OWN, Candidate, planned, written
+from kafka_protocol.offsets_topic import partition_of
+from scenarios import ScenarioError, load
+
+ALL = tuple(EXPERIMENTS)
+
+
+class TestCandidates:
+    def test_names_and_programs(self):
+        assert Candidate.of("sarama") == Candidate("sarama")
+        mine = Candidate.of("mine=./consumer --to {bootstrap} 'a b'")
+        assert mine == Candidate("mine", ("./consumer", "--to", "{bootstrap}", "a b"))
+        unnamed = Candidate.of("java -Dx=1 -jar my.jar")
+        assert unnamed == Candidate("java", ("java", "-Dx=1", "-jar", "my.jar"))
+
+    @pytest.mark.parametrize("text", ["kafka-pythn", "", "mine=", "x 'y"])
+    def test_what_is_neither(self, text):
+        with pytest.raises(ScenarioError, match="--client"):
+            Candidate.of(text)
+
+    @pytest.mark.parametrize(
+        ("text", "what"),
+        [
+            ("mine=./c {nope}", "there is no field {nope}"),
+            ("mine=./c ''", "'' is not allowed"),
+            ("a+b=./c", "'a+b' is not allowed"),
+            ("'./-' {bootstrap}", "'-' is not allowed"),
+        ],
+    )
+    def test_programs_that_cannot_be_run_are_one_line(self, text, what):
+        with pytest.raises(ScenarioError, match="--client") as error:
+            Candidate.of(text)
+        assert what in str(error.value)
+        assert len(str(error.value).splitlines()) == 1
+
+    def test_a_program_of_a_users_is_not_known_by_its_name(self):
+        mine = Candidate.of("kafkajs=./mine")
+        assert mine.has_static_members
+        assert all(map(mine.runs, ALL))
+
+    def test_no_two_groups_share_a_partition_of_the_offsets_topic(self):
+        experiment = Candidate("java").experiment(ALL, "4.3.0")
+        partitions = int(experiment.cluster.config["offsets.topic.num.partitions"])
+        groups = experiment.group_names
+        assert len({partition_of(group, partitions) for group in groups}) == len(groups)
+
+    def test_the_faults_of_each_experiment(self):
+        found = Counter(planned(Candidate("java").experiment(ALL, "4.3.0"), 7))
+        assert found == {
+            ("rolling-bounce-static", "member.restart"): 3,
+            ("rolling-bounce-dynamic", "member.restart"): 3,
+            ("kill", "member.kill"): 2,
+            ("duplicate-id", "member.duplicate-instance"): 1,
+            ("pause", "member.pause"): 1,
+            ("batch-removal", "group.remove-members"): 1,
+            ("lost-join-answer", "net.drop-answers"): 2,
+            ("lost-join-answer", "member.restart"): 2,
+            ("coordinator-failover", "broker.kill"): 1,
+        }
+        without_static = Counter(planned(Candidate("kafkajs").experiment(ALL, "4.3.0"), 7))
+        assert without_static["lost-join-answer", "net.drop-answers"] == 1
+
+    @pytest.mark.parametrize("name", OWN)
+    def test_every_client_has_a_run(self, name, tmp_path):
+        one = Candidate(name)
+        experiment = one.experiment(ALL, "4.3.0")
+        assert load(written(experiment, tmp_path)) == experiment
+        assert {member.client for member in experiment.members()} == {name}
+        kinds = {member.kind for member in experiment.members()}
+        assert kinds == ({"static", "dynamic"} if one.has_static_members else {"dynamic"})
+        assert one.about
+
+    def test_some_experiments_alone(self):
+        experiment = Candidate("java").experiment(["kill", "coordinator-failover"], "3.9.1")
+        groups = [group.name for group in experiment.workload.groups]
+        assert groups == ["kill-static", "kill-dynamic", "failover"]
+        assert [fault.fault for fault in experiment.faults] == ["member.kill"] * 2 + ["broker.kill"]
+        assert experiment.cluster.version == "3.9.1"
+
+    def test_experiments_that_a_client_cannot_take_part_in(self):
+        kafkajs = Candidate("kafkajs")
+        assert [name for name in ALL if not kafkajs.runs(name)] == [
+            "rolling-bounce-static", "duplicate-id", "batch-removal"
+        ]  # fmt: skip
+        with pytest.raises(ScenarioError, match="no static members"):
+            kafkajs.experiment(["batch-removal"], "4.3.0")
+
+
+PLANNED = planned(Candidate("franz-go").experiment(ALL, "4.3.0"), 7)
+BROKER_KILLED_MS = 9_000.0
+HIT = {
+    "kill": ["kill-static", "kill-dynamic"],
+    "lost-join-answer": ["lost-answer-static", "lost-answer-dynamic"],
+}
+
+
+def faults():
+    """Return the planned faults, verified, as a verdict lists them."""
+    for number, fired in enumerate(PLANNED):
+        groups = HIT.get(fired.experiment, EXPERIMENTS[fired.experiment])
+        group = None if fired.fault == "broker.kill" else groups[number % len(groups)]
+        yield {
+            "name": fired.fault,
+            "target": "kill-0" if group == "kill-static" else f"target-{number}",
+            "group": group,
+            "meant_at_ms": BROKER_KILLED_MS if group is None else 1_000.0,
+            "injected_at_ms": 1.0,
+            "verified": True,
+        }
+
+
+def verdict(**more):
+    groups = [group for names in EXPERIMENTS.values() for group in names]
+    shown = {"rebalances_observed": {"impact": 2}, "responses_checked": 10}
+    return {
+        "groups": {name: dict(shown) for name in groups},
+        "faults": list(faults()),
+        "findings": [],
+        "unknown_because": [],
+        "client_findings": [],
+        **more,
+    }
+
+
+def finding(group, at_ms, rule="rejoins"):
+    log = [{"file": "brokers/1/group.log", "line": 7}]
+    return {"group": group, "client": "c", "rule": rule, "at_ms": at_ms, "what": "w", "log": log}
+
+
+def by_name(found, name="franz-go"):
+    return {cell.experiment: cell for cell in cells(Candidate(name), ALL, found, PLANNED)}
+
+
+def neither_passes(rows):
+    """Return the experiments of which no verdict is a pass."""
+    mixed = [
+        name for name, cell in rows.items() if (cell.broker == "pass") != (cell.client == "pass")
+    ]
+    assert not mixed
+    return [name for name, cell in rows.items() if cell.broker != "pass"]
+
+
+class TestCells:
+    def test_all_is_well(self):
+        rows = by_name(verdict())
+        assert {(cell.broker, cell.client) for cell in rows.values()} == {("pass", "pass")}
+        assert (rows["kill"].rebalances, rows["pause"].rebalances) == (4, 2)
+        assert worst({"x": rows.values()}) == "pass"
+
+    def test_a_client_finding_is_that_of_its_group_until_a_broker_is_killed(self):
+        early, late = finding("pause", 5_000.0), finding("pause", 9_500.0, "stops-when-fenced")
+        rows = by_name(verdict(client_findings=[early, late]))
+        assert {name: cell.rules for name, cell in rows.items() if cell.rules} == {
+            "pause": ("rejoins",), "coordinator-failover": ("stops-when-fenced",)
+        }  # fmt: skip
+        assert rows["pause"].broker == "pass"
+        assert rows["coordinator-failover"].findings[0]["known"] == "twmb/franz-go#931"
+        assert worst({"x": rows.values()}) == "fail"
+
+    def test_a_broker_that_breaks_the_protocol(self):
+        broken = {"root": True, "proven": True, "group": "duplicate-id", "kind": "response",
+                  "expected": "82", "observed": "0"}  # fmt: skip
+        rows = by_name(verdict(findings=[broken]))
+        assert {name for name, cell in rows.items() if cell.broker == "fail"} == {"duplicate-id"}
+        unsure = by_name(verdict(findings=[broken | {"proven": False}]))
+        assert unsure["duplicate-id"].broker == "unknown"
+
+    def test_doubts_are_about_the_groups_that_they_name_or_all(self):
+        rows = by_name(verdict(unknown_because=["group pause: no request of it"]))
+        assert neither_passes(rows) == ["pause"]
+        assert {rows["pause"].broker, rows["pause"].client} == {"unknown"}
+        rows = by_name(verdict(unknown_because=["fault member.kill on kill-0 was not verified"]))
+        assert neither_passes(rows) == ["kill"]
+        rows = by_name(verdict(unknown_because=["the journal ends before the run did"]))
+        assert neither_passes(rows) == list(ALL)
+
+    def test_a_finding_stays_one_beside_a_doubt(self):
+        doubt = "group pause: lines of 2 offsets partitions"
+        found = verdict(unknown_because=[doubt], client_findings=[finding("pause", 5_000.0)])
+        cell = by_name(found)["pause"]
+        assert (cell.broker, cell.client, cell.doubts) == ("unknown", "fail", (doubt,))
+
+    @pytest.mark.parametrize("verified", [False, None])
+    def test_without_its_fault_verified_an_experiment_shows_nothing(self, verified):
+        found = verdict()
+        of_kill = [one for one in found["faults"] if one["name"] == "member.kill"]
+        of_kill[0]["verified"] = bool(verified)
+        if verified is None:
+            found["faults"].remove(of_kill[0])
+        rows = by_name(found)
+        assert neither_passes(rows) == ["kill"]
+        assert rows["kill"].doubts == ("member.kill: 2 planned, 1 verified",)
+
+    def test_without_requests_of_a_group_an_experiment_shows_nothing(self):
+        found = verdict()
+        found["groups"]["pause"]["responses_checked"] = 0
+        del found["groups"]["failover"]
+        assert neither_passes(by_name(found)) == ["coordinator-failover", "pause"]
+
+    def test_an_empty_verdict_passes_nobody(self):
+        rows = by_name(verdict(groups={}, faults=[]))
+        assert neither_passes(rows) == list(ALL)
+        assert worst({"x": rows.values()}) == "unknown"
+
+    def test_a_finding_that_a_busy_machine_may_explain_proves_nothing(self):
+        unsure = finding("pause", 5_000.0) | {"unsure": "the machine was busy"}
+        cell = by_name(verdict(client_findings=[unsure]))["pause"]
+        assert (cell.broker, cell.client, cell.rules) == ("pass", "unknown", ("rejoins",))
+        both = verdict(client_findings=[unsure, finding("pause", 5_500.0, "syncs")])
+        assert by_name(both)["pause"].client == "fail"
+
+    def test_clients_without_static_members_and_without_a_run(self):
+        assert by_name(verdict(), "kafkajs")["duplicate-id"].broker == "not possible"
+        assert {cell.broker for cell in by_name(None).values()} == {"not run"}
+
+
+def test_the_pages_have_every_cell_and_finding():
+    rows = list(
+        by_name(
+            verdict(client_findings=[finding("pause", 5_000.0)], unknown_because=["why so"])
+        ).values()
+    )
+    client = {"about": "a & b", "why_not": None, "cells": [as_json(cell) for cell in rows]}
+    none = [as_json(cell) for cell in by_name(None, "sarama").values()]
+    trial = {
+        "kafka": "4.3.0", "seed": 1, "at": "today", "experiments": list(ALL), "verdict": "fail",
+        "clients": {"franz-go": client,
+                    "sarama": {"about": "s", "why_not": "there is no 'go'", "cells": none}},
+    }  # fmt: skip
+    for text in (page.markdown(trial), page.html(trial), "\n".join(page.lines(trial))):
+        assert "there is no 'go'" in text.replace("&#39;", "'")
+        assert "rejoins" in text
+        assert "why so" in text
+        assert all(name in text for name in ALL)
+    assert "a &amp; b" in page.html(trial)
+    assert "| franz-go | brokers unknown, client unknown; 2 rebalances |" in page.markdown(trial)
+
+
+class TestCommand:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            (["--client", "sarma"], "did you mean 'sarama'?"),
+            (["--client", "java", "--experiments", "klil"], "did you mean 'kill'?"),
+            (["--client", "java", "--kafka", "9"], "--kafka 9"),
+            (["--client", "mine=./c {nope}"], "there is no field {nope}"),
+            (["--client", "a=x y", "--client", "a=z y"], "two programs are called a"),
+            ([], "--client"),
+        ],
+    )
+    def test_bad_usage_says_so(self, groupquake, arguments, line):
+        done = groupquake("trial", *arguments)
+        assert done.code == 64
+        assert line in done.err
+
+    def test_clients_are_listed(self, groupquake):
+        done = groupquake("clients", "list")
+        assert done.code == 0
+        assert [line.split()[0] for line in done.out.splitlines()] == list(OWN[1:])
+        assert groupquake("clients", "build", "java").code == 0
+        assert groupquake("clients", "build").code == 64
+        missing = groupquake("clients", "build", "javva")
+        assert (missing.code, "did you mean 'java'?" in missing.err) == (3, True)

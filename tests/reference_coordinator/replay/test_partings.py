@@ -1,0 +1,84 @@
+"""Coordinators that were cut off from the other brokers: what their successors find."""
+
+from math import inf
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import EpochEvent, Parting
+from tests.reference_coordinator.replay.conftest import START, Scenario, rejoin, stable, wrong
+
+OVER = 3_000
+"""When broker 2 takes over."""
+
+
+def taken_over(*partings: Parting) -> Scenario:
+    """Broker 1 gives the group generation 2 at 1,868 ms; broker 2 loads it at OVER."""
+    scenario = stable()
+    rejoin(scenario, 1_800, 2)
+    scenario.partings = [*partings]
+    scenario.epoch_events = [
+        EpochEvent(START - 300, "1", "started"),
+        EpochEvent(START - 290, "1", "loading"),
+        EpochEvent(START - 280, "1", "loaded", 4),
+        EpochEvent(START - 250, "2", "started"),
+        EpochEvent(START + OVER, "2", "loading"),
+        EpochEvent(START + OVER + 10, "2", "loaded", 5),
+    ]
+    return scenario
+
+
+def parting(from_ms: float, healed_ms: float, broker: str = "1") -> Parting:
+    return Parting(
+        broker, START + from_ms - 100, START + from_ms, START + healed_ms, START + healed_ms + 1_000
+    )
+
+
+def generation_on_broker_2(scenario: Scenario) -> int:
+    """Return the generation that the oracle lets broker 2 know."""
+    seen = scenario.heartbeat("a", OVER + 200, broker="2")  # of generation 1
+    if wrong(scenario.replay()) == []:
+        return 1
+    scenario.change(seen, errorCode=Error.ILLEGAL_GENERATION)
+    assert wrong(scenario.replay()) == []
+    return 2
+
+
+@pytest.mark.parametrize(
+    ("partings", "generation"),
+    [
+        ([], 2),
+        ([parting(1_500, 9_000)], 1),  # written after it was cut off
+        ([parting(2_000, 9_000)], 2),  # written before
+        ([parting(1_500, 2_500)], 2),  # it was healed before the other took over
+        ([parting(1_500, 9_000, "2")], 2),  # another broker was cut off
+        ([parting(1_500, inf)], 1),
+    ],
+)
+def test_what_a_broker_writes_while_it_is_cut_off_is_lost(
+    partings: list[Parting], generation: int
+) -> None:
+    assert generation_on_broker_2(taken_over(*partings)) == generation
+
+
+def test_it_may_be_lost_from_a_little_before_until_it_has_caught_up() -> None:
+    before, after = parting(1_900, 9_000), parting(1_500, 2_500)
+    assert generation_on_broker_2(taken_over(before)) == 2
+    assert generation_on_broker_2(taken_over(before.at_most)) == 1
+    assert generation_on_broker_2(taken_over(after)) == 2
+    assert generation_on_broker_2(taken_over(after.at_most)) == 1
+
+
+@pytest.mark.parametrize(("at", "answers"), [(9_900, True), (12_500, False)])
+def test_it_answers_from_memory_until_it_may_know_better(at: int, *, answers: bool) -> None:
+    scenario = taken_over(parting(2_500, 9_000))
+    for when in range(2_100, at, 500):
+        for who in "ab":
+            scenario.ask("HEARTBEAT", who, when, {"generationId": 2}, {})
+    scenario.ask("HEARTBEAT", "a", at, {"generationId": 2}, {})
+    for when in range(OVER + 100, at + 500, 500):
+        for who in "ab":
+            scenario.ask("HEARTBEAT", who, when, {"generationId": 2}, {}, broker="2")
+    assert (wrong(scenario.replay()) == []) == answers
+    scenario.partings = []
+    assert wrong(scenario.replay()) != []

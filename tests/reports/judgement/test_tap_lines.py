@@ -1,0 +1,145 @@
+"""Lines of the tap: requests without an answer, and those that were sent twice."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from kafka_protocol import tap_lines
+from kafka_protocol.coordinator_lines.java import JAVA
+from kafka_protocol.log_line import Event, numbered
+from kafka_protocol.request_log import COMPLETED, LOGGER
+from reports.judgement.broker_log import COPIED, REQUESTS, Log, Start
+from reports.judgement.parsing import Parser
+
+COLUMNS = [column.split()[0] for column in REQUESTS.split(",")]
+CONTENT: dict[str, Any] = {
+    "requestHeader": {
+        "requestApiKey": 12, "requestApiVersion": 4, "correlationId": 7, "clientId": "c",
+        "requestApiKeyName": "HEARTBEAT",
+    },
+    "request": {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None},
+    "connection": "127.0.0.1:9092-127.0.0.1:4711-0-3",
+    "totalTimeMs": 300.0,
+}  # fmt: skip
+
+
+def read(*bodies: tuple[str, str]) -> Log:
+    log = Log("1", "tap/1/group.log", Parser(JAVA, True, on_wire=True), Start(offsets={0: 0.0}))
+    for number, (logger, body) in enumerate(bodies, 1):
+        log.read(numbered(number, 1_000, 1_000_000_000, Event("tap", "DEBUG", body, logger)))
+    return log
+
+
+def rows(log: Log) -> list[dict[str, Any]]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in log.rows["requests"]]
+
+
+def status(log: Log) -> list[str]:
+    return [row[6] for row in log.rows["coverage"]]
+
+
+def unanswered(**tap: Any) -> tuple[str, str]:
+    return tap_lines.LOGGER, tap_lines.UNANSWERED + json.dumps({**CONTENT, "tap": tap})
+
+
+def altered(change: Callable[[dict[str, Any]], Any]) -> tuple[str, str]:
+    content = deepcopy(CONTENT) | {"tap": {"forwarded": True, "requestHeldMs": 1.0}}
+    change(content)
+    return tap_lines.LOGGER, tap_lines.UNANSWERED + json.dumps(content)
+
+
+def completed(**more: Any) -> tuple[str, str]:
+    times = dict.fromkeys(
+        ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs"), 0.0
+    )
+    content = {**CONTENT, **times, "remoteTimeMs": 300.0, "response": {"errorCode": 0}, **more}
+    return LOGGER, COMPLETED + json.dumps(content, separators=(",", ":"))
+
+
+def test_a_request_without_an_answer_came_when_it_was_forwarded() -> None:
+    log = read(unanswered(forwarded=True, requestHeldMs=100.0))
+    (row,) = rows(log)
+    assert status(log) == ["used"]
+    assert (row["group"], row["api"], row["response"], row["readable"]) == (
+        "g", "HEARTBEAT", None, True,
+    )  # fmt: skip
+    assert (row["arrived_ms"], row["earliest_ms"], row["at_ms"]) == (700.0, 800.0, 800.0)
+
+
+def test_a_request_that_no_broker_was_sent_is_irrelevant() -> None:
+    log = read(unanswered(forwarded=False))
+    assert rows(log) == []
+    assert status(log) == ["irrelevant"]
+
+
+def test_what_the_tap_could_not_read_is_rejected() -> None:
+    log = read((tap_lines.LOGGER, tap_lines.UNREADABLE + "{}"), unanswered())
+    assert status(log) == ["rejected", "rejected"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["requestHeader"].update(correlationId="x"),
+        lambda c: c["requestHeader"].update(correlationId=None),
+        lambda c: c["requestHeader"].update(requestApiKeyName="NONSENSE"),
+        lambda c: c["request"].update(groupId=None),
+        lambda c: c["request"].update(memberId="\ud800"),
+        lambda c: c["request"].update(generationId="x"),
+        lambda c: c.update(totalTimeMs=float("nan")),
+        lambda c: c.update(totalTimeMs=float("inf")),
+        lambda c: c.update(totalTimeMs="5"),
+        lambda c: c.update(totalTimeMs=True),
+        lambda c: c["tap"].update(requestHeldMs=float("nan")),
+        lambda c: c["tap"].update(requestHeldMs=300.1),
+        lambda c: c["tap"].update(requestHeldMs=-1.0),
+        lambda c: c["tap"].update(forwarded=0),
+        lambda c: c["tap"].update(forwarded=1),
+    ],
+)
+def test_an_altered_request_without_an_answer_is_rejected(
+    change: Callable[[dict[str, Any]], Any],
+) -> None:
+    assert status(read(altered(lambda _: None))) == ["used"]
+    log = read(altered(change))
+    assert status(log) == ["rejected"]
+    assert [row["readable"] for row in rows(log)] == [False]
+
+
+@pytest.mark.parametrize(("groups", "group"), [(["g"], "g"), (["g", "h"], None)])
+def test_offsets_of_several_groups_may_stay_unanswered(groups: list[str], group: str) -> None:
+    def batch(content: dict[str, Any]) -> None:
+        content["requestHeader"].update(requestApiKeyName="OFFSET_FETCH", requestApiVersion=8)
+        content["request"] = {
+            "groups": [{"groupId": one, "topics": None} for one in groups], "requireStable": False,
+        }  # fmt: skip
+
+    log = read(altered(batch))
+    assert status(log) == ["used"]
+    assert [row["group"] for row in rows(log)] == [group]
+
+
+def test_the_wire_gives_the_time_from_the_request_to_its_answer() -> None:
+    (row,) = rows(read(completed(responseQueueTimeMs=50.0, totalTimeMs=350.0)))
+    times = ("arrived_ms", "earliest_ms", "at_ms", "latest_ms", "answered_ms")
+    assert [row[name] for name in times] == [650.0, 650.0, 650.0, 950.0, 950.0]
+
+
+def test_the_last_line_says_that_the_log_is_whole() -> None:
+    (cut,) = read(completed()).end()
+    assert not cut.ended
+    log = read(completed(), (tap_lines.LOGGER, tap_lines.ENDED))
+    assert status(log) == ["used", "irrelevant"]
+    (whole,) = log.end()
+    assert whole.ended
+
+
+def test_the_second_of_a_request_that_was_sent_twice_is_no_repeated_line() -> None:
+    log = read(completed(), completed(tap={"rules": ["r1"], "copy": True}))
+    first, second = rows(log)
+    assert status(log) == ["used", "used"]
+    assert second["connection"] == f"{first['connection']}-copy"
+    assert completed(tap={"copy": True})[1].endswith(COPIED)

@@ -1,0 +1,232 @@
+"""Elections without a fault: a write that fails at one is a doubt, and proven wrong without one.
+
+The logs are those of a coordinator that lost the group's partition just after the write of an
+assignment failed, with NOT_COORDINATOR, and of the broker that loaded it then. Nothing of the
+plan's faults is left.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import inf
+
+import pytest
+
+from groupquake.selftest.mutants.log_synthesis import LogSynthesis
+from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
+from kafka_protocol.append_errors import AppendError
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import Effect, Persist
+from reference_coordinator.classic.events import Event, RecordWritten
+from reference_coordinator.classic.step import step
+from reference_coordinator.replay import EpochEvent, ObservedRequest, Outage, Stall
+from reports.judgement.broker_activity import possible_in
+from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.findings import MissingEvidence
+from reports.judgement.group import Judge
+from reports.judgement.recording import Recording, Row
+from reports.judgement.second_judgement import SecondJudgement
+from reports.judgement.unplanned_elections import unplanned_elections
+from tests.recorded.logs import RECORDINGS
+
+GROUP = "failover"
+SUCCESSOR_LASTS_MS = 2_500.0
+"""How long the logs go on after the partition was loaded again. Later timers run out, two of them
+in the same ms on 3.9.1."""
+KNOWN_MS = 1_000.0
+"""How long a broker may refuse writes before its coordinator gives the partition up."""
+
+
+def last_sync(recording: Recording) -> ObservedRequest:
+    """Return the SyncGroup by which the first coordinator's last generation got its assignment."""
+    first = recording.judge.epochs.loads[recording.partitions[GROUP]][0].broker
+    return max(
+        (
+            seen
+            for seen in recording.evidence(GROUP).requests
+            if (seen.api, seen.broker) == ("SYNC_GROUP", first)
+            and seen.response_fields.get("errorCode") == 0
+            and seen.request["assignments"]
+        ),
+        key=lambda seen: seen.at_ms,
+    )
+
+
+@dataclass
+class FailingWrite(LogSynthesis):
+    """The write of one SyncGroup fails, and its broker unloads the partition at `unloads_ms`."""
+
+    failing: str = ""
+    unloads_ms: float | None = None
+
+    def _read(self) -> None:
+        super()._read()
+        if self.unloads_ms is not None:
+            broker = self.failing.partition(":")[0]
+            self._push(self.unloads_ms, broker, EpochEvent(self.unloads_ms, broker, "unloaded"))
+
+    def _events(self, broker: str, item: object, at_ms: float) -> Iterator[Event]:
+        for event in super()._events(broker, item, at_ms):
+            failed = isinstance(event, RecordWritten) and event.request == self.failing
+            yield replace(event, error=Error.NOT_COORDINATOR) if failed else event
+
+    def _apply(self, broker: str, now: float, effect: Effect) -> None:
+        stored = self.stored
+        super()._apply(broker, now, effect)
+        if isinstance(effect, Persist) and effect.request == self.failing:
+            self.stored = stored
+
+
+@dataclass(frozen=True)
+class Case:
+    """The group's rows with a failed write, and what brokers logged of its partition."""
+
+    run: SynthesizedRun
+    failed: ObservedRequest
+    epochs: CoordinatorEpochs = field(repr=False)
+
+    @property
+    def partition(self) -> int:
+        return self.run.original.partitions[GROUP]
+
+    @property
+    def rows(self) -> list[Row]:
+        end_ms = self.epochs.loads[self.partition][-1].at_ms + SUCCESSOR_LASTS_MS
+        last_ms = lambda row: row["at_ms"] if row["template"] else row["logged_ms"]
+        return [row for row in self.run.rows_by_group[GROUP] if last_ms(row) <= end_ms]
+
+    @property
+    def judge(self) -> Judge:
+        """By the plan there was no fault."""
+        return replace(self.run.judge, epochs=self.epochs, outages=(), kills=(), stalls=())
+
+    @property
+    def doubt(self) -> str | None:
+        """Judge the group again."""
+        possible = possible_in(*self.run.original.activity, self.run.run.brokers)
+        second = SecondJudgement(self.judge, MissingEvidence({}, (), {}), possible)
+        return second.doubt(GROUP, self.rows, self.failed.at_ms)
+
+    @property
+    def is_explained(self) -> bool:
+        return self.judge.explains(GROUP, self.rows)
+
+
+@cache
+def case(name: str, unloads_after_ms: float | None = 20.0, *, says_so: bool = True) -> Case:
+    """Make a run whose broker unloads the partition some time after the write, or never."""
+    recording = RECORDINGS[name]
+    seen = last_sync(recording)
+    unloads_ms = None if unloads_after_ms is None else seen.at_ms + unloads_after_ms
+    lines = FailingWrite(recording, GROUP, GROUP, step, failing=seen.id, unloads_ms=unloads_ms)
+    run = SynthesizedRun(recording.folder, recording, GROUP, tuple(lines.run()))
+    epochs = deepcopy(recording.judge.epochs)
+    of_partition = epochs.of_partitions[recording.partitions[GROUP]]
+    if says_so:
+        of_partition.append(EpochEvent(seen.at_ms + 1.0, seen.broker, AppendError.NOT_LEADER))
+    if unloads_ms is not None:
+        of_partition.append(EpochEvent(unloads_ms, seen.broker, "unloaded"))
+    end_ms = epochs.loads[recording.partitions[GROUP]][-1].at_ms + SUCCESSOR_LASTS_MS
+    epochs.of_brokers = [replace(one, at_ms=min(one.at_ms, end_ms)) for one in epochs.of_brokers]
+    of_partition[:] = [one for one in of_partition if one.at_ms <= end_ms]
+    return Case(run, seen, epochs)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str) -> None:
+    lost = case(name)
+    assert not lost.is_explained
+    doubt = lost.doubt
+    assert doubt is not None
+    assert (
+        f"broker {lost.failed.broker} lost its leadership of __consumer_offsets-{lost.partition}"
+        " without a fault of the plan" in doubt
+    )
+    assert doubt.endswith(": a busy machine or a defect outside the coordinator")
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_fault_of_a_plan_explains_it(name: str) -> None:
+    lost = case(name)
+    judge = replace(lost.judge, outages=(Outage(lost.failed.at_ms - 100, 1e15),))
+    assert judge.explains(GROUP, lost.rows)
+    assert unplanned_elections(lost.epochs, lost.partition, judge.outages) == []
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_without_an_election_it_is_proven_wrong(name: str) -> None:
+    """The broker never gave the partition up: another one loads it after its end."""
+    kept = case(name, None)
+    assert unplanned_elections(kept.epochs, kept.partition, ()) == []
+    assert kept.doubt is None
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("after_ms", "may_fail"), [(20.0, True), (990.0, True), (1_010.0, False)])
+def test_an_election_explains_what_fails_shortly_before(
+    name: str, after_ms: float, *, may_fail: bool
+) -> None:
+    """Its broker unloads the partition so much later; others that stood still, later yet."""
+    lost = case(name, None)
+    failed_ms, epochs = lost.failed.answered_ms, deepcopy(lost.epochs)
+    unload = EpochEvent(failed_ms + after_ms, lost.failed.broker, "unloaded")
+    epochs.of_partitions[lost.partition].append(unload)
+    (election,) = unplanned_elections(epochs, lost.partition, ())
+    assert election.outage.has(failed_ms) == may_fail
+    stood_still = Stall(lost.failed.broker, failed_ms + 5.0, failed_ms + 45.0)
+    (election,) = unplanned_elections(epochs, lost.partition, (), [stood_still])
+    assert election.outage.has(failed_ms) == (after_ms < KNOWN_MS + 40.0)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_an_answer_that_no_line_of_a_failed_write_bears_out_is_proven_wrong(name: str) -> None:
+    assert case(name, 60.0, says_so=False).doubt is None
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("epoch", [0, None])
+def test_a_load_that_is_in_no_higher_epoch_is_no_election(name: str, epoch: int | None) -> None:
+    lost = case(name)
+    epochs = deepcopy(lost.epochs)
+    first, second = epochs.loads[lost.partition]
+    assert (first.epoch, second.epoch) == (0, 1)
+    epochs.loads[lost.partition] = [first, replace(second, epoch=epoch)]
+    assert unplanned_elections(epochs, lost.partition, ()) == []
+
+
+def test_before_epochs_were_logged_the_order_of_times_tells() -> None:
+    lost = case("kafka-3.9.1-scala")
+    epochs = deepcopy(lost.epochs)
+    loads = [replace(load, epoch=None) for load in epochs.loads[lost.partition]]
+    epochs.loads[lost.partition] = loads
+    (election,) = unplanned_elections(epochs, lost.partition, ())
+    assert election.broker == loads[0].broker
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_brokers_that_are_shut_down_lose_their_leaderships(name: str) -> None:
+    lost = case(name)
+    unloads_ms = lost.failed.at_ms + 20.0
+    look = lambda until_ms: unplanned_elections(lost.epochs, lost.partition, (), (), until_ms)
+    assert len(look(unloads_ms + 1.0)) == 1
+    assert look(unloads_ms) == []
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize(("stops_after_ms", "explained"), [(15.0, True), (25.0, False)])
+def test_writes_fail_as_a_run_shuts_its_brokers_down(
+    name: str, stops_after_ms: float, *, explained: bool
+) -> None:
+    """The coordinator gives the partition up 20 ms after the write, before the stop or since."""
+    lost = case(name)
+    stopped_ms = lost.failed.at_ms + stops_after_ms
+    judge = replace(lost.judge, grown_ms=(inf, stopped_ms))
+    assert judge.explains(GROUP, lost.rows) == explained
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(name: str) -> None:
+    kept = case(name, None)
+    judge = replace(kept.judge, grown_ms=(inf, kept.failed.at_ms - 1_000.0))
+    assert not judge.explains(GROUP, kept.rows)

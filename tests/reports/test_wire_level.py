@@ -1,0 +1,361 @@
+"""Level `wire`: real runs of which only requests and answers are left, and lies in them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from groupquake.selftest.mutants.command import KEPT
+from groupquake.selftest.mutants.evidence import runs_in
+from groupquake.selftest.mutants.judging import bound, found
+from groupquake.selftest.wire_form import write_run
+from kafka_protocol.errors import Error
+from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.tap_lines import ENDED, UNANSWERED
+from kafka_protocol.tap_lines import LOGGER as TAP
+from reports.judgement.doubtful import foreign_groups
+from reports.judgement.processes import END_MISSING
+from reports.judgement.recording import Recording
+from tests.recorded.logs import FETCHES, HISTORIES, RECORDINGS, TAPPED
+from tests.reports.conftest import Judge, unpacked
+from tests.reports.page_run import made_up
+
+Tables = dict[str, list[dict[str, Any]]]
+RUNS = RECORDINGS | FETCHES | HISTORIES
+NONE = '"errorCode":0}'
+KNOWN_BY_LINES_ALONE = "session_expired"
+"""Sessions that end after the last request of a group leave a line, and no answer."""
+
+
+def tables(recording: Recording, group: str) -> Tables:
+    rows: Tables = {"observed": [], "comparison": [], "bound": []}
+    for name, row in recording.judge.tables(group, recording.rows_by_group[group]):
+        rows.setdefault(name, []).append(row)
+    return rows
+
+
+def on_wire(recording: Recording, folder: Path) -> Recording:
+    write_run(recording, folder)
+    return Recording(folder)
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def both(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Recording, Recording]:
+    """Return a recording, and what the tap would have seen of it."""
+    recording = RUNS[request.param]
+    return recording, on_wire(recording, tmp_path_factory.mktemp("wire") / "run")
+
+
+def test_nothing_is_wrong_with_real_runs(both: tuple[Recording, Recording]) -> None:
+    _, wire = both
+    assert wire.gaps == []
+    assert [one for group in wire.groups for one in found(wire, group)] == []
+
+
+def test_the_wire_tells_the_same_rebalances_as_the_logs(both: tuple[Recording, Recording]) -> None:
+    logs, wire = both
+    for group in logs.groups:
+        of_logs, of_wire = tables(logs, group), tables(wire, group)
+        begun = Counter(row["reason"] for row in of_logs["observed"] if row["started_ms"])
+        ended = [row["generation"] for row in of_wire["observed"]]
+        assert ended == [
+            row["generation"]
+            for row in of_logs["observed"]
+            if (row["members"] and row["assigned_ms"]) or row["generation"] in ended
+        ], group
+        left = Counter(row["expected_reason"] for row in of_wire["comparison"])
+        unknown = left.pop(None, 0)
+        missing = begun - left
+        assert not left - begun, group
+        assert missing.total() - missing[KNOWN_BY_LINES_ALONE] <= unknown <= missing.total(), group
+
+
+def test_requests_that_are_not_logged_are_found_in_the_serial_numbers(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    write_run(RECORDINGS["kafka-4.3.0"], folder)
+    log = next(folder.glob("tap/*/group.log"))
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:20], *lines[21:]]))
+    (gap,) = Recording(folder).gaps
+    assert gap.what == "1 lines missing before serial number 22"
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.75, 0.999])
+def test_a_log_of_the_tap_that_ends_early_has_a_gap(kept: float, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    write_run(RECORDINGS["kafka-4.3.0"], folder)
+    log = max(folder.glob("tap/*/group.log"), key=lambda log: log.stat().st_size)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(lines[: int(len(lines) * kept)]))
+    (gap,) = Recording(folder).gaps
+    assert (gap.broker, gap.what) == (log.parent.name, END_MISSING)
+
+
+def test_a_broker_without_a_log_of_the_tap_makes_a_verdict_unknown(tmp_path: Path) -> None:
+    made = made_up(tmp_path / "run")
+    made.environment["evidence"] = "wire"
+    missing = lambda: [
+        one for one in made.finish()[1]["unknown_because"] if "the whole log is missing" in one
+    ]
+    assert missing() == []
+    del made.starts["2"]
+    assert len(missing()) == 1
+    assert made.finish()[1]["verdict"] == "unknown"
+
+
+def test_no_fault_of_brokers_explains_that_a_log_of_the_tap_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    write_run(RECORDINGS["kafka-4.3.0"], folder)
+    log = max(folder.glob("tap/*/group.log"), key=lambda log: log.stat().st_size)
+    lines = log.read_text().splitlines(keepends=True)[:-1]
+    log.write_text("".join(lines))
+    at_ms = int(lines[-1].split()[1])
+    intent = {
+        "at_ms": at_ms, "event": "intent", "fault_id": "k", "fault": "broker.kill", "target": "b",
+        "args": {"broker": int(log.parent.name)},
+    }  # fmt: skip
+    with (folder / "journal.jsonl").open("a") as journal:
+        for entry in (intent, {"at_ms": at_ms, "event": "injected", "fault_id": "k"}):
+            journal.write(json.dumps(entry) + "\n")
+    run = Recording(folder)
+    assert run.run.kills
+    assert [gap.what for gap in run.gaps] == [END_MISSING]
+
+
+@pytest.mark.parametrize("name", TAPPED)
+def test_the_tap_tells_of_a_run_what_its_logs_tell(name: str, tmp_path: Path) -> None:
+    """Counts and reasons of all rebalances, but of sessions that end after the last request."""
+    logs = TAPPED[name]
+    folder = unpacked(logs, tmp_path / "run")
+    (folder / "environment.json").write_text(json.dumps(logs.environment | {"evidence": "wire"}))
+    wire = Recording(folder)
+    assert wire.gaps == []
+    for group in logs.groups:
+        assert found(wire, group) == []
+        of_logs, of_wire = tables(logs, group), tables(wire, group)
+        begun = Counter(row["reason"] for row in of_logs["observed"] if row["started_ms"])
+        explained = Counter(row["expected_reason"] for row in of_wire["comparison"])
+        assert begun - explained in (Counter(), Counter({KNOWN_BY_LINES_ALONE: 1})), group
+        assert not explained - begun, group
+        ended = {(row["generation"], row["members"]) for row in of_logs["observed"]}
+        assert {(row["generation"], row["members"]) for row in of_wire["observed"]} <= ended
+
+
+RULED = [name for name in TAPPED if TAPPED[name].run.experiment.needs_tap]
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_what_is_recorded_of_faults_on_the_wire_was_hit_by_them(name: str) -> None:
+    """The brokers answered, and no client heard of it; or requests came twice."""
+    logs = TAPPED[name]
+    assert all(fault["verified"] for fault in logs.run.faults)
+    rules = [fault for fault in logs.run.faults if fault["name"].startswith("net.")]
+    acted = [delivery for answers in logs.deliveries.by_request.values() for delivery in answers]
+    assert len(acted) >= len(rules) > 0
+    kept = {"lost-join-answer": "at_ms", "held-and-doubled": "is_copy"}
+    (of,) = (field for start, field in kept.items() if name.startswith(start))
+    assert {"at_ms": sum(one.at_ms is None for one in acted) == 2,
+            "is_copy": sum(one.is_copy for one in acted) > 50}[of]  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", RULED)
+@pytest.mark.parametrize("level", ["requests", "wire"])
+def test_every_answer_under_faults_on_the_wire_is_explained(
+    name: str, level: str, judge: Judge, tmp_path: Path
+) -> None:
+    folder = unpacked(TAPPED[name], tmp_path / "run")
+    (folder / "environment.json").write_text(
+        json.dumps(TAPPED[name].environment | {"evidence": level})
+    )
+    verdict = judge(folder)
+    empty = ("findings", "unknown_because", "expectations_unmet", "client_findings")
+    assert [verdict[field] for field in empty] == [[], [], [], []]
+    assert (verdict["verdict"], verdict["evidence_level"]) == ("pass", level)
+    for group in verdict["groups"].values():
+        assert group["responses_checked"] == group["responses_explained"] > 0
+
+
+def altered(folder: Path, change: Callable[[dict[str, Any]], str | None]) -> Recording:
+    """Rewrite what the tap saw of Kafka 4.3.0: `change` returns the body of each line, or None."""
+    write_run(RECORDINGS["kafka-4.3.0"], folder)
+    for log in folder.glob("tap/*/group.log"):
+        lines = []
+        for text in log.read_text().splitlines():
+            _, ms, nanos, _, _, rest = text.split(" ", 5)
+            body: str | None = rest
+            if not rest.startswith(ENDED):
+                body = change(json.loads(rest.removeprefix(COMPLETED).rpartition(" (")[0]))
+            if body is not None:
+                lines.append(f"{len(lines) + 1} {ms} {nanos} tap DEBUG {body}\n")
+        log.write_text("".join(lines))
+    return Recording(folder)
+
+
+def printed(content: dict[str, Any]) -> str:
+    return f"{COMPLETED}{json.dumps(content)} (kafka.request.logger)"
+
+
+def test_members_that_pass_the_tap_by_are_counted(tmp_path: Path) -> None:
+    of_another = lambda content: content["requestHeader"]["clientId"] == "static-1"
+    run = altered(tmp_path / "run", lambda one: None if of_another(one) else printed(one))
+    assert bound(run, "static")["unseen_member"] >= 1
+    assert "unseen_member" not in bound(run, "dynamic")
+    counts = {"static": bound(run, "static"), "dynamic": bound(run, "dynamic")}
+    assert foreign_groups(run.run, counts) == set()  # the brokers are the run's own
+    shared = SimpleNamespace(experiment=SimpleNamespace(cluster=SimpleNamespace(kind="external")))
+    assert foreign_groups(shared, counts) == {"static"}  # type: ignore[arg-type]
+
+
+def test_a_request_without_an_answer_may_have_been_acted_on(tmp_path: Path) -> None:
+    """As of a member that is killed while its JoinGroup waits."""
+    last = {
+        row["client_id"]: row["correlation_id"]
+        for row in RECORDINGS["kafka-4.3.0"].rows_by_group["static"]
+        if "request" in row
+    }
+
+    def unanswered(content: dict[str, Any]) -> str:
+        header = content["requestHeader"]
+        if last.get(header["clientId"]) != header["correlationId"]:
+            return printed(content)
+        kept = ("requestHeader", "request", "connection", "totalTimeMs")
+        left = {name: content[name] for name in kept} | {"tap": {"forwarded": True}}
+        return f"{UNANSWERED}{json.dumps(left)} ({TAP})"
+
+    run = altered(tmp_path / "run", unanswered)
+    assert run.gaps == []
+    assert found(run, "static") == []
+    wire = on_wire(RECORDINGS["kafka-4.3.0"], tmp_path / "wire")
+    (of_all,), (of_answered,) = (tables(one, "static")["groups"] for one in (wire, run))
+    assert of_all["requests"] - of_answered["requests"] == len(last)
+    assert of_answered["explained"] == of_answered["requests"]
+
+
+@pytest.mark.parametrize("api", ["HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP"])
+def test_a_wrong_answer_fails_at_its_place(api: str, tmp_path: Path) -> None:
+    answered = [
+        (row["connection"], row["correlation_id"])
+        for row in RECORDINGS["kafka-4.3.0"].rows_by_group["dynamic"]
+        if row.get("api") == api and row["error_code"] == 0
+    ]
+    place = answered[len(answered) // 2]
+
+    def lie(content: dict[str, Any]) -> str:
+        if (content["connection"], content["requestHeader"]["correlationId"]) == place:
+            content["response"]["errorCode"] = Error.UNKNOWN_MEMBER_ID
+        return printed(content)
+
+    run = altered(tmp_path / "run", lie)
+    is_it = lambda row: (row.get("connection"), row.get("correlation_id")) == place
+    wrong = next(line for line in run.lines if is_it(line.row))
+    first = found(run, "dynamic")[0]
+    assert (first.broker, first.line, first.proven) == (wrong.broker, wrong.number, True)
+
+
+@pytest.mark.spark
+def test_a_run_is_judged_at_its_level(judge: Judge, tmp_path: Path) -> None:
+    logs = judge(unpacked(HISTORIES["duplicate-4.3.0"], tmp_path / "logs"))
+    on_wire(HISTORIES["duplicate-4.3.0"], tmp_path / "wire")
+    wire = judge(tmp_path / "wire")
+    assert (logs["evidence_level"], wire["evidence_level"]) == ("requests", "wire")
+    assert (logs["verdict"], wire["verdict"]) == ("pass", "pass")
+    assert (wire["findings"], wire["unknown_because"], wire["expectations_unmet"]) == ([], [], [])
+    assert wire["cannot_see"]
+    counts = [
+        {name: of["rebalances_observed"] for name, of in one["groups"].items()}
+        for one in (logs, wire)
+    ]
+    assert counts[0] == counts[1]
+    last = len(list((tmp_path / "wire").glob("tap/*/group.log")))
+    assert wire["coverage"]["lines_read"] == wire["coverage"]["used"] + last
+
+
+def with_another_answer(log: Path) -> int:
+    """Refuse the Heartbeat in the middle of those that a log has; return its line."""
+    lines = log.read_text().splitlines(keepends=True)
+    fine = [place for place, line in enumerate(lines) if '"HEARTBEAT"}' in line and NONE in line]
+    place = fine[len(fine) // 2]
+    lines[place] = lines[place].replace(NONE, '"errorCode":25}')
+    log.write_text("".join(lines))
+    return place + 1
+
+
+@pytest.mark.spark
+def test_an_answer_that_the_tap_has_otherwise_is_found(judge: Judge, tmp_path: Path) -> None:
+    folder = unpacked(TAPPED["rolling-bounce-4.3.0"], tmp_path / "run")
+    log = max(folder.glob("tap/*/group.log"), key=lambda log: log.stat().st_size)
+    line = with_another_answer(log)
+    verdict = judge(folder)
+    (finding,) = verdict["findings"]
+    assert (verdict["verdict"], verdict["evidence_level"]) == ("fail", "requests")
+    assert finding["kind"] == "broker_and_wire_disagree"
+    assert finding["observed"].endswith(f"errorCode=25 in tap/{log.parent.name}/group.log:{line}")
+    assert finding["log"]["file"] == f"brokers/{log.parent.name}/group.log"
+    last_lines = 3
+    assert verdict["witnesses"] == {"compared": 2137, "tap_lines": 2137 + last_lines}
+
+
+@pytest.mark.spark
+def test_an_answer_that_the_broker_logged_otherwise_is_found(judge: Judge, tmp_path: Path) -> None:
+    folder = unpacked(TAPPED["lost-join-answer-4.3.0"], tmp_path / "run")
+    log = max(folder.glob("brokers/*/group.log"), key=lambda log: log.stat().st_size)
+    line = with_another_answer(log)
+    verdict = judge(folder)
+    (finding,) = [one for one in verdict["findings"] if one["kind"] == "broker_and_wire_disagree"]
+    assert finding["log"] == {
+        "broker": log.parent.name, "file": f"brokers/{log.parent.name}/group.log", "line": line,
+    }  # fmt: skip
+    assert "wrong_answer" in {one["kind"] for one in verdict["findings"]}
+
+
+def behind_a_nat(folder: Path) -> None:
+    """Let the brokers log addresses that the tap does not know, as brokers in containers do."""
+    hidden = re.compile(r'"connection":"[^"]*:(\d+)-[^"]*:(\d+)-')
+    other = lambda found: f'"connection":"172.27.0.2:9092-172.27.0.1:{int(found[2]) ^ 1}-'
+    changed = 0
+    for log in folder.glob("brokers/*/group.log"):
+        text, times = hidden.subn(other, log.read_text())
+        log.write_text(text)
+        changed += times
+    assert changed
+
+
+@pytest.mark.spark
+def test_behind_a_nat_requests_are_paired_by_their_numbers(judge: Judge, tmp_path: Path) -> None:
+    folder = unpacked(TAPPED["lost-join-answer-4.3.0"], tmp_path / "run")
+    behind_a_nat(folder)
+    verdict = judge(folder)
+    assert (verdict["verdict"], verdict["findings"]) == ("pass", [])
+    counts = verdict["witnesses"]
+    last_lines = 3
+    assert counts.keys() == {"compared_by_number", "tap_lines"}
+    assert counts["compared_by_number"] == counts["tap_lines"] - last_lines > 0
+
+
+@pytest.mark.spark
+def test_behind_a_nat_another_answer_is_found(judge: Judge, tmp_path: Path) -> None:
+    folder = unpacked(TAPPED["lost-join-answer-4.3.0"], tmp_path / "run")
+    behind_a_nat(folder)
+    log = max(folder.glob("tap/*/group.log"), key=lambda log: log.stat().st_size)
+    line = with_another_answer(log)
+    verdict = judge(folder)
+    (finding,) = verdict["findings"]
+    assert (verdict["verdict"], finding["kind"]) == ("fail", "broker_and_wire_disagree")
+    assert finding["observed"].endswith(f"errorCode=25 in tap/{log.parent.name}/group.log:{line}")
+
+
+@pytest.mark.long
+def test_nothing_is_wrong_with_any_seed(tmp_path: Path) -> None:
+    with runs_in(KEPT / "seeds") as runs:
+        for run in (one for mine in runs.values() for one in mine):
+            wire = on_wire(run, tmp_path / run.folder.name)
+            for group in wire.groups:
+                assert found(wire, group) == [], (run.folder.name, group)

@@ -1,0 +1,72 @@
+from scenarios import Experiment, named, names
+from scenarios.renaming import prefixed
+
+
+def test_every_experiment_of_the_library_can_be_renamed() -> None:
+    """All names are found: what refers to a group, topic or member would be refused otherwise."""
+    external = ["cluster.kind=external", "cluster.bootstrap=b:1"]
+    for name in names():
+        experiment = named(name)
+        if experiment.workload.wire_scripts:
+            continue
+        renamed = prefixed(experiment.override(external), "mine-")
+        assert all(group.startswith("mine-") for group in renamed.group_names)
+        assert all(topic.name.startswith("mine-") for topic in renamed.workload.topics)
+        assert len(renamed.members()) == len(experiment.members())
+        assert prefixed(renamed, "mine-") == renamed
+
+
+def test_targets_follow_their_groups_members_and_topics() -> None:
+    experiment = Experiment.model_validate(
+        {
+            "name": "targets",
+            "cluster": {"kind": "external", "bootstrap": "b:1"},
+            "workload": {
+                "topics": [{"name": "t", "partitions": 2}],
+                "groups": [
+                    {
+                        "name": "g",
+                        "topics": ["t"],
+                        "members": [
+                            {"kind": "static", "count": 1, "instance_id": "g-static"},
+                            {"kind": "dynamic", "count": 1},
+                        ],
+                    }
+                ],
+            },
+            "faults": [
+                {
+                    "fault": "member.restart",
+                    "target": {"names": ["g-static", "g-dynamic-0"]},
+                    "at": "1s",
+                    "down_for": "9s",
+                },
+                {
+                    "fault": "broker.kill",
+                    "target": {"partition-leader": "t/1"},
+                    "at": "1s",
+                    "down_for": "9s",
+                },
+            ],
+            "phases": {"impact": "5s", "recovery": "0s"},
+        }
+    )
+    first, second = prefixed(experiment, "p-").model_dump(by_alias=True)["faults"]
+    assert first["target"]["names"] == ("g-static", "p-g-dynamic-0")
+    assert second["target"]["partition-leader"] == "p-t/1"
+
+
+def test_what_a_fault_waits_for_follows_its_group() -> None:
+    external = ["cluster.kind=external", "cluster.bootstrap=b:1"]
+    experiment = named("rolling-bounce").override(external)
+    document = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
+    group = document["workload"]["groups"][0]["name"]
+    document["faults"] = [
+        {
+            "fault": "member.restart", "group": group, "target": "all", "at": "1s",
+            "down_for": "2s", "when": {"group": group, "state": "Stable"},
+        }
+    ]  # fmt: skip
+    renamed = prefixed(Experiment.model_validate(document), "p-")
+    (fault,) = renamed.model_dump(by_alias=True)["faults"]
+    assert (fault["group"], fault["when"]["group"]) == (f"p-{group}", f"p-{group}")
