@@ -45,7 +45,7 @@ def _at_the_end(
     cutoff = until_ms
     if due:
         due.sort(key=_AT_MS)
-        _put_shown_first(due)
+        _put_shown_first(due, hypothesis.conditions.tolerance.early)
         cutoff = min(map(LATEST_MS, due))
     if cutoff >= until_ms:
         # what may also happen later is tried here only to explain an answer
@@ -97,7 +97,7 @@ def _ranked(
     if all(candidate.cause is None for candidate in left):
         # at the end of evidence: a timer that may be late, and has no line, has not expired
         options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
-    _put_shown_first(options)
+    _put_shown_first(options, hypothesis.conditions.tolerance.early)
     if not hypothesis.group.members:
         options.sort(key=lambda c: not _made_itself_leader(c))
     if busy := hypothesis.pending_requests.busy:
@@ -107,15 +107,23 @@ def _ranked(
     return options
 
 
-def _put_shown_first(options: list[Candidate]) -> None:
+def _put_shown_first(options: list[Candidate], early_ms: float) -> None:
     """Put timers that a line shows before those that remove members, and lack their line.
 
     Kafka starts sessions of a new generation and the timer of those that have not synced at the
-    same moment; if they are as long, either may remove a member first.
+    same moment; if they are as long, either may remove a member first. A timer that is due earlier
+    by more than the reading error `early_ms` expires earlier, also after its broker stood still.
     """
-    if any(isinstance(c.cause, Timer) and c.hinted for c in options):
+    shown_ms = [c.earliest_ms for c in options if isinstance(c.cause, Timer) and c.hinted]
+    if shown_ms:
+        from_ms = min(shown_ms) - early_ms
         options.sort(
-            key=lambda c: isinstance(c.cause, Timer) and c.cause.kind in _REMOVE and not c.hinted
+            key=lambda c: (
+                isinstance(c.cause, Timer)
+                and c.cause.kind in _REMOVE
+                and not c.hinted
+                and c.earliest_ms >= from_ms
+            )
         )
 
 
