@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test test-long test-all lint docs docs-pages format requirements clean
+.PHONY: set-up demo test test-long test-all soak lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -28,6 +28,9 @@ test-long: $(BIN)/groupquake  ## what takes minutes: containers, whole nights, S
 
 test-all: $(BIN)/groupquake  ## the long ones, the whole library in containers, all mutants on all seeds
 	$(BIN)/pytest --numprocesses 2 --dist loadscope -m "long or exhaustive"
+
+soak: $(BIN)/groupquake  ## 300 members and a fault a minute, for an hour: do our processes grow?
+	$(BIN)/groupquake dev soak
 
 lint: $(BIN)/groupquake  ## what CI checks besides the tests
 	$(BIN)/ruff check .
