@@ -31,8 +31,8 @@ NAMED = (
     "stale-pending-sync", "swap-and-scale",
 )  # fmt: skip
 DELAYS_MS = {
-    "big-group": 6_000,
-    "big-groups": 6_000,
+    "big-group": 15_000,
+    "big-groups": 15_000,
     "duplicate-in-every-state": 3_000,
     "failover-with-losses": 3_000,
     "protocol-corners": 500,

@@ -25,6 +25,9 @@ socket behind at each fault gains 60 an hour."""
 WARM_UP_S = 30.0
 """How long after the steady state caches and pools still fill."""
 
+SAMPLES = "soak.jsonl"
+"""The file of a run folder with all samples."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -127,7 +130,18 @@ def _run(
             raise
     console.progress(f"{file.stem}: ended with exit code {process.returncode}")
     console.progress(out.strip())
-    return process.returncode, (runs / "latest").resolve(), sampler.series
+    folder = (runs / "latest").resolve()
+    _keep(folder / SAMPLES, sampler.series)
+    return process.returncode, folder, sampler.series
+
+
+def _keep(file: Path, series: Series) -> None:
+    """Write all samples down, for whoever wants to see a curve."""
+    with file.open("w") as out:
+        for (process, kind), samples in series.items():
+            for at_s, value in samples:
+                line = {"at_ms": round(at_s * 1000), "process": process, "of": kind, "value": value}
+                out.write(json.dumps(line) + "\n")
 
 
 def _rows(name: str, folder: Path, series: Series) -> Iterator[Row]:
