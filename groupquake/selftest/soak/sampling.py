@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -16,12 +17,12 @@ KINDS = ("threads", "descriptors", "memory MB")
 OURS: Mapping[str, str] = {
     "chaos.tap": "tap",
     "locust": "Locust",
-    "chaos.clusters.guard": "guard",
+    "guard.py": "guard",
     "kafka.Kafka": "brokers",
     "groupquake": "runner",
 }
-"""The names of processes, by a word of their command lines; the first that fits counts. What comes
-and goes, such as a duplicate of a member, has none."""
+"""The names of processes, by a word of their command lines, folders left out; the first that fits
+counts. What comes and goes, such as a duplicate of a member, has none."""
 LEFT_TO_OTHERS = ("brokers",)
 """Processes that are shown for information: they are Kafka's."""
 
@@ -78,7 +79,7 @@ class Sampler:
 
 def name_of(command: Sequence[str]) -> str | None:
     """Return what a process is called, by the modules and classes of its command line."""
-    words = set(command)
+    words = {Path(word).name for word in command}
     return next((name for word, name in OURS.items() if word in words), None)
 
 
