@@ -85,5 +85,13 @@ def name_of(command: Sequence[str]) -> str | None:
 
 def within(series: Series, from_s: float, until_s: float) -> Series:
     """Keep the samples of a time."""
-    inside: Callable[[float], bool] = lambda at_s: from_s <= at_s < until_s
-    return {key: [one for one in samples if inside(one[0])] for key, samples in series.items()}
+    return _kept(series, lambda at_s: from_s <= at_s < until_s)
+
+
+def without(series: Series, spans: Sequence[tuple[float, float]]) -> Series:
+    """Leave out the samples of some times."""
+    return _kept(series, lambda at_s: not any(begun <= at_s < over for begun, over in spans))
+
+
+def _kept(series: Series, keeps: Callable[[float], bool]) -> Series:
+    return {key: [one for one in samples if keeps(one[0])] for key, samples in series.items()}
