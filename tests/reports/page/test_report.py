@@ -65,7 +65,8 @@ def test_logs_without_serial_numbers_are_not_called_complete(passed, tmp_path):
 
 def test_tables_hold_the_counts(passed):
     assert "static 1 0 0 0 1 dynamic 1 16 0 0 17" in passed.text
-    assert "static 400 400 0 dynamic 500 500 0" in passed.text
+    record = "1.8 KiB, 1,024.0 KiB"
+    assert f"static 400 400 0 {record} dynamic 500 500 0 {record}" in passed.text
     assert "new member ids 8 8 a broker generates the id" in passed.text
     assert "read used irrelevant rejected 1200 1000 200 0" in passed.text
     assert "member.restart (group.bounce) static-3 static +28.000 +30.500 ✓ broker 1" in passed.text
