@@ -30,6 +30,7 @@ RUN_BY = {
     "groupquake dev explore": "tests/groupquake/selftest/explore/test_explore.py",
     "groupquake dev fuzz": "tests/groupquake/selftest/fuzz/test_real_broker.py",
     "groupquake dev mutants": "tests/groupquake/selftest/mutants/test_table.py",
+    "groupquake dev soak": "tests/groupquake/selftest/soak/test_command.py",
     "groupquake dev spark-archive": "tests/reports/ingest/test_archive.py",
     "groupquake dev synth": "tests/groupquake/commands/test_synth.py",
     "groupquake dev image": "tests/chaos/clusters/test_docker.py",

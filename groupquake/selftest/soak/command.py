@@ -143,7 +143,7 @@ def _run(
 
 
 def _keep(file: Path, series: Series) -> None:
-    """Write all samples down, for whoever wants to see a curve."""
+    """Write all samples down: they show the curves."""
     with file.open("w") as out:
         for (process, kind), samples in series.items():
             for at_s, value in samples:
