@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_protocol.apis import GROUP_APIS, LOGGED_APIS
 from reports.judgement.breaches import Breach, breach
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]

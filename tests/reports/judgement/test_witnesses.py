@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.witnesses import compared_apis, differs, judged
 
 PLACES = (LogPlaces(), LogPlaces(folder="tap"))
