@@ -57,7 +57,7 @@ class Unsure:
     def may_be_missing(self, due: ExpectedLine) -> bool:
         """Tell whether a line that is due may not have been printed."""
         if due.line in OF_LOADS:
-            return any(one.has(due.earliest_ms) for one in self.short_epochs)
+            return any(one.has(due.at_ms) for one in self.short_epochs)
         return self._may_end_before(due.at_ms, due.latest_ms)
 
     def _may_end_before(self, at_ms: float, latest_ms: float) -> bool:

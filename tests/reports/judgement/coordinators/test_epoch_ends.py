@@ -85,3 +85,13 @@ def test_a_load_just_before_an_end_may_give_nothing(
     ]
     found = [Outage(4_953.0, 5_000.0 + max(after_ms, 0))] if short else []
     assert [*short_epochs(epochs, 0)] == found
+
+
+@pytest.mark.parametrize(("loaded_ms", "excused"), [(5_002.0, True), (5_040.0, False)])
+def test_lines_of_a_load_that_gives_nothing_are_not_due(loaded_ms: float, *, excused: bool) -> None:
+    """It took 6 ms: it began after the earliest time by which its lines might have been printed."""
+    epochs = CoordinatorEpochs(1)
+    epochs.loads[0] = [Load("3", 5_002.0, 1, 1, 10, 5_000.0)]
+    epochs.of_partitions[0] = [EpochEvent(5_006.0, "3", "unloaded")]
+    due = ExpectedLine("group_loaded", "", loaded_ms, loaded_ms - 10, loaded_ms + 100)
+    assert Unsure.of(epochs, 0).may_be_missing(due) == excused
