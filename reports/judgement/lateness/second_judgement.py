@@ -18,6 +18,7 @@ from reports.judgement.coordinators.unplanned_elections import Election, unplann
 from reports.judgement.findings import Finding, MissingEvidence
 from reports.judgement.group import Judge
 from reports.judgement.lateness import broker_activity
+from reports.judgement.missing import overtaken_joins
 from reports.judgement.missing.silent_tails import silent_tails
 from reports.judgement.run.faults import CATCHING_UP_MS
 from reports.judgement.run.machine_log import Busy, Standstill, thread_waits_ms
@@ -84,6 +85,9 @@ class SecondJudgement:
         for tail in silent_tails(rows, self.unmeasured, self.judge.epochs):
             if not findings.proven_roots(findings.unproven_since(left, {group: tail.last_ms})):
                 return tail.doubt(group)
+        joins = overtaken_joins.overtaken_joins(rows)
+        if joins and not self._proven(late, group, [*rows, *joins]):
+            return overtaken_joins.doubt(group, joins)
         long = [s for s in self.standstills if s.until_ms - s.from_ms >= WRITES_FAIL_MS]
         down = [Outage(one.from_ms, one.until_ms + CATCHING_UP_MS) for one in long]
         if down and not self._proven(late, group, rows, down):
