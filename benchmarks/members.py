@@ -74,7 +74,7 @@ class Load:
                     *("--headless", "--bootstrap", bootstrap, "--experiment", str(experiment)),
                     *("--history", str(folder / "history.jsonl")),
                     *("--control-file", str(self._control), "--json-file", str(folder / "stats")),
-                    *("--reset-stats", "--skip-log"),
+                    "--reset-stats",
                 ],
                 cwd=ROOT,
                 env={**os.environ, "GROUPQUAKE_CONTROL_TOKEN": TOKEN},
