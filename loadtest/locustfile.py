@@ -8,6 +8,7 @@ its workers after the import.
 # Locust's events, runners and web interface have no types.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call"
 
+import gc
 import os
 import signal
 import sys
@@ -51,6 +52,14 @@ def on_test_start(environment: Environment, **_: object) -> None:
     """Prepare the load session of a worker, whose index and options are known now."""
     if isinstance(environment.runner, WorkerRunner) and ClientUser.client_pool is None:
         _or_exit(_prepare_worker, environment)
+
+
+@events.spawning_complete.add_listener
+def on_spawning_complete(**_: object) -> None:
+    """Keep the garbage collector off what stays: it would stop thousands of members each time."""
+    gc.unfreeze()  # of an earlier load
+    gc.collect()
+    gc.freeze()
 
 
 def _or_exit(step: Any, environment: Environment) -> None:
