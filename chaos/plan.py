@@ -150,9 +150,11 @@ def _series(
             continue
         bounced: list[MemberTarget] = [fault.target]
         if not isinstance(fault.target, LeaderMemberOf):
-            members = targets.known(fault.target, fault.group, experiment)
-            bounced = [Names(names=(member.name,)) for member in members]
-            chance.shuffle(bounced)
+            names = [m.name for m in targets.known(fault.target, fault.group, experiment)]
+            chance.shuffle(names)
+            size = fault.at_once or 1
+            starts = range(0, len(names), size)
+            bounced = [Names(names=tuple(names[i : i + size])) for i in starts]
         yield from (fault.restart(next(numbers), target) for target in bounced)
 
 

@@ -39,6 +39,9 @@ class Brokers(Part):
     brokers: Annotated[tuple[Count, ...], Field(min_length=1)]
 
 
+LISTED = 4
+"""How many members are named where there are many."""
+
 _FORMS: Mapping[str, type[Part]] = {
     "leader-member-of": LeaderMemberOf,
     "names": Names,
@@ -90,10 +93,15 @@ BrokerTarget = Annotated[
 
 
 def in_words(target: MemberTarget | BrokerTarget, group: str | None) -> str:
-    """Return a target as people read it: `static-3`, `all of G`, `leader-member-of: G`."""
+    """Return a target as people read it: `static-3`, `all of G`, `leader-member-of: G`.
+
+    Of many members the first few are named.
+    """
     match target:
         case LeaderMemberOf(group=led):
             return f"leader-member-of: {led}"
+        case Names(names=names) if len(names) > LISTED + 1:
+            return f"{', '.join(names[:LISTED])} and {len(names) - LISTED} more"
         case Names(names=names):
             return ", ".join(names)
         case CoordinatorOf(group=coordinated):

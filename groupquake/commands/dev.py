@@ -11,6 +11,7 @@ from groupquake.exits import Exit
 from groupquake.selftest.explore.command import explore
 from groupquake.selftest.fuzz.command import fuzz
 from groupquake.selftest.mutants.command import mutants
+from groupquake.selftest.soak.command import soak
 from groupquake.selftest.synth.command import synth
 from scenarios.model import Cluster
 
@@ -23,6 +24,7 @@ def dev() -> None:
 dev.add_command(explore)
 dev.add_command(fuzz)
 dev.add_command(mutants)
+dev.add_command(soak)
 dev.add_command(synth)
 dev.add_command(class_archive)
 

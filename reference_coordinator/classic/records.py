@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
+from kafka_protocol.group_record import StoredMember, batch_bytes
 from reference_coordinator.classic.state import Member
 from reference_coordinator.frozen import frozen_dataclass, replace_fields
 
@@ -83,3 +84,21 @@ class GroupRecord:
     protocol: str | None
     leader: str | None
     members: Sequence[Member]
+
+    def batch_bytes(self, group_id: str, hosts: Mapping[str, str]) -> int:
+        """Return the size of the record's batch, see `kafka_protocol.group_record`.
+
+        `hosts` are those of clients, by client id: the requests do not tell.
+        """
+        members = (
+            StoredMember(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host or hosts.get(member.client_id, ""),
+                member.metadata(self.protocol),
+                member.assignment,
+            )
+            for member in self.members
+        )
+        return batch_bytes(group_id, self.protocol_type, self.protocol, self.leader, members)

@@ -135,6 +135,17 @@ class GroupReplay:
         """The violations found so far."""
         return chain.from_iterable(epoch.outcome.violations for epoch in self._epochs.values())
 
+    @property
+    def fullest_record(self) -> GroupRecord | None:
+        """The last of the group's records with the most members; None if none was written."""
+        found = None
+        for epoch in self._epochs.values():
+            for _, stored in epoch.records.stored:
+                record = stored.record
+                if record and (found is None or len(record.members) >= len(found.members)):
+                    found = record
+        return found
+
     def checked(self) -> list[Checked]:
         """Give out the responses that were checked since the last time."""
         found = [checked for epoch in self._ordered() for checked in epoch.outcome.checked]

@@ -161,8 +161,11 @@ class Case:
         if self.absent.absences:
             yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
 
-    def in_the_end(self, explained: int) -> Iterator[Named]:
-        """Yield the rows of tables about all requests; so many of them are explained."""
+    def in_the_end(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
+        """Yield the rows of tables about all requests; so many of them are explained.
+
+        The group's record had `record_bytes`, if one was written.
+        """
         named = {line["partition"] for line in self.lines if line["partition"] is not None}
         yield (
             "groups",
@@ -176,6 +179,7 @@ class Case:
                 "partitions": len(named),
                 "ran_ms": self.members.pace.kept_ms,
                 "kip_848": self._kip_848,
+                "record_bytes": record_bytes,
             },
         )
         yield from (("assigned", row) for row in self.assignments.end())
@@ -315,6 +319,13 @@ class Judgement:
             waiting = {seen.id for seen in self._replay.waiting}
             left = lambda each: any(seen.id in waiting for seen in each.observed)
             self._waiting = [each for each in self._waiting if left(each)]
+
+    @property
+    def record_bytes(self) -> int | None:
+        """The size of the group's record with the most members, as the rules have it."""
+        record = self._replay.fullest_record
+        name, hosts = self.case.group, self.case.members.hosts
+        return None if record is None else record.batch_bytes(name, hosts)
 
     def _locate(self, violations: Iterable[Violation]) -> None:
         """Note where the requests stand in the log that are answered wrongly."""

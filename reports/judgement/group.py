@@ -55,12 +55,14 @@ VIOLATIONS = """
 GROUPS = """
     group STRING, requests LONG, explained LONG, first_ms DOUBLE, last_ms DOUBLE,
     max_rebalance_timeout_ms DOUBLE,
-    brokers STRING, partitions LONG, kip_848 BOOLEAN, ran_ms DOUBLE
+    brokers STRING, partitions LONG, kip_848 BOOLEAN, ran_ms DOUBLE,
+    record_bytes LONG
 """
 """One row a group: the number of its readable requests and how many are explained; when the first
 arrived and the last was answered; the longest rebalance timeout of a request; the brokers that
 answered, comma-separated; how many partitions of `__consumer_offsets` its lines name; for how long
-all its clients ran while nothing changed after topics grew (see `pace`)."""
+all its clients ran while nothing changed after topics grew (see `pace`); how large its record was
+with the most members, in bytes (`kafka_protocol.group_record`)."""
 BOUND = "group STRING, name STRING, count LONG"
 BROKEN = "group STRING, promise STRING"
 """The promises of KIP-345 that are broken, by the names of `PROMISES`."""
@@ -208,7 +210,7 @@ class Judge:
         fenced = case.fencings.rows(case.replaced, self.epochs.of_brokers)
         yield from (("member_lines", row) for row in fenced)
         yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
-        yield from case.in_the_end(found.responses)
+        yield from case.in_the_end(found.responses, judgement.record_bytes)
         if not case.members.has_statics:
             return
         kept = found

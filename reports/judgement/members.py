@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.errors import Error
+from kafka_protocol.group_record import host_in
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.lateness.pace import LEAVES, Pace
 from reports.judgement.logged import LoggedRow, Requests
@@ -36,6 +37,8 @@ class Members:
     """Whether the group has a static member."""
     max_rebalance_timeout_ms: float | None = None
     """The longest rebalance timeout of a request."""
+    hosts: dict[str, str] = field(default_factory=dict)
+    """The hosts from which clients joined, by client id, as the group's record has them."""
     pace: Pace = field(default_factory=Pace)
     _last_ms: dict[str | None, float] = field(default_factory=dict)
 
@@ -58,6 +61,7 @@ class Members:
             if joins:
                 self._wait(request.get("rebalanceTimeoutMs"))
                 if error == 0:
+                    self.hosts[seen.client_id] = host_in(seen.connection)
                     yield _join(seen)
 
     def heard(self) -> Iterator[Json]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import as_json, failed_writes, findings
+from reports.judgement import as_json, failed_writes, findings, record_size
 from reports.judgement.clients.client_rules import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.digest import Digest, Digester, with_total
@@ -337,6 +337,8 @@ def _group(run: RunFolder, data: Results, name: str, members: Mapping[Any, int])
         "generations": digest.generations,
         "responses_checked": checked,
         "responses_explained": explained,
+        "record_bytes": data.groups.get(name, {}).get("record_bytes"),
+        "record_limit_bytes": record_size.limit_bytes(run.experiment),
         "bound": data.bound.get(name, {}),
         "clients": dict(digest.clients) if run.has_history else None,
         **({"not_on_wire": digest.not_on_wire} if run.level is Level.WIRE else {}),
@@ -366,7 +368,8 @@ def _headline(groups: Mapping[str, Json]) -> list[str]:
         hits = sum(group["faults"].values())
         each = f", {count / hits:.1f} per fault" if hits and count else ""
         cost = f"{', '.join(faults)}; {_counted(count, 'rebalance')}{each}"
-        lines.append(f"{name} ({members}): {cost}")
+        size = record_size.if_large(group["record_bytes"], group["record_limit_bytes"])
+        lines.append(f"{name} ({members}): {cost}{size and f'; {size}'}")
     return lines
 
 

@@ -14,7 +14,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from reports.judgement import expectations
+from reports.judgement import expectations, record_size
 from reports.judgement.costs import Costs, impact
 from reports.judgement.growth import TopicGrowth, topic_growths
 from reports.judgement.run.journal import PHASES
@@ -77,6 +77,7 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
         plotly=Markup(get_plotlyjs()),  # noqa: S704 (the library's own text)
         wording=wording,
         expectations=expectations,
+        record_size=record_size,
         meaning=faults.meaning,
         one_shot=faults.one_shot,
     )

@@ -30,6 +30,27 @@ def test_seeds_differ_in_the_order_of_a_bounce_and_in_nothing_else(experiment):
         assert [step.at_ms for step in plan.steps] == [3000, 8000, 13000, 18000]
 
 
+def test_a_bounce_in_waves_hits_everybody_once_a_round(experiment):
+    waves = BOUNCE.replace("every: 5s", "every: 5s, at_once: 3, repeat: 2")
+    plan = make_plan(experiment(waves), 7)
+    assert [len(step.planned.target.names) for step in plan.steps] == [3, 1, 3, 1]
+    assert [step.at_ms for step in plan.steps] == [3000, 8000, 13000, 18000]
+    names = names_of(plan)
+    assert sorted(names[:4]) == sorted(names[4:]) == [f"static-{n}" for n in range(4)]
+    one_by_one = make_plan(experiment(BOUNCE), 7)
+    assert names[:4] == names_of(one_by_one), "the order is that of a bounce without waves"
+
+
+def test_a_plan_names_the_first_of_a_wave(experiment):
+    names = [f"static-{n}" for n in range(4)] + ["mixed-dynamic-0", "lone"]
+    target = f"{{names: [{', '.join(names)}]}}"
+    bounce = BOUNCE.replace("target: all, group: static", f"target: {target}")
+    plan = make_plan(experiment(bounce.replace("every: 5s", "every: 5s, at_once: 6")), 7)
+    (hits,) = [step.planned.hits for step in plan.steps]
+    assert hits.endswith(" and 2 more")
+    assert len(hits.split(", ")) == 4
+
+
 def test_a_fault_draws_nothing_from_the_others(experiment):
     alone = make_plan(experiment(BOUNCE), 7)
     assert names_of(make_plan(experiment(BOUNCE, LEADER, BOUNCE), 7))[:1] == names_of(alone)[:1]

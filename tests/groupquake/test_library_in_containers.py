@@ -12,9 +12,12 @@ from tests.groupquake.conftest import Done, run_in
 LIMIT_S = 900
 
 NAMES = tuple(
-    name for name in names() if not (named(name).verdicts or named(name).workload.wire_scripts)
+    name
+    for name in names()
+    if not (named(name).verdicts or named(name).workload.wire_scripts or "big" in named(name).tags)
 )
-"""All but those that show a defect and those with wire scripts. A wire script is timed to a tenth
+"""All but those that show a defect, those with wire scripts, and the big ones, which
+`test_big_groups` runs. A wire script is timed to a tenth
 of a second, which runs side by side do not allow. Ten runs of them are kept as evidence
 (`tests/recorded/seeds`)."""
 

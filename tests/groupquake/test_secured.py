@@ -113,6 +113,34 @@ def test_every_mechanism_through_the_tap(
     assert verified[-2]["event"] == "given_back"
 
 
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "mTLS"])
+def test_wire_members_log_in_without_the_tap(
+    mechanism: str, groupquake: Command, secured: Secured, small: Path, tmp_path: Path
+) -> None:
+    """The tap would end TLS in their place; the brokers' own logs are the evidence."""
+    small.write_text(small.read_text().replace("members: [{", "members: [{client: wire, "))
+    logs = secured.brokers[0].group_log
+    before = len(logs.read_text().splitlines())
+    folder = f"{logs.parents[1]}/{{broker}}"
+    setting = f'cluster.logs={{folder: "{folder}"}}'
+    done = run(groupquake, secured, small, mechanism, tmp_path, "--no-report", "--set", setting)
+    assert done.code == 0, done.err
+    assert not (tmp_path / "runs" / "latest" / "tap").exists()
+    journal = (tmp_path / "runs" / "latest" / "journal.jsonl").read_text().splitlines()
+    entries = [json.loads(line) for line in journal]
+    assert [one["verified"] for one in entries if one["event"] == "verified"] == [True] * 3
+    joins = [
+        line
+        for line in logs.read_text().splitlines()[before:]
+        if '"requestApiKeyName":"JOIN_GROUP"' in line and "-static" in line
+    ]
+    assert len(joins) >= 3, "two members joined, and one of them again"
+    listener = LISTENERS[mechanism]
+    assert all(f'"listener":"{listener}"' in line for line in joins)
+    assert all('"principal":"User:alice"' in line for line in joins)
+    assert all('"requestApiVersion":9' in line for line in joins), "librdkafka sends no 9"
+
+
 def test_a_user_without_groups_is_refused_before_anything_starts(
     groupquake: Command, small: Path, tmp_path: Path
 ) -> None:

@@ -140,6 +140,7 @@ expect:
             "max_rebalance_timeout_ms": 30_000.0,
             "brokers": ["1"],
             "ran_ms": self.ran_ms,
+            "record_bytes": 1_850,
         }
         wrong = len(self.violations)
         tables = {

@@ -18,7 +18,8 @@ from scenarios import (
 )
 
 NAMED = (
-    "absent-member", "batch-removal", "changed-subscription", "changed-timeouts", "closed-doors",
+    "absent-member", "batch-removal", "big-group", "big-groups", "changed-subscription",
+    "changed-timeouts", "closed-doors",
     "coordinator-failover", "coordinator-moves", "crash-before-sync", "deleted-topic", "demo",
     "duplicate-in-every-state", "duplicate-instance-id", "failover-with-losses",
     "frozen-and-slow", "go-dynamic", "go-static", "held-and-doubled", "isolated-member",
@@ -30,11 +31,14 @@ NAMED = (
     "stale-pending-sync", "swap-and-scale",
 )  # fmt: skip
 DELAYS_MS = {
+    "big-group": 15_000,
+    "big-groups": 15_000,
     "duplicate-in-every-state": 3_000,
     "failover-with-losses": 3_000,
     "protocol-corners": 500,
 }
-"""Initial delays that are not a second: Kafka's own, and that of the wire scripts."""
+"""Initial delays that are not a second: Kafka's own, that of the wire scripts, and as long as
+thousands of members take to start."""
 
 
 def test_the_names_are_the_files() -> None:
@@ -91,7 +95,8 @@ def test_the_impact_phase_holds_every_fault(name: str) -> None:
                 for member in experiment.members()
                 if member.group == fault.group and fault.target in ("all", member.kind)
             ]
-            lasts_ms += (len(hit) - 1) * fault.every_ms
+            waves = -(-len(hit) // (fault.at_once or 1))
+            lasts_ms += (waves - 1) * fault.every_ms
         assert fault.at_ms + lasts_ms < start_ms + experiment.phases.impact_ms
 
 

@@ -84,7 +84,8 @@ def test_the_documented_keys() -> None:
         "SteadyState": "within probes",
         "GroupMembersProbe": "name probe group tolerance",
         "MemberRestart": "fault at every repeat when target group allow_empty down_for becomes",
-        "GroupBounce": "fault at every repeat when target group allow_empty down_for becomes",
+        "GroupBounce": "fault at every repeat when target group allow_empty down_for at_once"
+        " becomes",
         "MemberKill": "fault at every repeat when target group allow_empty down_for",
         "DuplicateInstance": "fault at every repeat when target group allow_empty lasts",
         "RemoveMembers": "fault at every repeat when group instances",

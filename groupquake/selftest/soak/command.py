@@ -1,0 +1,182 @@
+"""`groupquake dev soak`: run after run, and one table of what grew."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from chaos import journal
+from groupquake.console import Console
+from groupquake.exits import Exit
+from groupquake.selftest.soak.load import experiment
+from groupquake.selftest.soak.sampling import LEFT_TO_OTHERS, Sampler, Series, within
+from groupquake.selftest.soak.slopes import Slope, slope_of
+from scenarios.fields import BIG_SEED
+
+BOUNDS: Mapping[str, float] = {"threads": 5.0, "descriptors": 20.0, "memory MB": 50.0}
+"""What a process may gain in an hour and be flat. One member of 300 that leaves a thread or a
+socket behind at each fault gains 60 an hour."""
+WARM_UP_S = 30.0
+"""How long after the steady state caches and pools still fill."""
+
+SAMPLES = "soak.jsonl"
+"""The file of a run folder with all samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one kind of resource of one process in one run."""
+
+    run: str
+    process: str
+    kind: str
+    slope: Slope | None
+
+    @property
+    def outcome(self) -> str:
+        """Whether it stayed flat; brokers are shown for information."""
+        if self.slope is None:
+            return "too few samples"
+        if self.process in LEFT_TO_OTHERS:
+            return "-"
+        return "flat" if self.slope.is_flat(BOUNDS[self.kind]) else "GROWS"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of the table."""
+        names = (self.run, self.process, self.kind)
+        if self.slope is None:
+            return (*names, "", "", "", "", self.outcome)
+        slope = self.slope
+        return (
+            *names,
+            f"{slope.first:.1f}",
+            f"{slope.last:.1f}",
+            f"{slope.per_hour:+.1f} ± {slope.error:.1f}",
+            f"{BOUNDS[self.kind]:g}",
+            self.outcome,
+        )
+
+
+TITLES = ("run", "process", "of it", "first", "last", "an hour", "bound", "")
+
+
+@click.command()
+@click.option("--minutes", type=click.FloatRange(1.0), default=60.0, show_default=True,
+              help="How long the members run, both runs together.")  # fmt: skip
+@click.option("--members", type=click.IntRange(20, 5_000), default=300, show_default=True,
+              help="Number of members.")  # fmt: skip
+@click.option("--every", "every_s", type=click.IntRange(10), default=60, show_default=True,
+              help="Seconds from one fault to the next.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True,
+              help="Decides which faults there are.")  # fmt: skip
+@click.option("--runs", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
+              show_default=True, help="Parent of the run folders.")  # fmt: skip
+def soak(minutes: float, members: int, every_s: int, seed: int, runs: Path) -> Exit:
+    """Run many members and a fault a minute, and see whether our processes grow.
+
+    Two runs share the time: one reaches the brokers directly, one through the tap. Threads, open
+    descriptors and resident memory of the runner, of Locust and of the tap are sampled while faults
+    happen. Each is flat if the 95 % interval of its slope includes less than a bound an hour. The
+    exit code is 0 if all are flat and both verdicts are pass, 1 if something grows or a verdict is
+    fail, 2 if a verdict is unknown.
+    """
+    console = Console()
+    runs.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    codes: list[int] = []
+    verdicts: list[str] = []
+    for tap in (False, True):
+        document = experiment(members, minutes / 2, every_s, seed, tap=tap)
+        name = document["name"]
+        file = runs / f"{name}.yaml"
+        file.write_text(yaml.safe_dump(document, sort_keys=False))
+        code, folder, series = _run(file, seed, runs, console, tap=tap)
+        if code not in (Exit.PASS, Exit.FAIL, Exit.UNKNOWN):
+            return Exit(code)
+        codes.append(code)
+        rows += _rows(name, folder, series)
+        verdicts += _of_verdict(name, folder)
+    console.result("\n".join([*_table(rows), "", *verdicts]))
+    grows = any(row.outcome == "GROWS" for row in rows)
+    if grows or Exit.FAIL in codes:
+        return Exit.FAIL
+    return Exit.UNKNOWN if Exit.UNKNOWN in codes else Exit.PASS
+
+
+def _run(
+    file: Path, seed: int, runs: Path, console: Console, *, tap: bool
+) -> tuple[int, Path, Series]:
+    """Run an experiment as a user does; return its exit code, its folder and the samples."""
+    command = [
+        *(sys.executable, "-m", "groupquake", "run", str(file)),
+        *("--seed", str(seed), "--runs", str(runs)),
+        *(("--tap",) if tap else ()),
+    ]
+    console.progress(f"{file.stem}: begins")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            with Sampler(process.pid) as sampler:
+                out, _ = process.communicate()
+        except BaseException:
+            process.terminate()  # it heals its faults and ends
+            process.wait()
+            raise
+    console.progress(f"{file.stem}: ended with exit code {process.returncode}")
+    console.progress(out.strip())
+    folder = (runs / "latest").resolve()
+    _keep(folder / SAMPLES, sampler.series)
+    return process.returncode, folder, sampler.series
+
+
+def _keep(file: Path, series: Series) -> None:
+    """Write all samples down, for whoever wants to see a curve."""
+    with file.open("w") as out:
+        for (process, kind), samples in series.items():
+            for at_s, value in samples:
+                line = {"at_ms": round(at_s * 1000), "process": process, "of": kind, "value": value}
+                out.write(json.dumps(line) + "\n")
+
+
+def _rows(name: str, folder: Path, series: Series) -> Iterator[Row]:
+    """Yield a row for each process and kind, of the time in which faults happened."""
+    began = {
+        entry["phase"]: entry["at_ms"] / 1000
+        for entry in journal.read(folder / "journal.jsonl")
+        if entry["event"] == "phase"
+    }
+    inside = within(series, began["impact"] + WARM_UP_S, began["teardown"])
+    for (process, kind), samples in sorted(inside.items()):
+        yield Row(name, process, kind, slope_of(samples))
+
+
+def _of_verdict(name: str, folder: Path) -> Iterator[str]:
+    """Yield what the run came to, and the groups that are not wholly explained."""
+    verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
+    groups = verdict["groups"]
+    unknown = [
+        group
+        for group, of in groups.items()
+        if of["responses_explained"] < of["responses_checked"]
+        or any(f"group {group}:" in why for why in verdict["unknown_because"])
+    ]
+    faults = sum(fault["verified"] for fault in verdict["faults"])
+    yield (
+        f"{name}: verdict {verdict['verdict']}; {faults} of {len(verdict['faults'])} faults"
+        f" verified; {len(unknown)} of {len(groups)} groups unknown; {folder / 'report.html'}"
+    )
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of a table of all rows."""
+    cells = [TITLES, *(row.cells for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        yield "  ".join(padded).rstrip()
