@@ -112,7 +112,7 @@ class Members:
                 while has_workers:
                     lines.write(_line({"id": known, "do": "workers", "after": known}))
                     lines.flush()
-                    if not (answer := lines.readline()):
+                    if not (answer := lines.readline()).endswith(b"\n"):
                         break
                     reply = json.loads(answer)
                     has_workers = reply["ok"]
