@@ -29,8 +29,9 @@ Producers have `created`, `closing`, `closed` and `error` too, and once a second
 `records` acknowledged and `errors` since the line before. The load process writes `hub_lag`.
 
 With several Locust processes the lines of all come one after another as they reach the master,
-which adds what becomes of `worker`:
+which adds what becomes of each `worker`:
 
+    leased      it runs this member, or this producer, from now on
     worker_lost it is not heard of any more since `last_heard_ms`; it had these `members`
     worker_back it is heard of again, and has them still
 """

@@ -231,9 +231,11 @@ class Fleet:
         return worker
 
     def _on_lease(self, msg: Any, **_: object) -> None:
-        self._hear(msg.node_id)
-        self._of(msg.node_id).took = True
+        worker = self._hear(msg.node_id)
+        worker.took = True
         name = self._table.lease(msg.data["kind"], msg.node_id)
+        if name is not None:
+            self._history.write("leased", member=name, worker=worker.name)
         client = None if name is None else asdict(self._clients[name])
         answer: Json = {"number": msg.data["number"], "client": client}
         self._runner.send_message(LEASED, answer, msg.node_id)
