@@ -26,7 +26,7 @@ Show = Callable[[str], None]
 WIRE, NEVER = 10_000, "1h"
 """Members of `wire` on one core; the commit interval of those that do not commit meanwhile."""
 PEERS = {"librdkafka": 300, "aiokafka": 20, "kafka-python": 20}
-SECONDS = 40.0
+SECONDS = 30.0
 """How long members are measured."""
 EACH = 4_000
 """Members of a Locust process, where there are several."""
