@@ -105,7 +105,6 @@ class Load:
         while len(self._seen()) < processes:
             self._require_up()
             time.sleep(0.1)
-        self.bare_bytes = self.memory()
 
     def _require_up(self) -> None:
         if self.process.poll() is not None:
@@ -146,11 +145,13 @@ class Load:
         return spent
 
     def memory(self) -> int:
-        """Return the resident bytes of all its processes."""
-        resident = 0
-        for one in (self.process, *self.process.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                resident += one.memory_info().rss
+        """Return the resident bytes that its members take."""
+        resident = -sum(seen["bare"] for seen in self._seen())
+        for file in self._probes.glob("*.json"):
+            worker = psutil.Process(int(file.stem))
+            for one in (worker, *worker.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    resident += one.memory_info().rss
         return resident
 
     def __enter__(self) -> Self:
@@ -196,7 +197,7 @@ def hold(
         held = Held(
             client, count, processes, commit, joined_s,
             cpu=sum(each) if processes == 1 else max(each),
-            memory_kb=(load.memory() - load.bare_bytes) / count / 1024,
+            memory_kb=load.memory() / count / 1024,
             hub_gap_p99_ms=load.hub_gap_p99_ms(),
             lost=sum(group_log.read_text().count(words) for words in _REMOVED),
             served_p99_ms=_served_p99_ms(group_log, read_to),
