@@ -26,6 +26,8 @@ Show = Callable[[str], None]
 WIRE, NEVER = 10_000, "1h"
 """Members of `wire` on one core; the commit interval of those that do not commit meanwhile."""
 PEERS = {"librdkafka": 300, "aiokafka": 20, "kafka-python": 20}
+SECONDS = 30.0
+"""How long members are measured."""
 EACH = 4_000
 """Members of a Locust process, where there are several."""
 
@@ -73,7 +75,7 @@ def _members(folder: Path, show: Show) -> Json:
             ("wire", WIRE, "5s")]  # fmt: skip
     for client, count, commit in rows:
         show(f"{count:,} members of {client}, commits every {commit}")
-        held = members.hold(folder / f"{client}-{commit}", client, count, 60.0, commit)
+        held = members.hold(folder / f"{client}-{commit}", client, count, SECONDS, commit)
         show(members.shown(held))
         name = client if commit == NEVER else f"{client}, commits"
         found[name] = asdict(held) | {"per_core": held.per_core}
@@ -85,7 +87,7 @@ def _processes(folder: Path, show: Show) -> Json:
     for processes in (1, 2):
         show(f"{processes} x {EACH:,} members of wire")
         held = members.hold(
-            folder / str(processes), "wire", processes * EACH, 40.0, NEVER, processes
+            folder / str(processes), "wire", processes * EACH, SECONDS, NEVER, processes
         )
         show(members.shown(held))
         found[str(processes)] = asdict(held) | {"per_core": held.per_core}
@@ -99,7 +101,7 @@ def _event(_: Path, __: Show) -> Json:
 
 
 def _group_log(folder: Path, show: Show) -> Json:
-    return dict(group_log.measure(folder, 20, 4.0, show))
+    return dict(group_log.measure(folder, 20, 2.5, show))
 
 
 def _chaos(folder: Path, _: Show) -> Json:

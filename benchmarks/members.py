@@ -1,9 +1,9 @@
 """How many members one core holds: `python -m benchmarks.members [--client NAME=COUNT]… [--json]`.
 
 Static members in Locust, in groups of 50, on one real broker: Locust and what it starts are kept to
-one core, the broker to the others. With `--processes` nothing is kept anywhere, and all are in one
-group. Once all have joined they send heartbeats for `--seconds`. It ends with an error if a member
-is not in at the end; members that the coordinator removed meanwhile are counted.
+one core, the broker to the others. With `--processes` nothing is kept anywhere. Once all have
+joined they send heartbeats for `--seconds`. It ends with an error if they do not all join; sessions
+that the coordinator ended meanwhile are counted.
 """
 
 import argparse
@@ -16,10 +16,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import yaml
@@ -81,7 +81,7 @@ class Held:
 class Load:
     """Locust, in one process or in several, and the programs that it starts."""
 
-    def __init__(self, folder: Path, bootstrap: str, arguments: list[str], processes: int) -> None:
+    def __init__(self, folder: Path, bootstrap: str, experiment: Path, processes: int) -> None:
         self._log = folder / "locust.log"
         self._probes = folder / "probes"
         self._probes.mkdir()
@@ -92,7 +92,7 @@ class Load:
                     *(sys.executable, "-m", "locust", "-f", files, "--headless"),
                     *("--bootstrap", bootstrap, "--history", str(folder / "history.jsonl")),
                     *([] if processes == 1 else ["--processes", str(processes)]),
-                    *arguments,
+                    *("--experiment", str(experiment)),
                 ],
                 cwd=ROOT,
                 env={**os.environ, PROBE_FOLDER: str(self._probes)},
@@ -105,7 +105,6 @@ class Load:
         while len(self._seen()) < processes:
             self._require_up()
             time.sleep(0.1)
-        self.bare_bytes = self.memory()
 
     def _require_up(self) -> None:
         if self.process.poll() is not None:
@@ -146,16 +145,22 @@ class Load:
         return spent
 
     def memory(self) -> int:
-        """Return the resident bytes of all its processes."""
-        resident = 0
-        for one in (self.process, *self.process.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                resident += one.memory_info().rss
+        """Return the resident bytes that its members take."""
+        resident = -sum(seen["bare"] for seen in self._seen())
+        for file in self._probes.glob("*.json"):
+            worker = psutil.Process(int(file.stem))
+            for one in (worker, *worker.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    resident += one.memory_info().rss
         return resident
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """End it; its members close."""
-        self.process.send_signal(signal.SIGTERM)
+        with suppress(psutil.NoSuchProcess):
+            self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=300)
 
 
@@ -167,10 +172,12 @@ def hold(
     cluster = ProcessCluster(
         f"bench-{os.getpid()}", folder / "brokers", brokers=1, heap_mb=2_048, config=CONFIG
     )
-    with cluster:
+    with cluster, ExitStack() as stack:
         _create_topic(cluster.bootstrap)
-        load = Load(folder, cluster.bootstrap, _members(folder, client, count, commit, processes),
-                    processes)  # fmt: skip
+        experiment = _experiment(folder, client, count, commit)
+        if client in ADAPTERS:
+            programs.prepare(folder, find(str(experiment)), None, print)
+        load = stack.enter_context(Load(folder, cluster.bootstrap, experiment, processes))
         if processes == 1:
             _keep_off_first_core(folder / "brokers")
         began = time.monotonic()
@@ -190,13 +197,12 @@ def hold(
         held = Held(
             client, count, processes, commit, joined_s,
             cpu=sum(each) if processes == 1 else max(each),
-            memory_kb=(load.memory() - load.bare_bytes) / count / 1024,
+            memory_kb=load.memory() / count / 1024,
             hub_gap_p99_ms=load.hub_gap_p99_ms(),
             lost=sum(group_log.read_text().count(words) for words in _REMOVED),
             served_p99_ms=_served_p99_ms(group_log, read_to),
         )  # fmt: skip
         beats = load.heartbeats()
-        load.end()
     if beats:
         held.heartbeats = beats.total()
         held.p50_ms, held.p99_ms = quantile(beats, 0.5), quantile(beats, 0.99)
@@ -209,20 +215,6 @@ def _served_p99_ms(group_log: Path, since: int) -> float:
         lines.seek(since)
         times = [float(found[1]) for line in lines if (found := _SERVED.search(line))]
     return p99(times)
-
-
-def _members(folder: Path, client: str, count: int, commit: str, processes: int) -> list[str]:
-    """Return Locust's options for the members."""
-    if processes == 1:
-        experiment = _experiment(folder, client, count, commit)
-        if client in ADAPTERS:
-            programs.prepare(folder, find(str(experiment)), None, print)
-        return ["--experiment", str(experiment)]
-    # In one group, as an experiment needs one process.
-    return [
-        *("--client", client, "--static-members", str(count), "--dynamic-members", "0"),
-        *("--session-timeout", SESSION, "--spawn-rate", str(max(20, count // 20))),
-    ]
 
 
 def _experiment(folder: Path, client: str, count: int, commit: str) -> Path:

@@ -1,9 +1,9 @@
 """What a Locust process of a benchmark measures of itself: a second locustfile beside the load's.
 
 `locust -f loadtest/locustfile.py,benchmarks/probe.py`, with a folder in GROUPQUAKE_PROBE. Every
-process that has users writes `<folder>/<pid>.json` once a second: how many members have joined,
-and since SIGUSR1 its heartbeats, counted by their time in tenths of a ms, and the longest delay of
-its hub in each second.
+process that has users writes `<folder>/<pid>.json` once a second: its resident bytes before it had
+any, how many members have joined, and since SIGUSR1 its heartbeats, counted by their time in tenths
+of a ms, and the longest delay of its hub in each second.
 """
 
 # Locust's events have no types.
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import gevent
+import psutil
 from locust import events
 from locust.env import Environment
 from locust.runners import MasterRunner
@@ -26,6 +27,7 @@ from benchmarks import PROBE_FOLDER
 
 _CHECK_S = 0.05
 _CHECKS = 20
+_bare = 0
 _joined = 0
 _beats: Counter[int] = Counter()
 _gaps_ms: list[float] = []
@@ -36,6 +38,8 @@ def on_init(environment: Environment, **_: object) -> None:
     """Measure, in a process that has users."""
     if isinstance(environment.runner, MasterRunner):
         return
+    global _bare  # noqa: PLW0603 (one a process)
+    _bare = psutil.Process().memory_info().rss
     events.request.add_listener(_on_request)
     gevent.signal_handler(signal.SIGUSR1, _begin)
     gevent.spawn(_watch)
@@ -64,5 +68,6 @@ def _watch() -> NoReturn:
             gevent.sleep(_CHECK_S)
             longest_s = max(longest_s, time.perf_counter() - due_s)
         _gaps_ms.append(round(longest_s * 1000, 1))
-        draft.write_text(json.dumps({"joined": _joined, "beats": _beats, "gaps_ms": _gaps_ms}))
+        seen = {"bare": _bare, "joined": _joined, "beats": _beats, "gaps_ms": _gaps_ms}
+        draft.write_text(json.dumps(seen))
         draft.replace(path)
