@@ -12,6 +12,7 @@ the client that sent it has ended; such a line does not show that the client is 
 """
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,10 +108,20 @@ class Witness:
         self._states: dict[str, GroupState] = {}
         self._served: dict[tuple[str, int], Request] = {}
         self._lock = threading.Lock()
+        self._polled_s = float("-inf")
+        """When the latest poll began."""
 
     def poll(self) -> None:
-        """Read what the brokers wrote since the last poll; a line without its end waits."""
+        """Read what the brokers wrote since the last poll; a line without its end waits.
+
+        Hundreds of threads may ask at once, one for each member of a wave: those that waited while
+        another one read have its result, if it began after they had asked.
+        """
+        asked_s = time.monotonic()
         with self._lock:
+            if self._polled_s > asked_s:
+                return
+            self._polled_s = time.monotonic()
             for broker, tail in self._tails.items():
                 for line in tail.appended():
                     self._take(broker, tail.lines, line)

@@ -32,12 +32,12 @@ class StoredMember(NamedTuple):
     assignment: str
 
 
-def host_in(connection: str) -> str:
+def host_in(connection: str | None) -> str:
     """Return the client's host, as the record has it, in a broker's name for a connection.
 
-    That is `<local host>:<port>-<remote host>:<port>-<numbers>`; of another name it is empty.
+    That is `<local host>:<port>-<remote host>:<port>-<numbers>`; of another name, or of none, it is empty.
     """
-    parts = connection.split("-")
+    parts = (connection or "").split("-")
     host = parts[1].rpartition(":")[0] if len(parts) > 2 else ""
     return f"/{host}" if host else ""
 

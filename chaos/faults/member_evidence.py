@@ -16,6 +16,8 @@ log it."""
 CONNECTING_MS = 10_000
 """How long a new consumer may take to find its coordinator, on a busy machine."""
 POLL_S = 0.05
+SLOWEST_S = 0.5
+"""From one look to the next, at first and in the end: hundreds of threads may look at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +121,15 @@ def await_finding(
     `missing` says what is missing when time is up.
     """
     deadline = time.monotonic() + within_ms / 1000
+    wait_s = POLL_S
     while True:
         if found := look():
             return found
         if time.monotonic() >= deadline:
             return Finding(False, f"{missing} within {grouped(within_ms)} ms")
-        if stop.wait(POLL_S):
+        if stop.wait(wait_s):
             return Finding(False, "its coming back was not waited for, as the run was ended")
+        wait_s = min(wait_s + POLL_S, SLOWEST_S)
 
 
 def grouped(number: int) -> str:

@@ -1,8 +1,10 @@
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from chaos.tail import Tail
 from chaos.witness import Witness
 from kafka_protocol.errors import Error
 from tests.chaos.fakes import BrokerLog, nanos, request_text
@@ -27,6 +29,26 @@ def test_the_latest_request_has_its_place(log, witness):
     assert not witness.silent_since("static-3", T + 500)
     assert witness.last_request("static-2") is None
     assert witness.silent_since("static-2", 0)
+
+
+def test_threads_that_wait_for_a_reading_share_the_next(log, witness, monkeypatch):
+    """A wave has hundreds of threads, and each polls twenty times a second."""
+    goes_on, readings = threading.Event(), []
+
+    def appended(_):
+        readings.append(goes_on.wait(60))
+        return iter(())
+
+    monkeypatch.setattr(Tail, "appended", appended)
+    threads = [threading.Thread(target=witness.poll) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    goes_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert 1 < len(readings) < 10
+    witness.poll()
+    assert len(readings) > 2, "one that comes later reads for itself"
 
 
 def test_the_answer_of_a_pending_request_does_not_show_that_a_client_is_alive(log, witness):

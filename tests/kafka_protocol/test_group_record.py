@@ -36,8 +36,8 @@ def test_bytes_count_as_base64_and_as_their_length(assignment: str) -> None:
         ("127.0.0.1:9092-127.0.0.2:51234-7", "/127.0.0.2"),
         ("[::1]:9092-10.0.0.7:51234-0-12", "/10.0.0.7"),
         ("tap 1, 7", ""),
-        ("", ""),
+        (None, ""),
     ],
 )
-def test_the_host_stands_in_the_name_of_the_connection(connection: str, host: str) -> None:
+def test_the_host_stands_in_the_name_of_the_connection(connection: str | None, host: str) -> None:
     assert host_in(connection) == host

@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -16,12 +17,12 @@ KINDS = ("threads", "descriptors", "memory MB")
 OURS: Mapping[str, str] = {
     "chaos.tap": "tap",
     "locust": "Locust",
-    "chaos.clusters.guard": "guard",
+    "guard.py": "guard",
     "kafka.Kafka": "brokers",
     "groupquake": "runner",
 }
-"""The names of processes, by a word of their command lines; the first that fits counts. What comes
-and goes, such as a duplicate of a member, has none."""
+"""The names of processes, by a word of their command lines, folders left out; the first that fits
+counts. What comes and goes, such as a duplicate of a member, has none."""
 LEFT_TO_OTHERS = ("brokers",)
 """Processes that are shown for information: they are Kafka's."""
 
@@ -78,11 +79,19 @@ class Sampler:
 
 def name_of(command: Sequence[str]) -> str | None:
     """Return what a process is called, by the modules and classes of its command line."""
-    words = set(command)
+    words = {Path(word).name for word in command}
     return next((name for word, name in OURS.items() if word in words), None)
 
 
 def within(series: Series, from_s: float, until_s: float) -> Series:
     """Keep the samples of a time."""
-    inside: Callable[[float], bool] = lambda at_s: from_s <= at_s < until_s
-    return {key: [one for one in samples if inside(one[0])] for key, samples in series.items()}
+    return _kept(series, lambda at_s: from_s <= at_s < until_s)
+
+
+def without(series: Series, spans: Sequence[tuple[float, float]]) -> Series:
+    """Leave out the samples of some times."""
+    return _kept(series, lambda at_s: not any(begun <= at_s < over for begun, over in spans))
+
+
+def _kept(series: Series, keeps: Callable[[float], bool]) -> Series:
+    return {key: [one for one in samples if keeps(one[0])] for key, samples in series.items()}
