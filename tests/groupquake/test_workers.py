@@ -77,7 +77,7 @@ def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: P
         await_healed(folder / "journal.jsonl", 2, process)
         killed_ms = time.time() * 1000
         os.kill(a_worker(process.pid), signal.SIGKILL)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=400)
     assert process.returncode == 2, (out.decode(), err.decode())
     assert running(str(tmp_path)) == []
 
