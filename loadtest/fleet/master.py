@@ -7,11 +7,10 @@ import itertools
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.event import AsyncResult, Event
-from locust.runners import STATE_MISSING, MasterRunner
 
 from loadtest.base_member import row
 from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig
@@ -36,7 +35,12 @@ from loadtest.fleet.received import Received
 from loadtest.history import History, now_ms
 from loadtest.lease_table import LeaseTable
 
+if TYPE_CHECKING:
+    from locust.runners import MasterRunner
+
 Json = dict[str, Any]
+MISSING = "missing"
+"""The state of a worker that Locust misses (`locust.runners.STATE_MISSING`)."""
 NOT_MISSING = -1
 """A count of heartbeats with which Locust does not forget a worker that it misses."""
 
@@ -67,7 +71,7 @@ class Fleet:
     The members of an experiment `stay`: what a lost worker had is leased to no other.
     """
 
-    def __init__(self, runner: MasterRunner, events: Any, *, stay: bool) -> None:
+    def __init__(self, runner: "MasterRunner", events: Any, *, stay: bool) -> None:
         self._runner = runner
         self._stay = stay
         self._numbers = itertools.count(1)
@@ -262,7 +266,7 @@ class Fleet:
             gevent.sleep(EVERY_S)
             for id_, worker in list(self._workers.items()):
                 node = self._runner.clients.get(id_)
-                there = node is not None and node.state != STATE_MISSING
+                there = node is not None and node.state != MISSING
                 if there and worker.lost_ms is not None:
                     self._found(worker)
                 elif not there and worker.lost_ms is None:

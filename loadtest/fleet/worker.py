@@ -6,11 +6,10 @@
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.event import AsyncResult
-from locust.runners import WorkerRunner
 
 from loadtest.client_configs import ClientConfig, ClientKind, MemberConfig, ProducerConfig
 from loadtest.control_protocol import Commands, carry_out
@@ -28,12 +27,15 @@ from loadtest.fleet.messages import (
 )
 from loadtest.fleet.spool import Spool
 
+if TYPE_CHECKING:
+    from locust.runners import WorkerRunner
+
 
 class FleetWorker:
     """What connects this worker with its master, over all its loads."""
 
     def __init__(
-        self, runner: WorkerRunner, folder: Path | None, end_load: Callable[[], object]
+        self, runner: "WorkerRunner", folder: Path | None, end_load: Callable[[], object]
     ) -> None:
         """Its histories are in `folder`, or in one for temporary files.
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ import pytest
 
 from tests.groupquake.conftest import Command, arguments, running
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+pytestmark = pytest.mark.cluster
 
 LEADER = "{leader-member-of: static}, at: 500ms"
 EVERYBODY = "static, group: static, at: 500ms"
@@ -29,6 +32,7 @@ def workers_of(folder: Path) -> dict[str, str]:
     return {line["member"]: line["worker"] for line in history if line["event"] == "leased"}
 
 
+@pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_two_workers_give_the_verdict_of_one_process(
     process: Command, small: Path, tmp_path: Path
@@ -57,6 +61,7 @@ def test_two_workers_give_the_verdict_of_one_process(
     assert list(folder.glob("history-of-worker-*")) == []
 
 
+@pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: Path) -> None:
     later = "  - {fault: member.restart, target: all, group: static, at: 6s, down_for: 600ms}\n"
@@ -72,7 +77,7 @@ def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: P
         await_healed(folder / "journal.jsonl", 2, process)
         killed_ms = time.time() * 1000
         os.kill(a_worker(process.pid), signal.SIGKILL)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=400)
     assert process.returncode == 2, (out.decode(), err.decode())
     assert running(str(tmp_path)) == []
 
@@ -119,3 +124,54 @@ def a_worker(runner: int) -> int:
     is_locust = lambda one: "--processes=2" in one.cmdline() and "locust" in one.cmdline()
     family = [one for one in psutil.Process(runner).children(recursive=True) if is_locust(one)]
     return next(one.pid for one in family if one.ppid() in {other.pid for other in family})
+
+
+def test_workers_that_a_user_starts_need_no_path_of_the_master(small: Path, tmp_path: Path) -> None:
+    command = arguments("run", small, "--seed", 5, "--expect-workers", 1, "--no-report")
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        while not (shown := re.search(r"start a worker: locust (.+)", process.stderr.readline())):
+            assert process.poll() is None
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        with (elsewhere / "log").open("wb") as log:
+            locust = [sys.executable, "-m", "locust", *shlex.split(shown[1])]
+            worker = subprocess.Popen(locust, cwd=elsewhere, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            _, err = process.communicate(timeout=240)
+            assert worker.wait(timeout=60) == 0, (elsewhere / "log").read_text()
+        finally:
+            worker.kill()
+            worker.wait()
+    assert process.returncode == 0, err
+    folder = tmp_path / "runs" / "latest"
+    journal = lines(folder / "journal.jsonl")
+    assert [entry["verified"] for entry in journal if entry["event"] == "verified"] == [True] * 3
+    assert [entry for entry in journal if entry["event"] == "failed"] == []
+    assert len({*workers_of(folder).values()}) == 1
+    ends = [line for line in lines(folder / "history.jsonl") if line["event"] == "closed"]
+    assert len(ends) == 5 + 3
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--processes=0"], "0 is not in the range x>=1"),
+        (["--processes=2", "--expect-workers=2"], "give --processes or --expect-workers, not both"),
+        (["--processes=2", "--ui"], "--processes and --expect-workers cannot be used with --ui"),
+        (["--listen=127.0.0.1"], "--listen is for --expect-workers"),
+        (["--expect-workers=1", "--listen=here:x"], "'here:x' is no address"),
+        (
+            ["--expect-workers=1", "--set", "workload.groups.0.members.0.client=java"],
+            "clerk-0 is a program (client: java), and needs files of this machine",
+        ),
+    ],
+)
+def test_workers_that_cannot_be_are_refused(
+    groupquake: Command, small: Path, options: list[str], problem: str
+) -> None:
+    done = groupquake("run", small, *options)
+    assert done.code == 64
+    assert problem in " ".join(done.err.split())

@@ -15,6 +15,7 @@ def test_lines_are_read_whole_and_once(tmp_path: Path) -> None:
         assert spool.new() == ["two", "three"]
         spool.taken(1)
         assert spool.new() == ["three"]
+    spool.close()
 
 
 def test_a_message_holds_a_bounded_number_of_lines(tmp_path: Path) -> None:
@@ -22,10 +23,12 @@ def test_a_message_holds_a_bounded_number_of_lines(tmp_path: Path) -> None:
     history = History(spool.path)
     for _ in range(LINES + 1):
         history.write("created")
+    history.close()
     sizes = []
     while lines := spool.new():
         sizes.append(len(lines))
         spool.taken(len(lines))
+    spool.close()
     assert sizes == [LINES, 1]
 
 
