@@ -7,7 +7,7 @@ healed. If a user of the page stops the test earlier, the runner ends its plan, 
 until it has healed the open faults. The analysis follows when the members are closed.
 
 With several Locust processes the master has the leases, the control channel and the history
-(`loadtest.fleet`), and each worker has the clients that its users lease.
+(`loadtest.distribution`), and each worker has the clients that its users lease.
 """
 
 import secrets
@@ -24,9 +24,9 @@ from loadtest import experiment, options
 from loadtest.client_configs import NO_CLIENTS, SPAWN_RATE, ClientConfigs, spawn_rate
 from loadtest.client_pool import ClientPool, Leases, OwnLeases, commands
 from loadtest.control import ControlServer
+from loadtest.distribution.master import Leader, forwarded
+from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError
-from loadtest.fleet.master import Fleet, forwarded
-from loadtest.fleet.worker import FleetWorker
 from loadtest.history import History
 from loadtest.load import Load, Row
 from loadtest.ui_form import Choice
@@ -62,16 +62,16 @@ class LoadSession:
         }
         self._stopping = False
         self._empty = Event()
-        self.master: Fleet | None = None
-        self._worker: FleetWorker | None = None
+        self.master: Leader | None = None
+        self._worker: Follower | None = None
         given, runner = environment.parsed_options, environment.runner
         assert given is not None, "Locust's command line always parses options"
         if isinstance(runner, MasterRunner):
-            self.master = Fleet(runner, environment.events, stay=options.has_experiment(given))
+            self.master = Leader(runner, environment.events, stay=options.has_experiment(given))
         elif isinstance(runner, WorkerRunner):
             # the history of a worker's own command line: programs need what is beside it
             folder = Path(given.history).parent if given.history else None
-            self._worker = FleetWorker(runner, folder, self.close_load)
+            self._worker = Follower(runner, folder, self.close_load)
         self._telemetry = None if self._worker else _telemetry(environment)
 
     @property
@@ -130,7 +130,7 @@ class LoadSession:
         self._commands.update(commands(pool))
         return pool
 
-    def _lead(self, configs: ClientConfigs, history: History) -> Fleet:
+    def _lead(self, configs: ClientConfigs, history: History) -> Leader:
         assert self.master is not None, "only a master leads"
         self.master.begin(configs, history)
         self._commands.update(forwarded(self.master))

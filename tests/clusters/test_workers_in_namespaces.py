@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from chaos.clusters.ports import free_ports
-from tests.clusters.conftest import DRIVER, Report
+from tests.clusters.conftest import Report
 from tests.clusters.standalone import Standalone
 from tests.groupquake.conftest import arguments
 from tests.groupquake.test_workers import lines, workers_of
@@ -103,7 +103,7 @@ def test_workers_in_two_namespaces_brokers_in_containers_and_a_spark_cluster(
     requests = "".join(log.read_text() for log in run.glob("brokers/*/group.log"))
     assert '"JOIN_GROUP"' in requests
 
-    done = report(run.resolve(), "--master", cluster.master, conf=DRIVER)
+    done = report(run.resolve(), "--master", cluster.master)
     verdict = json.loads((run / "verdict.json").read_text())
     assert done.code == 0, (verdict["unknown_because"], verdict["findings"], done.err)
     assert verdict["groups"]["static"]["rebalances_observed"]["impact"] == 0

@@ -5,7 +5,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PURE = (
     *("errors", "client_configs", "options", "lease_table", "history", "locust_statistics"),
-    *("control_protocol", "settings", "fleet.received", "fleet.spool", "fleet.messages"),
+    *(
+        "control_protocol",
+        "settings",
+        "distribution.received",
+        "distribution.spool",
+        "distribution.messages",
+    ),
 )
 CLIENTS = ("client_errors", "member", "producer")
 

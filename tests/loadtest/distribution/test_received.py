@@ -1,6 +1,6 @@
 """A history that came in batches: lines are numbered, so that what is missing shows."""
 
-from loadtest.fleet.received import Received
+from loadtest.distribution.received import Received
 
 
 def came(*batches: tuple[int, list[str]], written: int | None) -> Received:

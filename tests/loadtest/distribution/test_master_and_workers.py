@@ -11,9 +11,9 @@ import gevent
 import pytest
 
 from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
+from loadtest.distribution.master import MISSING, Leader
+from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError, WorkerGoneError
-from loadtest.fleet.master import MISSING, Fleet
-from loadtest.fleet.worker import FleetWorker
 from loadtest.history import History
 
 
@@ -77,14 +77,14 @@ class Load:
     def __init__(self, folder: Path, *, stay: bool = True) -> None:
         self.bus = Bus()
         self.file = folder / "history.jsonl"
-        self.fleet = Fleet(self.bus, self.bus.events, stay=stay)  # type: ignore[arg-type]
+        self.leader = Leader(self.bus, self.bus.events, stay=stay)  # type: ignore[arg-type]
         self.history = History(self.file)
-        self.fleet.begin(CONFIGS, self.history)
+        self.leader.begin(CONFIGS, self.history)
         self.workers = [self._worker(folder, f"host_{number}") for number in (0, 1)]
         self.histories = [History(worker.begin(self._commands())) for worker in self.workers]
 
-    def _worker(self, folder: Path, id_: str) -> FleetWorker:
-        return FleetWorker(self.bus.worker(id_), folder, lambda: self.end_worker(id_))
+    def _worker(self, folder: Path, id_: str) -> Follower:
+        return Follower(self.bus.worker(id_), folder, lambda: self.end_worker(id_))
 
     def end_worker(self, id_: str) -> None:
         number = list(self.bus.clients).index(id_)
@@ -108,7 +108,7 @@ class Load:
 
     def lose(self, id_: str) -> None:
         self.bus.clients[id_].state = MISSING
-        self.fleet.await_news(len(self.fleet.news))
+        self.leader.await_news(len(self.leader.news))
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.file.read_text().splitlines()]
@@ -149,15 +149,15 @@ def test_a_user_that_ends_as_it_is_given_a_client_returns_it(load: Load) -> None
 def test_a_command_goes_to_the_worker_that_has_the_member(load: Load) -> None:
     load.workers[0].lease("static")
     load.workers[1].lease("static")
-    assert load.fleet.forward({"do": "stop", "member": "a"})["stopped"] == "a"
+    assert load.leader.forward({"do": "stop", "member": "a"})["stopped"] == "a"
     with pytest.raises(LoadtestError, match="it will not"):
-        load.fleet.forward({"do": "stop", "member": "b"})
+        load.leader.forward({"do": "stop", "member": "b"})
     load.workers[0].release("a")
     gevent.sleep(0)
     with pytest.raises(LoadtestError, match="no user runs 'a' now"):
-        load.fleet.forward({"do": "stop", "member": "a"})
+        load.leader.forward({"do": "stop", "member": "a"})
     with pytest.raises(LoadtestError, match="no member is called 'nobody'"):
-        load.fleet.forward({"do": "stop", "member": "nobody"})
+        load.leader.forward({"do": "stop", "member": "nobody"})
 
 
 def test_the_history_of_all_workers_comes_whole(load: Load) -> None:
@@ -165,8 +165,8 @@ def test_the_history_of_all_workers_comes_whole(load: Load) -> None:
     for number, history in enumerate(load.histories):
         for _ in range(3):
             history.write("created", member=f"m{number}")
-    load.fleet.stop_workers()
-    assert load.fleet.missing() == []
+    load.leader.stop_workers()
+    assert load.leader.missing() == []
     assert sorted(line["member"] for line in load.of("created")) == ["m0"] * 3 + ["m1"] * 3
 
 
@@ -174,8 +174,8 @@ def test_a_batch_that_never_came_is_named(load: Load) -> None:
     load.workers[0].lease("static")
     load.bus.lost = {"groupquake-history"}
     load.histories[0].write("created", member="m")
-    load.fleet.stop_workers()
-    assert load.fleet.missing() == [
+    load.leader.stop_workers()
+    assert load.leader.missing() == [
         "the history of worker-0 (host) is not whole: lines 1 are missing"
     ]
 
@@ -183,25 +183,25 @@ def test_a_batch_that_never_came_is_named(load: Load) -> None:
 def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(load: Load) -> None:
     load.workers[0].lease("static")
     load.workers[1].lease("static")
-    waiting = gevent.spawn(load.fleet.forward, {"do": "start", "member": "a"})
+    waiting = gevent.spawn(load.leader.forward, {"do": "start", "member": "a"})
     gevent.sleep(0)
     load.lose("host_0")
     with pytest.raises(WorkerGoneError, match=r"worker-0 \(host\) is gone since"):
         waiting.get(timeout=5)
     with pytest.raises(WorkerGoneError):
-        load.fleet.forward({"do": "stop", "member": "a"})
+        load.leader.forward({"do": "stop", "member": "a"})
     assert load.workers[1].lease("static") is None, "nobody gets its members"
-    states = {row["name"]: row["state"] for row in load.fleet.members()}
+    states = {row["name"]: row["state"] for row in load.leader.members()}
     assert states == {"a": "killed", "b": "stopped"}
     assert load.of("worker_lost")[0]["members"] == ["a"]
-    load.fleet.stop_workers()
-    [lost, not_whole] = load.fleet.missing()
+    load.leader.stop_workers()
+    [lost, not_whole] = load.leader.missing()
     assert lost.startswith("worker-0 (host) was lost at ")
     assert lost.endswith(", with a")
     assert "it did not say how many lines it wrote" in not_whole
     [killed] = load.of("killed")
-    assert (killed["member"], killed["at_ms"]) == ("a", load.fleet.news[0]["last_heard_ms"])
-    assert len(load.fleet.missing()) == 2
+    assert (killed["member"], killed["at_ms"]) == ("a", load.leader.news[0]["last_heard_ms"])
+    assert len(load.leader.missing()) == 2
     assert len(load.of("killed")) == 1
 
 
@@ -209,10 +209,10 @@ def test_a_worker_that_is_heard_of_again_was_late(load: Load) -> None:
     load.workers[0].lease("static")
     load.lose("host_0")
     load.bus.clients["host_0"].state = "running"
-    assert [one["event"] for one in load.fleet.await_news(1)] == ["worker_back"]
-    assert load.fleet.forward({"do": "stop", "member": "a"})["stopped"] == "a"
-    load.fleet.stop_workers()
-    assert load.fleet.missing() == []
+    assert [one["event"] for one in load.leader.await_news(1)] == ["worker_back"]
+    assert load.leader.forward({"do": "stop", "member": "a"})["stopped"] == "a"
+    load.leader.stop_workers()
+    assert load.leader.missing() == []
 
 
 def test_without_an_experiment_others_get_the_members_of_a_lost_worker(tmp_path: Path) -> None:

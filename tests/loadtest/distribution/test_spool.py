@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from loadtest.fleet.spool import LINES, Spool
+from loadtest.distribution.spool import LINES, Spool
 from loadtest.history import History
 
 

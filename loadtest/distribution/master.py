@@ -16,8 +16,7 @@ from loadtest.base_member import row
 from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig
 from loadtest.client_pool import OF_ONE
 from loadtest.control_protocol import Commands, member_of
-from loadtest.errors import LoadtestError, WorkerGoneError
-from loadtest.fleet.messages import (
+from loadtest.distribution.messages import (
     ANSWER,
     COMMAND,
     COMMAND_S,
@@ -31,7 +30,8 @@ from loadtest.fleet.messages import (
     RELEASE,
     ROWS_S,
 )
-from loadtest.fleet.received import Received
+from loadtest.distribution.received import Received
+from loadtest.errors import LoadtestError, WorkerGoneError
 from loadtest.history import History, now_ms
 from loadtest.lease_table import LeaseTable
 
@@ -65,7 +65,7 @@ class Worker:
         return self.took and self.lost_ms is None and self.received.written is None
 
 
-class Fleet:
+class Leader:
     """The workers of this master, and the clients that they have.
 
     The members of an experiment `stay`: what a lost worker had is leased to no other.
@@ -300,9 +300,9 @@ class Fleet:
         self._has_news.set()
 
 
-def forwarded(fleet: Fleet) -> Commands:
+def forwarded(leader: Leader) -> Commands:
     """Return the control commands for members, which their workers carry out."""
-    return {"members": lambda _: fleet.members(), **dict.fromkeys(OF_ONE, fleet.forward)}
+    return {"members": lambda _: leader.members(), **dict.fromkeys(OF_ONE, leader.forward)}
 
 
 def _gone(worker: Worker) -> WorkerGoneError:

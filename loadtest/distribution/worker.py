@@ -13,7 +13,7 @@ from gevent.event import AsyncResult
 
 from loadtest.client_configs import ClientConfig, ClientKind, MemberConfig, ProducerConfig
 from loadtest.control_protocol import Commands, carry_out
-from loadtest.fleet.messages import (
+from loadtest.distribution.messages import (
     ANSWER,
     COMMAND,
     END,
@@ -25,13 +25,13 @@ from loadtest.fleet.messages import (
     LEASED,
     RELEASE,
 )
-from loadtest.fleet.spool import Spool
+from loadtest.distribution.spool import Spool
 
 if TYPE_CHECKING:
     from locust.runners import WorkerRunner
 
 
-class FleetWorker:
+class Follower:
     """What connects this worker with its master, over all its loads."""
 
     def __init__(
