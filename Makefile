@@ -3,7 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: set-up demo test test-long test-all soak lint docs docs-pages format requirements clean
+.PHONY: set-up demo test test-long test-all bench soak lint docs docs-pages format requirements clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/groupquake: requirements.txt pyproject.toml
@@ -28,6 +28,10 @@ test-long: $(BIN)/groupquake  ## what takes minutes: containers, whole nights, S
 
 test-all: $(BIN)/groupquake  ## the long ones, the whole library in containers, all mutants on all seeds
 	$(BIN)/pytest --numprocesses 2 --dist loadscope -m "long or exhaustive"
+
+bench: $(BIN)/groupquake  ## goals beside figures: about 25 minutes; one row: make bench ROWS=verdict
+	@mkdir -p build
+	$(BIN)/python -m benchmarks.fleet $(foreach row,$(ROWS),--rows $(row)) --json build/bench.json --page build/bench.md
 
 soak: $(BIN)/groupquake  ## 300 members and a fault a minute, for an hour: do our processes grow?
 	$(BIN)/groupquake dev soak

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kafka_protocol.coordinator_lines import GRAMMARS, JAVA, Grammar
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.run_folder import logs_bytes
+from reports.judgement.run.run_folder import logs_bytes
 
 RECORDED = Path(__file__).parents[1] / "tests" / "recorded" / "kafka-4.3.0"
 MOST_COPIES = 10_000

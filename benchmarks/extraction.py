@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.parsing import Parser, parse_request
-from reports.judgement.run_folder import RunFolder, logs_bytes
+from reports.judgement.log.parsing import Parser, parse_request
+from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]
 ROUNDS = 4

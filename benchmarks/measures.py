@@ -27,7 +27,7 @@ from groupquake.selftest.synth.order import Order, Run
 from groupquake.selftest.synth.planting import differences
 from reference_coordinator.classic.releases import NEWEST, profile_for
 from reference_coordinator.replay import replay
-from reports.judgement.broker_log import Log, Start
+from reports.judgement.log.broker_log import Log, Start
 from reports.judgement.recording import Recording
 
 Json = dict[str, Any]

@@ -1,29 +1,36 @@
 """How many members one core holds: `python -m benchmarks.members [--client NAME=COUNT]… [--json]`.
 
-Static members in Locust, in groups of 50, on one real broker: Locust is kept to one core, the
-broker to the others. Once all have joined and Locust has started its figures anew, they send
-heartbeats for `--seconds`. It ends with an error if a member is not in at the end, or if the
-coordinator removed one.
+Static members in Locust, in groups of 50, on one real broker: Locust and what it starts are kept to
+one core, the broker to the others. With `--processes` nothing is kept anywhere. Once all have
+joined they send heartbeats for `--seconds`. It ends with an error if they do not all join; sessions
+that the coordinator ended meanwhile are counted.
 """
 
 import argparse
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import yaml
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks import PROBE_FOLDER
+from benchmarks.figures import p99, quantile
 from chaos.clusters.process import ProcessCluster
+from groupquake.clients import programs
+from scenarios import find
+from scenarios.clients import ADAPTERS
 
 ROOT = Path(__file__).parents[1]
 GROUP = 50
@@ -31,113 +38,148 @@ SESSION = "45s"
 HEARTBEAT_S = 3
 JOINED_WITHIN_S = 300.0
 SETTLED_S = 2 * HEARTBEAT_S
-TOKEN = "benchmark"  # noqa: S105 (of a server on the loopback, for as long as this runs)
 CONFIG = {
     "group.initial.rebalance.delay.ms": 3_000,
     "max.connections": 100_000,
     "offsets.topic.num.partitions": 8,
+    "message.max.bytes": 50_000_000,  # the record of one big group
 }
+_SERVED = re.compile(r'"requestApiKey":12,.*"totalTimeMs":([0-9.]+)')
+_REMOVED = ("has failed, removing it", "due to session expiration")
 
 
 @dataclass
 class Held:
-    """What members of a client cost. `cpu` is a share of one core; heartbeats where it has them."""
+    """What members of a client cost, and how they fared. `cpu` is a share of one core."""
 
     client: str
     members: int
+    processes: int
+    commit: str
     joined_s: float
     cpu: float
+    """With several processes the share of the busiest one."""
     memory_kb: float
     """Of each member, beyond what Locust takes without one."""
     hub_gap_p99_ms: float
+    """Of the longest delays of each second; of the worst process."""
+    lost: int
+    """Sessions that ended, by the broker's log."""
+    served_p99_ms: float
+    """Of a heartbeat in the broker, by its log."""
     heartbeats: int = 0
     p50_ms: float | None = None
+    """Of a heartbeat as its client sees it, where the client tells."""
     p99_ms: float | None = None
 
     @property
     def per_core(self) -> float:
         """How many members one core would hold, at this cost each."""
-        return self.members / self.cpu
+        return self.members / self.processes / self.cpu
 
 
 class Load:
-    """Locust on the first core."""
+    """Locust, in one process or in several, and the programs that it starts."""
 
-    def __init__(self, folder: Path, bootstrap: str, experiment: Path) -> None:
-        self._folder = folder
-        self._control = folder / "control.json"
-        self._asked = 0
-        with (folder / "locust.log").open("wb") as log:
+    def __init__(self, folder: Path, bootstrap: str, experiment: Path, processes: int) -> None:
+        self._log = folder / "locust.log"
+        self._probes = folder / "probes"
+        self._probes.mkdir()
+        files = "loadtest/locustfile.py,benchmarks/probe.py"
+        with self._log.open("wb") as log:
             self.process = psutil.Popen(
                 [
-                    *(sys.executable, "-m", "locust", "-f", "loadtest/locustfile.py"),
-                    *("--headless", "--bootstrap", bootstrap, "--experiment", str(experiment)),
-                    *("--history", str(folder / "history.jsonl")),
-                    *("--control-file", str(self._control), "--json-file", str(folder / "stats")),
-                    *("--reset-stats", "--skip-log"),
+                    *(sys.executable, "-m", "locust", "-f", files, "--headless"),
+                    *("--bootstrap", bootstrap, "--history", str(folder / "history.jsonl")),
+                    *([] if processes == 1 else ["--processes", str(processes)]),
+                    *("--experiment", str(experiment)),
                 ],
                 cwd=ROOT,
-                env={**os.environ, "GROUPQUAKE_CONTROL_TOKEN": TOKEN},
+                env={**os.environ, PROBE_FOLDER: str(self._probes)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        self.process.cpu_affinity([0])
-        while not self._control.exists():
+        if processes == 1:
+            self.process.cpu_affinity([0])
+        while len(self._seen()) < processes:
             self._require_up()
             time.sleep(0.1)
-        self.bare_bytes = self.process.memory_info().rss
-        port = json.loads(self._control.read_text())["port"]
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._lines = self._socket.makefile("rb")
-        self._socket.sendall(json.dumps({"token": TOKEN}).encode() + b"\n")
 
     def _require_up(self) -> None:
         if self.process.poll() is not None:
-            raise SystemExit((self._folder / "locust.log").read_text())
+            raise SystemExit(self._log.read_text())
 
-    def ask(self, do: str) -> Any:
-        """Return the result of a command."""
-        self._require_up()
-        self._asked += 1
-        line = json.dumps({"id": self._asked, "do": do}).encode() + b"\n"
-        self._socket.sendall(line)
-        return json.loads(self._lines.readline())["result"]
+    def _seen(self) -> list[dict[str, Any]]:
+        """Return what the processes have measured, without those that have not begun."""
+        return [json.loads(file.read_text()) for file in self._probes.glob("*.json")]
 
     def joined(self) -> int:
         """Return how many members have joined."""
-        return sum(row["state"] == "joined" for row in self.ask("members"))
+        self._require_up()
+        return sum(seen["joined"] for seen in self._seen())
 
-    def cpu_s(self) -> float:
-        """Return the processor time that it has taken."""
-        spent = self.process.cpu_times()
-        return float(spent.user + spent.system)
+    def begin(self) -> None:
+        """Begin to measure heartbeats and delays."""
+        for file in self._probes.glob("*.json"):
+            os.kill(int(file.stem), signal.SIGUSR1)
 
-    def end(self) -> list[dict[str, Any]]:
-        """End it; return Locust's rows."""
-        self._socket.close()
-        self.process.send_signal(signal.SIGTERM)
+    def heartbeats(self) -> Counter[float]:
+        """Return how often a heartbeat took how many ms."""
+        beats: Counter[float] = Counter()
+        for seen in self._seen():
+            beats.update({int(tenths) / 10: n for tenths, n in seen["beats"].items()})
+        return beats
+
+    def hub_gap_p99_ms(self) -> float:
+        """Return the p99 of the hub's longest delays in each second, of the worst process."""
+        return max(p99(seen["gaps_ms"]) for seen in self._seen())
+
+    def cpu_s(self) -> dict[int, float]:
+        """Return the processor time that each process has taken."""
+        spent = {}
+        for one in (self.process, *self.process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = one.cpu_times()
+                spent[one.pid] = float(times.user + times.system)
+        return spent
+
+    def memory(self) -> int:
+        """Return the resident bytes that its members take."""
+        resident = -sum(seen["bare"] for seen in self._seen())
+        for file in self._probes.glob("*.json"):
+            worker = psutil.Process(int(file.stem))
+            for one in (worker, *worker.children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    resident += one.memory_info().rss
+        return resident
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it; its members close."""
+        with suppress(psutil.NoSuchProcess):
+            self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=300)
-        rows: list[dict[str, Any]] = json.loads((self._folder / "stats.json").read_text())
-        return rows
-
-    def hub_gaps_ms(self) -> list[float]:
-        """Return the longest delay of the hub of each second."""
-        with (self._folder / "history.jsonl").open() as lines:
-            return [json.loads(line)["max_ms"] for line in lines if '"hub_lag"' in line]
 
 
-def hold(folder: Path, client: str, count: int, seconds: float, commit: str) -> Held:
+def hold(
+    folder: Path, client: str, count: int, seconds: float, commit: str, processes: int = 1
+) -> Held:
     """Let members of a client join and stay."""
-    folder.mkdir()
-    experiment = _experiment(folder, client, count, commit)
+    folder.mkdir(parents=True)
     cluster = ProcessCluster(
         f"bench-{os.getpid()}", folder / "brokers", brokers=1, heap_mb=2_048, config=CONFIG
     )
-    with cluster:
+    with cluster, ExitStack() as stack:
         _create_topic(cluster.bootstrap)
-        load = Load(folder, cluster.bootstrap, experiment)
-        _keep_off_first_core(folder / "brokers")
+        experiment = _experiment(folder, client, count, commit)
+        if client in ADAPTERS:
+            programs.prepare(folder, find(str(experiment)), None, print)
+        load = stack.enter_context(Load(folder, cluster.bootstrap, experiment, processes))
+        if processes == 1:
+            _keep_off_first_core(folder / "brokers")
         began = time.monotonic()
         while load.joined() < count:
             if time.monotonic() - began > JOINED_WITHIN_S:
@@ -145,35 +187,34 @@ def hold(folder: Path, client: str, count: int, seconds: float, commit: str) -> 
             time.sleep(1.0)
         joined_s = time.monotonic() - began
         time.sleep(SETTLED_S)
-        gaps_before = len(load.hub_gaps_ms())
+        group_log = cluster.brokers[0].group_log
+        read_to = group_log.stat().st_size
+        load.begin()
         began, before_s = time.monotonic(), load.cpu_s()
         time.sleep(seconds)
-        cpu = (load.cpu_s() - before_s) / (time.monotonic() - began)
-        gaps = sorted(load.hub_gaps_ms()[gaps_before:])
-        memory = (load.process.memory_info().rss - load.bare_bytes) / count / 1024
-        if (still := load.joined()) != count:
-            raise SystemExit(f"{client}: {still} of {count} members are in at the end")
-        log = cluster.brokers[0].group_log.read_text()
-        rows = load.end()
-    if removed := log.count("has failed, removing it") + log.count("due to session expiration"):
-        raise SystemExit(f"{client}: the coordinator removed {removed} members")
-    held = Held(client, count, joined_s, cpu, memory, gaps[int(0.99 * (len(gaps) - 1))])
-    beats = next((row for row in rows if row["name"] == "heartbeat"), None)
-    if beats is not None:
-        times = {float(ms): number for ms, number in beats["response_times"].items()}
-        held.heartbeats = sum(times.values())
-        held.p50_ms, held.p99_ms = _quantile(times, 0.5), _quantile(times, 0.99)
+        took_s, after_s = time.monotonic() - began, load.cpu_s()
+        each = [(spent - before_s.get(pid, 0.0)) / took_s for pid, spent in after_s.items()]
+        held = Held(
+            client, count, processes, commit, joined_s,
+            cpu=sum(each) if processes == 1 else max(each),
+            memory_kb=load.memory() / count / 1024,
+            hub_gap_p99_ms=load.hub_gap_p99_ms(),
+            lost=sum(group_log.read_text().count(words) for words in _REMOVED),
+            served_p99_ms=_served_p99_ms(group_log, read_to),
+        )  # fmt: skip
+        beats = load.heartbeats()
+    if beats:
+        held.heartbeats = beats.total()
+        held.p50_ms, held.p99_ms = quantile(beats, 0.5), quantile(beats, 0.99)
     return held
 
 
-def _quantile(times: dict[float, int], share: float) -> float:
-    """Return a quantile of counted times."""
-    wanted, seen = share * sum(times.values()), 0
-    for ms in sorted(times):
-        seen += times[ms]
-        if seen >= wanted:
-            return ms
-    raise ValueError("no times")
+def _served_p99_ms(group_log: Path, since: int) -> float:
+    """Return the p99 of the times that heartbeats took in the broker."""
+    with group_log.open() as lines:
+        lines.seek(since)
+        times = [float(found[1]) for line in lines if (found := _SERVED.search(line))]
+    return p99(times)
 
 
 def _experiment(folder: Path, client: str, count: int, commit: str) -> Path:
@@ -226,32 +267,38 @@ def _given(text: str) -> tuple[str, int]:
     return client, int(count)
 
 
+def shown(one: Held) -> str:
+    """Return a line about members of a client."""
+    beats = ""
+    if one.p50_ms is not None:
+        beats = f" heartbeat p50 {one.p50_ms:g} p99 {one.p99_ms:g} ms,"
+    return (
+        f"{one.client}: {one.members} members in {one.processes} process(es), commits every"
+        f" {one.commit}: all in after {one.joined_s:.0f} s, {one.cpu:.1%} of a core,"
+        f" {one.memory_kb:.0f} KB each, {one.per_core:,.0f} a core,{beats}"
+        f" in the broker p99 {one.served_p99_ms:g} ms, hub gap p99 {one.hub_gap_p99_ms:g} ms,"
+        f" {one.lost} sessions lost"
+    )
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.members", description=__doc__)
     parser.add_argument("--client", type=_given, action="append", metavar="NAME=COUNT")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--commit", default="5s", help="commit interval (%(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="of Locust (%(default)s)")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="groupquake-members-") as folder:
-        found = [
-            hold(Path(folder) / client, client, count, given.seconds, given.commit)
-            for client, count in given.client or [("librdkafka", 300), ("wire", 10_000)]
-        ]
+    found = []
+    for client, count in given.client or [("librdkafka", 300), ("wire", 10_000)]:
+        with tempfile.TemporaryDirectory(prefix="groupquake-members-") as folder:
+            found.append(hold(Path(folder) / client, client, count, given.seconds, given.commit,
+                              given.processes))  # fmt: skip
+        print(shown(found[-1]), file=sys.stderr)
     if given.json:
         json.dump([asdict(one) | {"per_core": one.per_core} for one in found], sys.stdout, indent=1)
         print()
-        return
-    for one in found:
-        beats = ""
-        if one.p50_ms is not None:
-            beats = f"  heartbeat p50 {one.p50_ms:g} ms p99 {one.p99_ms:g} ms"
-        print(
-            f"{one.client:11} {one.members:6} members in after {one.joined_s:.0f} s"
-            f"  {one.cpu:.0%} of a core, {one.memory_kb:.0f} KB each, {one.per_core:,.0f} a core,"
-            f" hub gap p99 {one.hub_gap_p99_ms:g} ms{beats}"
-        )
     peer = found[0].per_core
     for one in found[1:]:
         print(f"{one.client} holds {one.per_core / peer:.1f} times as many as {found[0].client}")

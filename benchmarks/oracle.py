@@ -35,7 +35,7 @@ from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import Evidence, replay
 from reports.judgement.collector import collector_paused
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
 SMALL, BIG = 5, 500

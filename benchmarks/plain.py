@@ -20,11 +20,11 @@ from kafka_protocol.log_line import NUMBERED
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from kafka_protocol.request_log.typed import Completed as CompletedLine
 from reference_coordinator.replay import EpochEvent, Evidence, Hint, HintKind, ObservedRequest
-from reports.judgement.broker_log import offset_ms
-from reports.judgement.coordinator_epochs import EPOCH_EVENTS
-from reports.judgement.parsing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
-from reports.judgement.run_folder import RunFolder
-from reports.judgement.timeline import HINTS
+from reports.judgement.coordinators.coordinator_epochs import EPOCH_EVENTS
+from reports.judgement.log.broker_log import offset_ms
+from reports.judgement.log.parsing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
+from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.timelines.timeline import HINTS
 
 Json = dict[str, Any]
 Item = TypeVar("Item", ObservedRequest, Hint, EpochEvent)

@@ -16,8 +16,8 @@ from benchmarks import extraction, plain
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for
 from reference_coordinator.replay import replay
-from reports.judgement.processes import STATUSES
-from reports.judgement.run_folder import RunFolder, logs_bytes
+from reports.judgement.log.processes import STATUSES
+from reports.judgement.run.run_folder import RunFolder, logs_bytes
 
 Json = dict[str, Any]
 
@@ -66,7 +66,7 @@ def ingest(folder: Path) -> Json:
     from reports.ingest import line_pass  # noqa: PLC0415
     from reports.ingest.places import uri_of  # noqa: PLC0415
     from reports.ingest.spark import session  # noqa: PLC0415
-    from reports.judgement.parsing import Parser  # noqa: PLC0415
+    from reports.judgement.log.parsing import Parser  # noqa: PLC0415
 
     run = RunFolder(folder)
     size = logs_bytes(folder)

@@ -54,7 +54,7 @@ class Client:
         host, _, port = address.rpartition(":")
         self._reader, self._writer = await asyncio.open_connection(host, int(port))
 
-    async def ask(self, api: ApiKey, version: int, body: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, api: int, version: int, body: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return its answer."""
         schema: Any = load_request_schema(api, version)
         header = schema.__header_schema__
@@ -97,7 +97,7 @@ def _beat(group: str, member_id: str, generation: int) -> dict[str, Any]:
             "groupInstanceId": None}  # fmt: skip
 
 
-async def _latencies(address: str, rate: float, seconds: float) -> Latencies:
+async def latencies(address: str, rate: float, seconds: float) -> Latencies:
     """Send heartbeats of unknown members at a rate, over several connections in turn."""
     clients = [Client(f"bench-{number}") for number in range(CONNECTIONS)]
     for client in clients:
@@ -175,7 +175,7 @@ def _join(group: str, member_id: str) -> dict[str, Any]:
             "protocols": [{"name": "range", "metadata": "AAA="}], "reason": None}  # fmt: skip
 
 
-async def _ready(address: str) -> None:
+async def ready(address: str) -> None:
     """Wait until the broker coordinates groups."""
     client = Client("scout")
     await client.open(address)
@@ -204,13 +204,13 @@ def measure(folder: Path, rate: float, seconds: float, count: int) -> dict[str, 
     with cluster, tap.running(settings) as running:
         process = psutil.Process(running.process_id)
         process.cpu_affinity([0])
-        asyncio.run(_ready(cluster.bootstrap))
-        asyncio.run(_latencies(running.bootstrap, rate, 3.0))  # warms all three up
+        asyncio.run(ready(cluster.bootstrap))
+        asyncio.run(latencies(running.bootstrap, rate, 3.0))  # warms all three up
         for _ in range(ROUNDS):
-            direct.append(asyncio.run(_latencies(cluster.bootstrap, rate, seconds)))
+            direct.append(asyncio.run(latencies(cluster.bootstrap, rate, seconds)))
             spent, lines = process.cpu_times(), _lines(running)
             before_s = spent.user + spent.system
-            one = asyncio.run(_latencies(running.bootstrap, rate, seconds))
+            one = asyncio.run(latencies(running.bootstrap, rate, seconds))
             spent = process.cpu_times()
             one.cpu = (spent.user + spent.system - before_s) / seconds
             through.append(one)

@@ -9,12 +9,13 @@ put into it at any moment; a lock could block there for ever.
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
+from typing import Any
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
@@ -109,7 +110,7 @@ class Controller:
     def run(self) -> Outcome:
         """Carry out the plan; return when it has ended and every fault is healed that can be."""
         try:
-            with self._members.watch(self._load_ended):
+            with self._members.watch(self._load_ended, self._take_news):
                 self._work()
         except ChaosError as error:
             self._error = self._error or error
@@ -118,6 +119,13 @@ class Controller:
     def _load_ended(self, error: Exception) -> None:
         self._journal.write("failed", fault_id=None, error=str(error))
         self._events.put(error)
+
+    def _take_news(self, news: Mapping[str, Any]) -> None:
+        """Write what happened to a worker of the load; the run goes on."""
+        fields = {name: value for name, value in news.items() if name not in ("event", "at_ms")}
+        self._journal.write(news["event"], seen_at_ms=news["at_ms"], **fields)
+        had = f", with {', '.join(fields['members'])}" if fields.get("members") else ""
+        self._progress(f"{news['event'].replace('_', ' ')}: {fields['worker']}{had}")
 
     def _work(self) -> None:
         phases = self._phases

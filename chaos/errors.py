@@ -13,5 +13,9 @@ class LoadGoneError(ChaosError):
     """The load process has ended, and with it every member that it ran."""
 
 
+class WorkerGoneError(LoadGoneError):
+    """The worker that ran a member has ended, and the member with it; others run on."""
+
+
 class UnreachableError(ChaosError):
     """No broker answered; a removal may have been carried out nevertheless."""

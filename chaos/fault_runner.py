@@ -3,8 +3,9 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, WorkerGoneError
 from chaos.faults import Fault, Finding, Recoverable
+from chaos.faults.one_member import WORKER_GONE
 from chaos.journal import Journal
 from chaos.plan import Step
 
@@ -63,10 +64,16 @@ class FaultRunner:
         self._progress(f"{step.id} {step.fault} {planned.hits}: {why}")
 
     def carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        """Inject one fault, verify it, and heal it in any case."""
+        """Inject one fault, verify it, and heal it in any case.
+
+        It fails if its member is gone with a worker of the load; others are carried out.
+        """
         held = _held_by(fault)
         try:
             self._carry_out(step, fault_id, fault)
+        except WorkerGoneError as error:
+            self._journal.write("failed", fault_id=fault_id, error=str(error))
+            self._progress(f"{fault_id} {step.fault} {fault.target}: FAILED: {error}")
         finally:
             for one in held:
                 self._away.pop(one, None)
@@ -100,7 +107,9 @@ class FaultRunner:
             self._stop.wait(fault.lasts_ms / 1000)
             broken = fault.verify()
         finally:
-            self._heal(what, fault_id, fault)
+            how = self._heal(what, fault_id, fault)
+        if how == WORKER_GONE:
+            return Finding(False, f"{broken.evidence}, then {how}")
         healed = fault.verify_healed(self._stop)
         return Finding(broken.holds and healed.holds, f"{broken.evidence}, then {healed.evidence}")
 
@@ -111,7 +120,7 @@ class FaultRunner:
         self._journal.write("injected", fault_id=fault_id, **shown)
         self._progress(f"{what}: injected")
 
-    def _heal(self, what: str, fault_id: str, fault: Recoverable) -> None:
+    def _heal(self, what: str, fault_id: str, fault: Recoverable) -> str:
         try:
             how = fault.heal()
         except ChaosError as error:
@@ -121,6 +130,7 @@ class FaultRunner:
         self._open.discard(fault_id)
         self._journal.write("healed", fault_id=fault_id, healed=True, how=how)
         self._progress(f"{what}: healed: {how}")
+        return how
 
 
 def _held_by(fault: Fault) -> tuple[str, ...]:

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from chaos.errors import ChaosError, LoadGoneError
+from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
 
 TIMEOUT_S = 30.0
 """Closing a consumer whose JoinGroup is pending takes librdkafka about 5 s."""
+FINISH_S = 100.0
+"""How long all members may take to close; a LeaveGroup may queue behind a JoinGroup for 5 s, and
+the histories of workers have to come."""
 
 DUPLICATE = ".duplicate"
 """What follows the name of a member in the client.id of its duplicate."""
@@ -79,23 +82,44 @@ class Members:
         """Let a load process that waits for its run join this cluster; the others are paths."""
         self._ask("begin", experiment=experiment, bootstrap=bootstrap, history=history)
 
-    def finish(self) -> None:
-        """Let such a load process close all its members; they are closed when this returns."""
-        self._ask("finish")
+    def finish(self) -> tuple[str, ...]:
+        """Let the load process close all its members; they are closed when this returns.
+
+        Returns what is missing of the load, in words: workers, and lines of their histories.
+        """
+        return tuple(self._ask("finish", FINISH_S))
 
     def quit(self) -> None:
         """Let the load process stop all users and end."""
         self._ask("quit")
 
     @contextmanager
-    def watch(self, gone: Callable[[LoadGoneError], object]) -> Iterator[None]:
-        """Inside the block, call `gone` (in another thread) as soon as the load process ends."""
+    def watch(
+        self,
+        gone: Callable[[LoadGoneError], object],
+        news: Callable[[Mapping[str, Any]], object] = lambda _: None,
+    ) -> Iterator[None]:
+        """Inside the block, call `gone` (in another thread) as soon as the load process ends.
+
+        `news` gets what happens to its workers, if it has some: `worker_lost`, `worker_back`.
+        """
         connection = self._connect()
         over = threading.Event()
 
         def wait_for_the_end() -> None:
-            with suppress(OSError):
-                connection.recv(1)  # returns when the connection ends: no request is sent here
+            with suppress(OSError), connection.makefile("rwb") as lines:
+                known, has_workers = 0, True
+                while has_workers:
+                    lines.write(_line({"id": known, "do": "workers", "after": known}))
+                    lines.flush()
+                    if not (answer := lines.readline()).endswith(b"\n"):
+                        break
+                    reply = json.loads(answer)
+                    has_workers = reply["ok"]
+                    for one in reply.get("result", ()):
+                        known += 1
+                        news(one)
+                lines.read(1)  # returns when the connection ends
             if not over.is_set():
                 gone(self._gone())
 
@@ -111,23 +135,26 @@ class Members:
             watcher.join()
             connection.close()
 
-    def _ask(self, do: str, **fields: str | None) -> Any:
+    def _ask(self, do: str, within_s: float | None = None, /, **fields: str | None) -> Any:
+        within_s = within_s or self._timeout_s
         what = " ".join((do, *filter(None, fields.values())))
         try:
             with self._connect() as connection, connection.makefile("rwb") as lines:
+                connection.settimeout(within_s)
                 lines.write(_line({"id": 1, "do": do, **fields}))
                 lines.flush()
                 answer = lines.readline()
         except TimeoutError as error:
             raise ChaosError(
-                f"the load process did not answer '{what}' within {self._timeout_s:g} s;"
-                " its log shows why"
+                f"the load process did not answer '{what}' within {within_s:g} s; its log shows why"
             ) from error
         except OSError as error:
             raise self._gone() from error
         if not answer.endswith(b"\n"):
             raise self._gone()
         reply = json.loads(answer)
+        if reply.get("gone"):
+            raise WorkerGoneError(reply["error"])
         if not reply["ok"]:
             raise ChaosError(f"the load process refused '{what}': {reply['error']}")
         return reply["result"]

@@ -24,8 +24,6 @@ from groupquake.runner import Runner
 from scenarios import Experiment
 
 EVERY_S = 1.0
-FINISH_S = 60.0
-"""How long the members may take to close; a LeaveGroup may queue behind a JoinGroup for 5 s."""
 
 
 def run_attached(runner: Runner, port: int) -> Outcome:
@@ -33,7 +31,7 @@ def run_attached(runner: Runner, port: int) -> Outcome:
 
     If the parent ends first, this process gets SIGTERM (`loadtest.dies_with_parent`), and heals.
     """
-    members = Members(port, os.environ.get("GROUPQUAKE_CONTROL_TOKEN", ""), FINISH_S)
+    members = Members(port, os.environ.get("GROUPQUAKE_CONTROL_TOKEN", ""))
     with _showing(runner.folder.resolve()):
         return replace(runner, load=partial(_attached, members)).run()
 

@@ -22,12 +22,12 @@ from chaos.interruptible_wait import exit_code
 from chaos.members import Members
 from groupquake import telemetry
 from groupquake.exits import NotSteadyError
+from groupquake.load_workers import ALONE, Workers
 from loadtest.client_configs import spawn_rate
 from loadtest.dies_with_parent import dying_with_parent
 from scenarios import Experiment
 from scenarios.clients import kind_of
 
-START_S = 60.0
 RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
 """The variable by which the load, its members and what they start are known."""
 END_S = 30.0
@@ -44,11 +44,12 @@ def running(
     security: Mapping[str, str] = {},
     *,
     otel: bool = False,
+    workers: Workers = ALONE,
 ) -> Iterator[Members]:
     """Run the load inside the block; yields the control of its members. Raises NotSteadyError.
 
     `security` are variables of its environment: where its client properties are. With `otel` it
-    exports by OpenTelemetry.
+    exports by OpenTelemetry. It has `workers`, or runs all members itself.
     """
     folder = folder.resolve()
     token = secrets.token_hex(16)
@@ -64,6 +65,7 @@ def running(
         "--history", str(folder / "history.jsonl"),
         "--control-file", str(control_file),
         *(("--otel",) if otel else ()),
+        *workers.options,
     ]  # fmt: skip
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -81,8 +83,9 @@ def running(
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is the runner's to handle
         )
+    workers.announce(str(locustfile()))
     try:
-        members = Members(_await_port(process, control_file, log), token)
+        members = Members(_await_port(process, control_file, log, workers.start_s), token)
         yield members
         _quit(process, members, END_S + len(experiment.members()) / CLOSED_A_SECOND)
     finally:
@@ -123,9 +126,11 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def _await_port(process: subprocess.Popen[bytes], control_file: Path, log: Path) -> int:
+def _await_port(
+    process: subprocess.Popen[bytes], control_file: Path, log: Path, start_s: float
+) -> int:
     """Wait until the load has written its control port."""
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + start_s
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise NotSteadyError(f"the load process ended at once: {_last_line(log)}; see {log}")
@@ -133,7 +138,7 @@ def _await_port(process: subprocess.Popen[bytes], control_file: Path, log: Path)
             return int(json.loads(control_file.read_text())["port"])
         except (FileNotFoundError, ValueError):
             time.sleep(0.05)
-    raise NotSteadyError(f"the load process did not come up within {START_S:g} s; see {log}")
+    raise NotSteadyError(f"the load process did not come up within {start_s:g} s; see {log}")
 
 
 def _last_line(log: Path) -> str:

@@ -16,7 +16,7 @@ from chaos.clusters import Cluster, ClusterError
 from chaos.clusters.factory import Place, make
 from chaos.clusters.tapped import TappedCluster
 from chaos.controller import Controller, Outcome
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, LoadGoneError
 from chaos.interruptible_wait import wait_interruptibly
 from chaos.journal import Journal
 from chaos.members import Members
@@ -225,7 +225,20 @@ class Runner:
             if not self.keep:
                 self.load_ended()
             self.progress("closing the members")
+            self._close(members, journal)
         return outcome
+
+    def _close(self, members: Members, journal: Journal) -> None:
+        """Close the members; what is missing of the load then makes the verdict `unknown`."""
+        try:
+            missing = members.finish()
+        except LoadGoneError:
+            missing = ()  # the controller has said so
+        except ChaosError as error:
+            missing = (str(error),)
+        for what in missing:
+            self.progress(what)
+            journal.write("failed", fault_id=None, error=what)
 
     def _abort(self, controller: Controller, wire_scripts: WireScripts | None, name: str) -> None:
         self.progress(f"{name}: healing and stopping")

@@ -267,6 +267,12 @@ BODIES: Mapping[str, Bodies] = {
 }  # fmt: skip
 
 
+FORMER_NAMES: Mapping[str, str] = {
+    field.name: field.also for bodies in BODIES.values() for field in bodies.request if field.also
+}
+"""Fields of requests that releases before named otherwise, with that name."""
+
+
 def of_version(fields: tuple[Field, ...], values: Mapping[str, Any], version: int) -> Json:
     """Return the body with these values that a version has, in its order of fields.
 

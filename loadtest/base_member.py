@@ -64,16 +64,9 @@ class BaseMember(ABC):
 
         `joins` counts assignments since the run began, over all restarts.
         """
-        return {
-            "name": self.config.name,
-            "group": self.config.group,
-            "kind": self.config.kind,
-            "instance_id": self.config.instance_id,
-            "state": self.state,
-            "member_id": self.member_id,
-            "partitions": names(self._partitions),
-            "joins": self.joins,
-        }
+        return row(
+            self.config, self.state, self.member_id, names(self._partitions), joins=self.joins
+        )
 
     def pause(self) -> None:
         """Freeze the client, all its threads. Raises LoadtestError if it cannot be."""
@@ -128,6 +121,27 @@ class BaseMember(ABC):
         partitions = names(self._partitions)
         self._partitions.clear()
         return partitions
+
+
+def row(
+    config: MemberConfig,
+    state: State,
+    member_id: str | None = None,
+    partitions: Iterable[str] = (),
+    *,
+    joins: int = 0,
+) -> dict[str, Any]:
+    """Return a member's row; without more than a state, of one that no process runs."""
+    return {
+        "name": config.name,
+        "group": config.group,
+        "kind": config.kind,
+        "instance_id": config.instance_id,
+        "state": state,
+        "member_id": member_id,
+        "partitions": list(partitions),
+        "joins": joins,
+    }
 
 
 def names(partitions: Iterable[tuple[str, int]]) -> list[str]:

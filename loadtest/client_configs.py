@@ -7,10 +7,14 @@ from typing import Literal
 from loadtest.errors import LoadtestError
 
 Kind = Literal["static", "dynamic"]
+ClientKind = Literal["static", "dynamic", "producer"]
 SPAWN_RATE = 20
 """Members a second that Locust starts, while their clients are librdkafka's."""
 SPAWN_WITHIN_S = 20
 """How long Locust takes to start all members with the client `wire`."""
+
+PORTABLE = ("librdkafka", "librdkafka-process", "wire")
+"""The clients that need nothing but groupquake itself; all others are programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,9 @@ class ProducerConfig:
     rate: float
 
 
+ClientConfig = MemberConfig | ProducerConfig
+
+
 @dataclass(frozen=True, slots=True)
 class ClientConfigs:
     """All members and producers of a run; names are unique."""
@@ -70,27 +77,21 @@ class ClientConfigs:
     def __len__(self) -> int:
         return len(self.members) + len(self.producers)
 
+    def by_name(self) -> dict[str, ClientConfig]:
+        """Return all clients by their names."""
+        every: tuple[ClientConfig, ...] = (*self.members, *self.producers)
+        return {one.name: one for one in every}
+
     def of_kind(self, kind: Kind) -> tuple[MemberConfig, ...]:
         """Return the members of one kind, in their order here."""
         return tuple(member for member in self.members if member.kind == kind)
 
-    def on_worker(self, index: int) -> "ClientConfigs":
-        """Return the same clients with identities that no other Locust worker uses.
+    def programs(self) -> tuple[str, ...]:
+        """Return the members that are programs; they run where the folder of the run is."""
+        return tuple(member.name for member in self.members if member.client not in PORTABLE)
 
-        `index` is Locust's worker index. The master decides which of them a worker runs,
-        so every worker holds all of them, under names of its own.
-        """
-        mark = f"w{index}-"
-        members = [
-            replace(
-                member,
-                name=mark + member.name,
-                instance_id=mark + member.instance_id if member.instance_id else None,
-            )
-            for member in self.members
-        ]
-        producers = [replace(producer, name=mark + producer.name) for producer in self.producers]
-        return ClientConfigs(tuple(members), tuple(producers))
+
+NO_CLIENTS = ClientConfigs((), ())
 
 
 def spawn_rate(clients: Iterable[str]) -> int:

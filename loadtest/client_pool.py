@@ -1,18 +1,18 @@
 """All clients of this process. Locust users lease them; control commands act on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, get_args
+from typing import Any, Protocol
 
-from loadtest.blocking_calls import BlockingCalls
-from loadtest.client_configs import ClientConfigs, Kind, MemberConfig
+from loadtest.blocking_calls import MOST_THREADS, BlockingCalls
+from loadtest.client_configs import ClientConfig, ClientConfigs, ClientKind, MemberConfig
 from loadtest.command_member import CommandMember
-from loadtest.control_protocol import Commands, instance_id_of, member_of
+from loadtest.control_protocol import Command, Commands, instance_id_of, member_of
 from loadtest.duplicate_member import DuplicateMember
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
 from loadtest.history import History
-from loadtest.lease_pool import LeasePool
+from loadtest.lease_table import LeaseTable
 from loadtest.librdkafka_process import LibrdkafkaProcess
 from loadtest.locust_statistics import StatisticRecorder, locust_recorder
 from loadtest.member import Member
@@ -21,30 +21,66 @@ from loadtest.producer import PacedProducer
 from loadtest.wire_client_member import WireClientMember
 
 
+class Leases(Protocol):
+    """Where users get clients from: a table of this process, or that of the master."""
+
+    def lease(self, kind: ClientKind) -> ClientConfig | None:
+        """Return a client that no other user has; None if there is none now."""
+
+    def release(self, name: str) -> None:
+        """Return it."""
+
+
+class OwnLeases:
+    """The leases of a process that runs all clients."""
+
+    def __init__(self, configs: ClientConfigs) -> None:
+        self._table = LeaseTable.of(configs)
+        self._configs = configs.by_name()
+
+    def lease(self, kind: ClientKind) -> ClientConfig | None:
+        """Return the first client of a kind that no user has."""
+        name = self._table.lease(kind)
+        return None if name is None else self._configs[name]
+
+    def release(self, name: str) -> None:
+        """Take a client back."""
+        self._table.release(name)
+
+
 class ClientPool:
-    """One handle for each configured client. `events` are those of Locust's environment."""
+    """A handle for each client of `configs`, and for each other one that is leased here first.
+
+    `events` are those of Locust's environment.
+    """
 
     def __init__(
-        self, configs: ClientConfigs, bootstrap: str, history: History, events: Any
+        self,
+        leases: Leases,
+        configs: ClientConfigs,
+        bootstrap: str,
+        history: History,
+        events: Any,
     ) -> None:
-        run_blocking = BlockingCalls(len(configs))
-        recorder_for = partial(locust_recorder, events)
-        self._members = {
-            config.name: _handle(config, bootstrap, history, recorder_for, run_blocking)
-            for config in configs.members
-        }
-        self._producers = {
-            config.name: ClientHandle(
-                config.name,
-                PacedProducer(config, bootstrap, history, recorder_for("PRODUCER"), run_blocking),
-            )
-            for config in configs.producers
-        }
-        self.members_of: dict[Kind, LeasePool[ClientHandle]] = {
-            kind: LeasePool(self._members[config.name] for config in configs.of_kind(kind))
-            for kind in get_args(Kind)
-        }
-        self.producers = LeasePool(self._producers.values())
+        self._leases = leases
+        self._bootstrap = bootstrap
+        self._history = history
+        self._run_blocking = BlockingCalls(len(configs) or MOST_THREADS)
+        self._recorder_for = partial(locust_recorder, events)
+        self._is_closed = False
+        self._members: dict[str, MemberHandle] = {}
+        self._producers: dict[str, ClientHandle] = {}
+        for config in configs.by_name().values():
+            self._handle_of(config)
+
+    def lease(self, kind: ClientKind) -> ClientHandle | None:
+        """Return a client for a user; None if there is none now."""
+        config = None if self._is_closed else self._leases.lease(kind)
+        return None if config is None else self._handle_of(config)
+
+    def release(self, handle: ClientHandle) -> None:
+        """Take a client of a user back."""
+        self._leases.release(handle.name)
 
     def members(self) -> list[dict[str, Any]]:
         """Return one row for each member, in the order of the configuration."""
@@ -60,9 +96,26 @@ class ClientPool:
             ) from None
 
     def close(self) -> None:
-        """Close every open client, and wait for those that another greenlet is closing."""
+        """Close every open client, and wait for those that another greenlet is closing.
+
+        None is leased any more.
+        """
+        self._is_closed = True
         for handle in (*self._members.values(), *self._producers.values()):
             handle.close()
+
+    def _handle_of(self, config: ClientConfig) -> ClientHandle:
+        if isinstance(config, MemberConfig):
+            if config.name not in self._members:
+                self._members[config.name] = _handle(
+                    config, self._bootstrap, self._history, self._recorder_for, self._run_blocking
+                )
+            return self._members[config.name]
+        if config.name not in self._producers:
+            report, run_blocking = self._recorder_for("PRODUCER"), self._run_blocking
+            producer = PacedProducer(config, self._bootstrap, self._history, report, run_blocking)
+            self._producers[config.name] = ClientHandle(config.name, producer)
+        return self._producers[config.name]
 
 
 def _handle(
@@ -98,21 +151,30 @@ def commands(client_pool: ClientPool) -> Commands:
 
     The result is the member's row; for `duplicate` it is the new process's `client_id` and `pid`.
     """
+
+    def of_one(do: Callable[[MemberHandle, dict[str, Any]], Any]) -> Command:
+        return lambda request: do(client_pool.handle(member_of(request)), request)
+
     return {
         "members": lambda _: client_pool.members(),
-        "start": lambda request: _start(client_pool, request),
-        "stop": lambda request: client_pool.handle(member_of(request)).stop(),
-        "kill": lambda request: client_pool.handle(member_of(request)).kill(),
-        "pause": lambda request: client_pool.handle(member_of(request)).pause(),
-        "stop-polling": lambda request: client_pool.handle(member_of(request)).stop_polling(),
-        "resume": lambda request: client_pool.handle(member_of(request)).resume(),
-        "duplicate": lambda request: client_pool.handle(member_of(request)).duplicate(),
-        "end-duplicate": lambda request: client_pool.handle(member_of(request)).end_duplicate(),
+        **{name: of_one(do) for name, do in OF_ONE.items()},
     }
 
 
-def _start(client_pool: ClientPool, request: dict[str, Any]) -> dict[str, Any]:
-    handle = client_pool.handle(member_of(request))
+def _start(handle: MemberHandle, request: dict[str, Any]) -> dict[str, Any]:
     if "instance_id" in request:
         return handle.start_as(instance_id_of(request))
     return handle.start()
+
+
+OF_ONE: Mapping[str, Callable[[MemberHandle, dict[str, Any]], dict[str, Any]]] = {
+    "start": _start,
+    "stop": lambda handle, _: handle.stop(),
+    "kill": lambda handle, _: handle.kill(),
+    "pause": lambda handle, _: handle.pause(),
+    "stop-polling": lambda handle, _: handle.stop_polling(),
+    "resume": lambda handle, _: handle.resume(),
+    "duplicate": lambda handle, _: handle.duplicate(),
+    "end-duplicate": lambda handle, _: handle.end_duplicate(),
+}
+"""The control commands for one member."""

@@ -5,10 +5,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loadtest.errors import LoadtestError
+from loadtest.errors import LoadtestError, WorkerGoneError
 
-Commands = Mapping[str, Callable[[dict[str, Any]], Any]]
-"""Functions by command name. Each gets the whole request and returns a JSON value."""
+Command = Callable[[dict[str, Any]], Any]
+"""Gets the whole request and returns a JSON value."""
+Commands = Mapping[str, Command]
+"""Commands by name."""
 
 
 def has_token(line: bytes, token: str) -> bool:
@@ -25,10 +27,23 @@ def answer(line: bytes, commands: Commands) -> bytes:
     request: dict[str, Any] = {}
     try:
         request = _parsed(line)
-        reply = {"ok": True, "result": _command_named(request["do"], commands)(request)}
+        reply = carry_out(request, commands)
     except LoadtestError as error:
         reply = {"ok": False, "error": str(error)}
     return json.dumps({"id": request.get("id"), **reply}).encode() + b"\n"
+
+
+def carry_out(request: dict[str, Any], commands: Commands) -> dict[str, Any]:
+    """Carry a request out; return its `result`, or the `error`.
+
+    `gone` says that the member is gone with the worker that ran it.
+    """
+    try:
+        return {"ok": True, "result": _command_named(request["do"], commands)(request)}
+    except WorkerGoneError as error:
+        return {"ok": False, "error": str(error), "gone": True}
+    except LoadtestError as error:
+        return {"ok": False, "error": str(error)}
 
 
 def member_of(request: dict[str, Any]) -> str:

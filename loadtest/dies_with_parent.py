@@ -21,12 +21,17 @@ def dying_with_parent(number: signal.Signals, program: str = sys.executable) -> 
     return [sys.executable, "-I", "-S", __file__, str(int(number)), str(os.getpid()), program]
 
 
+def end_with(parent: int, number: int = signal.SIGKILL) -> None:
+    """Let the kernel send this process a signal when its parent ends, or exit if it has."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:  # the parent ended before the prctl call
+        sys.exit(1)
+
+
 def main() -> None:
     """Ask for the signal at the parent's end, and replace this process by the program."""
     number, parent, *command = sys.argv[1:]
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number))
-    if os.getppid() != int(parent):  # the parent ended before the prctl call
-        sys.exit(1)
+    end_with(int(parent), int(number))
     os.execv(command[0], command)  # noqa: S606 (a list, no shell)
 
 

@@ -27,10 +27,18 @@ second process with a member's identity has the name `<member>.duplicate`.
 
 Producers have `created`, `closing`, `closed` and `error` too, and once a second `produced`, with
 `records` acknowledged and `errors` since the line before. The load process writes `hub_lag`.
+
+With several Locust processes the lines of all come one after another as they reach the master,
+which adds what becomes of each `worker`:
+
+    leased      it runs this member, or this producer, from now on
+    worker_lost it is not heard of any more since `last_heard_ms`; it had these `members`
+    worker_back it is heard of again, and has them still
 """
 
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +89,11 @@ class History:
             **fields,
         }
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+    def add(self, lines: Iterable[str]) -> None:
+        """Append lines that another process wrote."""
+        if self._file is not None:
+            self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
         """Close the file; later events are dropped."""

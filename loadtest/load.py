@@ -1,16 +1,15 @@
 """The load of one run: clients, their history, and the rows that Locust's page shows of them."""
 
+import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import gevent
 
-from loadtest.client_configs import ClientConfigs
-from loadtest.client_pool import ClientPool
 from loadtest.history import History, now_ms
 
 LAG_CHECK_S = 0.05
@@ -25,28 +24,37 @@ Seen = Callable[[str, float, dict[str, Any]], None]
 """Takes the event of a line, its time (UTC epoch milliseconds) and its other fields."""
 
 
-class Load:
-    """A pool of clients with their history, for users to lease until it is closed.
+class Clients(Protocol):
+    """What a load has."""
 
-    `events` are those of Locust's environment; `seen` takes each event of the history. Raises
-    LoadtestError for a bad history.
+    def members(self) -> list[dict[str, Any]]:
+        """Return a row for each member."""
+
+    def close(self) -> None:
+        """Close every client that is open."""
+
+
+class Load:
+    """Clients with their history, until it is closed: those of this process, or of all workers.
+
+    `make` returns them, given the history; `seen` takes each event of it. Raises LoadtestError for
+    a bad history.
     """
 
     def __init__(
-        self,
-        configs: ClientConfigs,
-        bootstrap: str,
-        history: Path | None,
-        events: Any,
-        seen: Seen | None,
+        self, make: Callable[[History], Clients], history: Path | None, seen: Seen | None
     ) -> None:
         self._history = _WatchedHistory(history, seen)
-        self.client_pool = ClientPool(configs, bootstrap, self._history, events)
+        self._clients = make(self._history)
         self._lag = gevent.spawn(_watch_hub_lag, self._history)
 
-    def close(self) -> None:
+    def close_clients(self) -> None:
         """Close every open client; after a second Ctrl-C Locust does not wait for its users."""
-        self.client_pool.close()
+        self._clients.close()
+
+    def close(self) -> None:
+        """Close every open client, and the history."""
+        self.close_clients()
         self._lag.kill()
         self._history.close()
 
@@ -64,7 +72,7 @@ class Load:
                 "state": row["state"],
                 "partitions": ", ".join(row["partitions"]),
             }
-            for row in self.client_pool.members()
+            for row in self._clients.members()
         ]
 
 
@@ -78,13 +86,23 @@ class _WatchedHistory(History):
 
     def write(self, event: str, *, at_ms: float | None = None, **fields: Any) -> None:
         super().write(event, at_ms=at_ms, **fields)
+        self._see(event, now_ms() if at_ms is None else at_ms, fields)
+
+    def add(self, lines: Iterable[str]) -> None:
+        lines = list(lines)
+        super().add(lines)
+        for line in lines:
+            fields = json.loads(line)
+            self._see(fields.pop("event"), fields.pop("at_ms"), fields)
+
+    def _see(self, event: str, at_ms: float, fields: dict[str, Any]) -> None:
         if self._on_event:
-            self._on_event(event, now_ms() if at_ms is None else at_ms, fields)
+            self._on_event(event, at_ms, fields)
         if event in SHOWN_EVENTS:
             partitions = ", ".join(fields.get("partitions", ())) or "nothing"
             self.seen.append(
                 {
-                    "at": _clock(now_ms() if at_ms is None else at_ms),
+                    "at": _clock(at_ms),
                     "group": fields.get("group") or "",
                     "reason": f"seen by client {fields['member']}: {event} {partitions}",
                 }

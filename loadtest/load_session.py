@@ -5,27 +5,36 @@ experiment (from the page), Locust starts its users at once, and they wait. The 
 process, starts a cluster, then sends the command `begin`. It sends `finish` once all faults are
 healed. If a user of the page stops the test earlier, the runner ends its plan, and the members run
 until it has healed the open faults. The analysis follows when the members are closed.
+
+With several Locust processes the master has the leases, the control channel and the history
+(`loadtest.distribution`), and each worker has the clients that its users lease.
 """
 
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gevent
 from gevent.event import Event
 from locust.env import Environment
+from locust.runners import STATE_INIT, STATE_STOPPED, MasterRunner, WorkerRunner
 
-from loadtest import experiment
-from loadtest.client_configs import SPAWN_RATE, ClientConfigs, spawn_rate
-from loadtest.client_pool import commands
+from loadtest import experiment, options
+from loadtest.client_configs import NO_CLIENTS, SPAWN_RATE, ClientConfigs, spawn_rate
+from loadtest.client_pool import ClientPool, Leases, OwnLeases, commands
 from loadtest.control import ControlServer
+from loadtest.distribution.master import Leader, forwarded
+from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError
+from loadtest.history import History
 from loadtest.load import Load, Row
 from loadtest.ui_form import Choice
 from loadtest.ui_run import Run
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 
 if TYPE_CHECKING:
+    from loadtest.control_protocol import Command
     from loadtest.telemetry import Telemetry
 
 
@@ -45,10 +54,25 @@ class LoadSession:
         self._chosen: Choice | None = None
         self._token = secrets.token_hex(16)
         self._control: ControlServer | None = None
-        self._commands = {"begin": self._begin, "finish": self._finish, "quit": self._quit}
+        self._commands: dict[str, Command] = {
+            "begin": self._begin,
+            "finish": self._finish,
+            "quit": self._quit,
+            "workers": self._await_news,
+        }
         self._stopping = False
         self._empty = Event()
-        self._telemetry = _telemetry(environment)
+        self.master: Leader | None = None
+        self._worker: Follower | None = None
+        given, runner = environment.parsed_options, environment.runner
+        assert given is not None, "Locust's command line always parses options"
+        if isinstance(runner, MasterRunner):
+            self.master = Leader(runner, environment.events, stay=options.has_experiment(given))
+        elif isinstance(runner, WorkerRunner):
+            # the history of a worker's own command line: programs need what is beside it
+            folder = Path(given.history).parent if given.history else None
+            self._worker = Follower(runner, folder, self.close_load)
+        self._telemetry = None if self._worker else _telemetry(environment)
 
     @property
     def run(self) -> Run | None:
@@ -80,18 +104,45 @@ class LoadSession:
         self.close_load()
         path = Path(history) if history else None
         seen = self._telemetry.see if self._telemetry else None
-        self.load = Load(configs, bootstrap, path, self.environment.events, seen)
+        lead = partial(self._lead, configs)
+        make = (
+            lead
+            if self.master
+            else partial(self._run_clients, OwnLeases(configs), configs, bootstrap)
+        )
+        self.load = Load(make, path, seen)
         if self._telemetry:
-            self._telemetry.follow(path, self.load.client_pool.members)
+            self._telemetry.follow(path, lambda: self._commands["members"]({}))
         self._configs = configs
-        ClientUser.client_pool = self.load.client_pool
-        self._commands.update(commands(self.load.client_pool))
+
+    def start_load_of_worker(self, bootstrap: str) -> None:
+        """Start a load with the clients that the master leases; its history goes there."""
+        assert self._worker is not None, "only workers have a master"
+        self.close_load()
+        make = partial(self._run_clients, self._worker, NO_CLIENTS, bootstrap)
+        self.load = Load(make, self._worker.begin(self._commands), None)
+
+    def _run_clients(
+        self, leases: Leases, configs: ClientConfigs, bootstrap: str, history: History
+    ) -> ClientPool:
+        pool = ClientPool(leases, configs, bootstrap, history, self.environment.events)
+        ClientUser.client_pool = pool
+        self._commands.update(commands(pool))
+        return pool
+
+    def _lead(self, configs: ClientConfigs, history: History) -> Leader:
+        assert self.master is not None, "only a master leads"
+        self.master.begin(configs, history)
+        self._commands.update(forwarded(self.master))
+        return self.master
 
     def close_load(self) -> None:
         """Close the load; the rows of what its clients observed stay."""
         ClientUser.client_pool = None
         if self.load is not None:
             self.load.close()
+        if self._worker is not None:
+            self._worker.end()
         if self._telemetry:
             self._telemetry.end()
 
@@ -115,6 +166,8 @@ class LoadSession:
         """Locust starts its users: start the chosen run."""
         self._stopping = False
         self._empty.clear()
+        if self.master is not None:
+            self.master.expect_workers()
         if self._chosen is not None:
             port = self.control().port
             self.runs.append(
@@ -132,15 +185,17 @@ class LoadSession:
     def on_stopping(self) -> None:
         """Locust is about to stop its users; return when the runner has healed all faults."""
         self._stopping = True
+        if self.master is not None:
+            self.master.stop_workers()
         if self.run is not None and not self.run.closing.is_set():
             self.run.stop()
 
     def on_stop(self) -> None:
         """Locust has stopped its users."""
-        if self.run is not None:
+        if self.run is not None or self._worker is not None:
             self.close_load()
-            if self.run.goes_on:
-                self.run.state = "comparing"
+        if self.run is not None and self.run.goes_on:
+            self.run.state = "comparing"
         self._empty.set()
 
     def end(self) -> int:
@@ -162,12 +217,23 @@ class LoadSession:
         self.start_load(configs, request["bootstrap"], request["history"])
         run.state = "running"
 
-    def _finish(self, _: dict[str, Any]) -> None:
+    def _finish(self, _: dict[str, Any]) -> list[str]:
+        """Close all members; return what is missing of the load, in words."""
         if self.run is not None:
             self.run.state = "closing"
             self.run.closing.set()
-        self._stop_users()
-        self._empty.wait()
+        if self.runner.state not in (STATE_INIT, STATE_STOPPED):
+            self._stop_users()
+            self._empty.wait()
+        if self.run is None and self.load is not None:
+            self.load.close_clients()
+        return self.master.missing() if self.master is not None else []
+
+    def _await_news(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return what happened to workers since the first `after` of the news."""
+        if self.master is None:
+            raise LoadtestError("this load has no workers")
+        return self.master.await_news(int(request.get("after", 0)))
 
     def _on_run_over(self, _: Run) -> None:
         self._stop_users()

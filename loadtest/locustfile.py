@@ -8,18 +8,23 @@ its workers after the import.
 # Locust's events, runners and web interface have no types.
 # mypy: disable-error-code="untyped-decorator, no-untyped-call"
 
+import gc
 import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gevent
 from locust import events
 from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
 from loadtest import experiment, options, ui
+from loadtest.client_configs import PORTABLE
+from loadtest.dies_with_parent import end_with
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
 from loadtest.ui_form import choose
@@ -41,16 +46,16 @@ def add_options(parser: ArgumentParser, **_: object) -> None:
 
 @events.init.add_listener
 def on_init(environment: Environment, **_: object) -> None:
-    """Prepare the load session, except on workers, which do not know their index yet."""
-    if not isinstance(environment.runner, WorkerRunner):
-        _or_exit(_prepare, environment)
+    """Prepare the load session."""
+    _or_exit(_follow if isinstance(environment.runner, WorkerRunner) else _prepare, environment)
 
 
-@events.test_start.add_listener
-def on_test_start(environment: Environment, **_: object) -> None:
-    """Prepare the load session of a worker, whose index and options are known now."""
-    if isinstance(environment.runner, WorkerRunner) and ClientUser.client_pool is None:
-        _or_exit(_prepare_worker, environment)
+@events.spawning_complete.add_listener
+def on_spawning_complete(**_: object) -> None:
+    """Keep the garbage collector off what stays: it would stop thousands of members each time."""
+    gc.unfreeze()  # of an earlier load
+    gc.collect()
+    gc.freeze()
 
 
 def _or_exit(step: Any, environment: Environment) -> None:
@@ -64,39 +69,52 @@ def _or_exit(step: Any, environment: Environment) -> None:
 def _prepare(environment: Environment) -> None:
     given = _options(environment)
     alone = isinstance(environment.runner, LocalRunner)
-    named = given.experiment != options.NO_EXPERIMENT
-    if not alone and (named or given.control_file):
+    named = options.has_experiment(given)
+    if named and environment.web_ui and not alone:
         raise LoadtestError(
-            "--experiment and --control-file need one Locust process, because every member"
-            " exists once; leave out --master, --worker and --processes"
+            "the page runs an experiment in one Locust process; leave out --master and --processes,"
+            " or add --headless"
         )
     session = _session(environment)
     if named and environment.web_ui:
         users = session.choose(choose(vars(given), given.run_option))
     else:
         configs = experiment.configs_of(given.experiment) if named else options.configs_of(given)
+        if not alone and not given.processes and (programs := configs.programs()):
+            raise LoadtestError(
+                f"{programs[0]} is a program, and runs beside the folder of its run; use"
+                f" --processes, or one of the clients {', '.join(PORTABLE)}"
+            )
         users = session.set_user_classes(configs)
-        if alone:
-            session.start_load(configs, given.bootstrap, given.history)
+        session.start_load(configs, given.bootstrap, given.history)
     given.num_users = given.num_users or users
     given.spawn_rate = given.spawn_rate or session.spawn_rate
     if given.control_file:
         token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
         if not token:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
-        session.control(token).announce(Path(given.control_file))
+        server, file = session.control(token), Path(given.control_file)
+        if session.master is None:
+            server.announce(file)
+        else:  # its users start once the workers are there
+            announce = partial(server.announce, file)
+            gevent.spawn(session.master.when_connected, given.expect_workers, announce)
     if environment.web_ui:
         # Locust's page shows a host, meant for a web server.
         ClientUser.host = "its own brokers" if named else given.bootstrap
         ui.Page(session, given)
 
 
-def _prepare_worker(environment: Environment) -> None:
+def _follow(environment: Environment) -> None:
+    """Be a worker: what it needs of the load comes from the master, with each client it leases."""
     given = _options(environment)
-    runner = environment.runner
-    assert isinstance(runner, WorkerRunner), "only workers have an index"
-    configs = options.configs_of(given).on_worker(runner.worker_index)
-    _session(environment).start_load(configs, given.bootstrap, given.history)
+    if given.processes:  # Locust forked it, and does not end it with its master
+        end_with(os.getppid())
+    session = _session(environment)
+    environment.events.test_start.add_listener(
+        lambda **_: session.start_load_of_worker(given.bootstrap)
+    )
+    environment.events.quitting.add_listener(lambda **_: session.close_load())
 
 
 def _session(environment: Environment) -> LoadSession:

@@ -37,7 +37,7 @@ class ClientHandle:
 
     def __init__(self, name: str, client: Client) -> None:
         self.poll_every_s = client.poll_every_s
-        self._name = name
+        self.name = name
         self._client = client
         self._has_user = False
         self._one_at_a_time = BoundedSemaphore()
@@ -64,7 +64,7 @@ class ClientHandle:
         """Lock the client for a command. Raises LoadtestError without a user."""
         with self._one_at_a_time:
             if not self._has_user:
-                raise LoadtestError(f"no user runs {self._name!r} now; start more users")
+                raise LoadtestError(f"no user runs {self.name!r} now; start more users")
             yield
 
 

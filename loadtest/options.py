@@ -128,6 +128,11 @@ def _form(add: Callable[..., Action]) -> tuple[Action, ...]:
     )
 
 
+def has_experiment(options: Namespace) -> bool:
+    """Return whether an experiment is named."""
+    return bool(options.experiment != NO_EXPERIMENT)
+
+
 def experiments(options: Namespace) -> tuple[str, ...]:
     """Return the experiments that may be started from the page."""
     return (*names(), options.experiment)

@@ -158,16 +158,15 @@ class Page:
         configs = options.configs_of(given)
         self._session.choose(None)
         users = self._session.set_user_classes(configs)
-        if isinstance(runner, LocalRunner):
-            self._session.start_load(configs, given.bootstrap, given.history)
+        self._session.start_load(configs, given.bootstrap, given.history)
         untouched = request.form.get("user_count") == str(self._offered.num_users)
         return users if untouched and users != self._offered.num_users else None
 
     def _users_of_run(self, values: dict[str, str]) -> int:
         if not isinstance(self._session.runner, LocalRunner):
             raise LoadtestError(
-                "an experiment needs one Locust process, because every member exists once;"
-                " leave out --master, --worker and --processes"
+                "the page runs an experiment in one Locust process; leave out --master and"
+                " --processes"
             )
         if values["experiment"] not in options.experiments(self._offered):
             raise LoadtestError(

@@ -5,9 +5,8 @@ from typing import ClassVar
 import gevent
 from locust import User, constant, task
 
-from loadtest.client_configs import Kind
+from loadtest.client_configs import ClientKind
 from loadtest.client_pool import ClientPool
-from loadtest.lease_pool import LeasePool
 from loadtest.member_handle import ClientHandle
 
 WAIT_S = 0.1
@@ -23,20 +22,17 @@ class ClientUser(User):
 
     abstract = True
     wait_time = constant(0)
+    kind: ClassVar[ClientKind]
     client_pool: ClassVar[ClientPool | None] = None
     handle: ClientHandle | None = None
 
-    def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
-        """Return the clients that users of this class lease."""
-        raise NotImplementedError
-
     def on_start(self) -> None:
-        """Lease the first free client, as soon as there is one, and open it."""
+        """Lease a free client, as soon as there is one, and open it."""
         while (client_pool := self.client_pool) is None:
             gevent.sleep(WAIT_S)
-        self._pool = self.pool(client_pool)
+        self._pool = client_pool
         # None is free while an earlier user still closes: Locust does not wait for it.
-        while (handle := self._pool.lease()) is None:
+        while (handle := client_pool.lease(self.kind)) is None:
             gevent.sleep(WAIT_S)
         self.handle = handle
         handle.open()
@@ -60,24 +56,13 @@ class ClientUser(User):
             self._pool.release(self.handle)
 
 
-class GroupMember(ClientUser):
-    """A member of a consumer group."""
-
-    abstract = True
-    kind: ClassVar[Kind]
-
-    def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
-        """Return the members of this kind."""
-        return client_pool.members_of[self.kind]
-
-
-class StaticMember(GroupMember):
+class StaticMember(ClientUser):
     """A static member (KIP-345): it keeps its group.instance.id and sends no LeaveGroup."""
 
     kind = "static"
 
 
-class DynamicMember(GroupMember):
+class DynamicMember(ClientUser):
     """A dynamic member: a new member id at every start, and a LeaveGroup at the end."""
 
     kind = "dynamic"
@@ -86,6 +71,4 @@ class DynamicMember(GroupMember):
 class Producer(ClientUser):
     """A producer at a constant rate."""
 
-    def pool(self, client_pool: ClientPool) -> LeasePool[ClientHandle]:
-        """Return the producers."""
-        return client_pool.producers
+    kind = "producer"

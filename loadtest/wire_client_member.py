@@ -27,8 +27,8 @@ from scenarios.client_properties import PropertiesError
 
 CLOSE_S = 5.0
 """How long a clean close waits for the answer to LeaveGroup, as other clients do."""
-_IDLE_S = 2.0
-"""How often Locust's user comes by, which is all that it does."""
+_IDLE_S = 10.0
+"""How often Locust's user comes by, which is all that it does: thousands of them add up."""
 
 
 class WireClientMember(BaseMember):

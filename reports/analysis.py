@@ -16,8 +16,8 @@ from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.rules import profile_of
-from reports.judgement.run_folder import HISTORY, RunFolder, logs_bytes
+from reports.judgement.run.rules import profile_of
+from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
 from reports.page.cost_charts import PARTITIONS
 from reports.page.drawn_groups import GROUPS_DRAWN

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reports.ingest.spark import prepare
-from reports.judgement.log_places import LOG
-from reports.judgement.run_folder import logs_bytes
+from reports.judgement.log.log_places import LOG
+from reports.judgement.run.run_folder import logs_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ def rehearse(folder: Path, master: str) -> None:
 
 def _read(spark: "SparkSession", folder: Path) -> None:
     from reports.ingest import line_pass, places  # noqa: PLC0415 (the JVM starts meanwhile)
-    from reports.judgement.run_folder import RunFolder  # noqa: PLC0415
+    from reports.judgement.run.run_folder import RunFolder  # noqa: PLC0415
 
     run = RunFolder(folder)
     with tempfile.TemporaryDirectory(prefix="groupquake-rehearsal-") as name:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from chaos.errors import LoadGoneError
+from chaos.errors import LoadGoneError, WorkerGoneError
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.members import Members
 
 GONE = "nothing to undo: the load process is gone, and its members with it"
+
+WORKER_GONE = "nothing to undo: the worker of the load is gone that ran the member"
 
 
 class OneMember:
@@ -36,5 +38,7 @@ def unless_gone(members: Members | None, act: Callable[[Members], str], gone: st
     """
     try:
         return gone if members is None else act(members)
+    except WorkerGoneError:
+        return WORKER_GONE
     except LoadGoneError:
         return gone

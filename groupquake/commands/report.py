@@ -20,7 +20,7 @@ from reports import EvidenceError, analyse, rehearsal
 from reports.ingest.archive import cache_folder
 from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
-from reports.judgement.run_folder import logs_bytes
+from reports.judgement.run.run_folder import logs_bytes
 from reports.many_runs import run_tables
 
 LARGE = 1_000_000_000

@@ -26,6 +26,7 @@ from groupquake.commands.report import judge
 from groupquake.commands.where import EXTERNAL, Where, implies_tap, security_of, where_options
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
+from groupquake.load_workers import WorkerOptions, worker_options
 from groupquake.recovery import recover_all
 from groupquake.runner import Runner
 from groupquake.signals import SIGNALS
@@ -73,6 +74,7 @@ from scenarios.fields import BIG_SEED
     is_flag=True,
     help="Export spans and metrics of members and faults by OpenTelemetry (OTEL_… variables).",
 )
+@worker_options
 @click.option("--ui", "page", is_flag=True, help="Open Locust's page to start and see the run.")
 @click.option(
     "--web-port",
@@ -97,6 +99,7 @@ def run(
     no_report: bool,
     runs: Path,
     otel: bool,
+    workers: WorkerOptions,
     page: bool,
     web_port: int,
     attach: int | None,
@@ -110,16 +113,18 @@ def run(
         telemetry.require()
     experiment = resolve(name, kafka, coordinator, (*settings, *where.settings))
     place = where.place(experiment)
+    workers.check(experiment)
     if not no_report:
         find_java()  # Spark needs Java; fail now rather than after the run
     options = [*where.options, *(f"--set={setting}" for setting in settings)]
+    options += workers.given
     options += ["--tap"] if tap else []
     tap = tap or implies_tap(experiment)
     options += [f"--profile={profile}"] if profile else []
     if experiment.cluster.logs == "none" and not (no_report or tap):
         raise click.UsageError("cluster.logs: none gives no verdict; add --no-report, or --tap")
     if page:
-        _require_page_alone(keep=keep, no_report=no_report)
+        _require_page_alone(keep=keep, no_report=no_report, workers=workers)
         more = [*options, f"--runs={runs}", f"--master={master}"]
         security = security_of(experiment, tap=tap)
         load_process.exec_locust_page(
@@ -146,7 +151,6 @@ def run(
     command = folders.command_of(name, chosen, options)
     folders.describe(folder, experiment, plan, chosen, place.kind, command, outside)
     console.progress(f"run folder {folder}")
-    begin_analysis = partial(_begin_analysis, folder, master, judged=not no_report)
     runner = Runner(
         experiment,
         plan,
@@ -156,8 +160,8 @@ def run(
         console.progress,
         SIGNALS,
         tap=tap,
-        load=partial(load_process.running, otel=otel),
-        load_ended=begin_analysis,
+        load=partial(load_process.running, otel=otel, workers=workers.start(console.progress)),
+        load_ended=partial(_begin_analysis, folder, master, judged=not no_report),
     )
     try:
         _gather(runner, attach, console)
@@ -170,7 +174,12 @@ def run(
         raise AbortedError(error.signal, left) from error
 
 
-def _require_page_alone(*, keep: bool, no_report: bool) -> None:
+def _require_page_alone(*, keep: bool, no_report: bool, workers: WorkerOptions) -> None:
+    if workers.distributed:
+        raise click.UsageError(
+            "--processes and --expect-workers cannot be used with --ui, whose own process runs"
+            " all members"
+        )
     if keep:
         raise click.UsageError("--keep cannot be used with --ui, which may start several runs")
     if no_report:

@@ -13,9 +13,9 @@ from pathlib import Path
 from kafka_protocol import tap_lines
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import LOGGER, printed
-from reports.judgement.evidence_level import Level
-from reports.judgement.log_places import log_of
+from reports.judgement.log.log_places import log_of
 from reports.judgement.recording import Line, Recording
+from reports.judgement.run.evidence_level import Level
 
 SMALL_FILES = (
     "experiment.yaml", "plan.json", "journal.jsonl", "machine.jsonl", "history.jsonl",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groupquake.trial.known import link
-from reports.judgement.client_rules import DEMANDS, SOURCES
+from reports.judgement.clients.client_rules import DEMANDS, SOURCES
 from reports.page.environment import environment_of
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from random import uniform
+from random import random, uniform
 from typing import Protocol
 
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
@@ -200,7 +200,8 @@ class GroupClient:
         now_s = time.monotonic()
         self._joined, self._rejoin, self._offsets = True, None, None
         self._confirmed_s, self._backoff_s = now_s, BACKOFF_S
-        self._heartbeat_s = now_s + self.config.heartbeat_interval_ms / 1000
+        first = random()  # the members of a group join at once; so they do not stay in step
+        self._heartbeat_s = now_s + first * self.config.heartbeat_interval_ms / 1000
         self._commit_s = now_s + self.config.commit_interval_ms / 1000
         self._take(_partitions(member.assignment))
         if member.is_leader and member.skip_assignment:  # it watches the topics all the same

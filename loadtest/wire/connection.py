@@ -7,6 +7,7 @@ import ssl
 import struct
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kio.serial import entity_reader, entity_writer
@@ -19,12 +20,27 @@ from loadtest.wire.event_log import EventLog
 
 SEND_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
-_LENGTH = struct.Struct(">i")
-_CHUNK = 1 << 16
+_INT = struct.Struct(">i")
+_CORRELATION_AT = 8
+"""Where the correlation id stands in a request: behind its length, API key and version."""
+_CHUNK = 1 << 12
+"""Bytes read at once: most answers are shorter, and a larger buffer costs more than a read."""
+_REPEATED = "HEARTBEAT"
+"""The API whose requests and answers are nearly always those before; both are flat."""
 
 
 class WireError(LoadtestError):
     """A request cannot be sent, or its response does not come; names the connection and the API."""
+
+
+@dataclass(slots=True, eq=False)
+class _Encoded:
+    """A request as it was sent last: to send it again, only its correlation id changes."""
+
+    api_version: int
+    body: Body
+    entity: Any
+    frame: bytearray
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +93,7 @@ class Connection:
         self._awaited: list[Exchange] = []
         self._unread = bytearray()
         self._sent = 0
+        self._repeated: _Encoded | None = None
         try:
             self._socket: socket.socket | None = socket.create_connection(
                 (host, port), SEND_TIMEOUT_S
@@ -103,28 +120,38 @@ class Connection:
 
     def send(self, api: str, version: int, body: Body) -> Exchange:
         """Send a request without waiting; keys that the version does not have are left out."""
-        entity = self._entity(api, version, body)
+        request = self._encoded(api, version, body)
         wire = self._open()
         self._sent += 1
-        exchange = Exchange(self.name, self.client_id, api, version, entity, self._sent)
-        frame = _frame(entity, api, version, self.client_id, self._sent)
+        exchange = Exchange(self.name, self.client_id, api, version, request.entity, self._sent)
+        _INT.pack_into(request.frame, _CORRELATION_AT, self._sent)
         exchange.sent_ms = self.now_ms()
         if self._log is not None:
             self._log.add(exchange)
         self._awaited.append(exchange)
         try:
             wire.settimeout(SEND_TIMEOUT_S)
-            wire.sendall(frame)
+            if (taken := wire.send(request.frame)) < len(request.frame):  # cheaper than sendall
+                wire.sendall(request.frame[taken:])
         except OSError as error:
             self.close()
             raise WireError(f"{self.name}: {self._at} is gone: {error}") from error
         return exchange
 
-    def _entity(self, api: str, version: int, body: Body) -> Any:
+    def _encoded(self, api: str, version: int, body: Body) -> _Encoded:
+        """Encode a request, without its correlation id, unless it is that of before."""
+        last = self._repeated if api == _REPEATED else None
+        if last is not None and last.api_version == version and last.body == body:
+            return last
         try:
-            return to_entity(schemas.request_schema(api, version), body)
+            entity = to_entity(schemas.request_schema(api, version), body)
         except KeyError as error:
             raise WireError(f"{self.name}: {api} v{version} needs {error}") from error
+        frame = _frame(entity, api, version, self.client_id)
+        request = _Encoded(version, dict(body), entity, frame)  # a copy: the caller may change it
+        if api == _REPEATED:
+            self._repeated = request
+        return request
 
     def receive(self, timeout_s: float) -> list[Exchange]:
         """Read once from the socket; return the exchanges that are complete now, if any.
@@ -151,7 +178,7 @@ class Connection:
         """Take complete frames out of the buffer."""
         whole, start = [], 0
         while len(self._unread) >= start + 4:
-            (length,) = _LENGTH.unpack_from(self._unread, start)
+            (length,) = _INT.unpack_from(self._unread, start)
             if len(self._unread) < start + 4 + length:
                 break
             whole.append(bytes(self._unread[start + 4 : start + 4 + length]))
@@ -163,12 +190,12 @@ class Connection:
         if not self._awaited:  # brokers of 2.4 may send two responses to a SyncGroup
             raise WireError(f"{self.name}: {self._at} sent a response without a request")
         exchange = self._awaited.pop(0)
-        schema = schemas.response_schema(exchange.api, exchange.api_version)
-        header, size = entity_reader(schema.__header_schema__)(payload, 0)
-        if header.correlation_id != exchange.correlation_id:
+        (correlation_id,) = _INT.unpack_from(payload)
+        if correlation_id != exchange.correlation_id:
             raise WireError(f"{self.name}: {self._at} responded out of order")
-        entity, _ = entity_reader(schema)(payload, size)
-        exchange.response = to_body(entity)
+        api, version, answer = exchange.api, exchange.api_version, payload[_INT.size :]
+        body = (_decoded_before if api == _REPEATED else _decoded)(api, version, answer)
+        exchange.response = dict(body)
         exchange.answered_ms = at_ms
         return exchange
 
@@ -204,20 +231,32 @@ class Connection:
         return self._socket
 
 
-def _frame(entity: Any, api: str, version: int, client_id: str, correlation_id: int) -> bytes:
-    """Encode a request with its length and header in front."""
+def _frame(entity: Any, api: str, version: int, client_id: str) -> bytearray:
+    """Encode a request with its length and header in front; its correlation id is 0."""
     header_schema = type(entity).__header_schema__
     header = header_schema(
         request_api_key=ApiKey[api],
         request_api_version=version,
-        correlation_id=correlation_id,
+        correlation_id=0,
         client_id=client_id,
     )
     buffer = io.BytesIO()
     entity_writer(header_schema)(buffer, header)
     entity_writer(type(entity))(buffer, entity)
     payload = buffer.getvalue()
-    return _LENGTH.pack(len(payload)) + payload
+    return bytearray(_INT.pack(len(payload)) + payload)
+
+
+def _decoded(api: str, version: int, answer: bytes) -> dict[str, Any]:
+    """Decode a response from behind its correlation id, with which its header begins."""
+    schema = schemas.response_schema(api, version)
+    payload = bytes(_INT.size) + answer
+    _, size = entity_reader(schema.__header_schema__)(payload, 0)
+    return to_body(entity_reader(schema)(payload, size)[0])
+
+
+_decoded_before = lru_cache(maxsize=256)(_decoded)
+"""The same bytes mean the same."""
 
 
 def _now_ms() -> float:

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-BEFOREHAND = ("pyspark.worker", "reports.judgement.broker_log", "reports.judgement.group")
+BEFOREHAND = ("pyspark.worker", "reports.judgement.log.broker_log", "reports.judgement.group")
 
 
 def installed(paths: Sequence[str]) -> list[str]:

@@ -19,11 +19,11 @@ from pyspark.sql import functions as F
 
 from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
-from reports.judgement import history
 from reports.judgement.case import NEVER_MS
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
 from reports.judgement.logged import LINE, REQUEST, Chunk, in_order
+from reports.judgement.run import history
 
 BUNDLE = Bundle(TABLES)
 """What a partition gives: rows of the tables."""

@@ -21,21 +21,21 @@ from pyspark.sql import functions as F
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle
 from reports.ingest.log_files import Split, in_order, log_file
-from reports.judgement import skews
-from reports.judgement.broker_log import TABLES, Log, Number, Start
 from reports.judgement.collector import collector_paused
-from reports.judgement.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log_places import LogPlaces
-from reports.judgement.parsing import Parser
-from reports.judgement.processes import STATUSES, ProcessPart, entangled, runs, whole
-from reports.judgement.split_summary import (
+from reports.judgement.log.broker_log import TABLES, Log, Number, Start
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.log.parsing import Parser
+from reports.judgement.log.processes import STATUSES, ProcessPart, entangled, runs, whole
+from reports.judgement.log.split_summary import (
     TAIL_MS,
     SplitSummary,
     TailTooShortError,
     starts,
     summarised,
 )
+from reports.judgement.run import skews
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 
 Json = dict[str, Any]
 Starts = Mapping[Split, Start]

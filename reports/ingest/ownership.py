@@ -2,7 +2,7 @@
 
 Source is the client history, `history.jsonl`; a run without one has an empty table. It is shown
 beside the brokers' logs: a member that was fenced or evicted believes that it owns its partitions
-until a response says otherwise. `reports.judgement.owners` judges it.
+until a response says otherwise. `reports.judgement.clients.owners` judges it.
 """
 
 from pyspark.sql import DataFrame, SparkSession

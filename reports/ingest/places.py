@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log_places import LOG
-from reports.judgement.run_folder import HISTORY, RunFolder
+from reports.judgement.log.log_places import LOG
+from reports.judgement.run.run_folder import HISTORY, RunFolder
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""

@@ -10,16 +10,17 @@ from pyspark.sql import functions as F
 
 from reports.ingest.client_costs import expulsions
 from reports.ingest.tables import Tables, Where, among, every_row, rows_of
-from reports.judgement import elections, findings, verdict
-from reports.judgement.broker_activity import possible_in
+from reports.judgement import findings, verdict
+from reports.judgement.coordinators import elections
+from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
 from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
-from reports.judgement.gaps import missing, possible_deletion, unreadable
 from reports.judgement.group import Judge
-from reports.judgement.processes import ends_of_brokers
-from reports.judgement.run_folder import RunFolder
-from reports.judgement.second_judgement import SecondJudgement
-from reports.judgement.unplanned_elections import Election, unplanned_elections
+from reports.judgement.lateness.broker_activity import possible_in
+from reports.judgement.lateness.second_judgement import SecondJudgement
+from reports.judgement.log.processes import ends_of_brokers
+from reports.judgement.missing.gaps import missing, possible_deletion, unreadable
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results
 
 AROUND_MS = 120_000.0

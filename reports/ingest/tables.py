@@ -15,21 +15,24 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Stall
 from reports.ingest import bundle, group_pass, line_pass, ownership, wire_marks, witnesses
 from reports.ingest.log_files import NAMES, literal
-from reports.judgement import broker_log, coordinator_epochs, deliveries, group, wire_epochs
-from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
+from reports.judgement import group
 from reports.judgement.case import NEVER_MS
-from reports.judgement.deliveries import ACTED, NOTHING_HELD, Deliveries
+from reports.judgement.clients.known_clients import known_clients
+from reports.judgement.coordinators import coordinator_epochs, wire_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.errors import EvidenceError
-from reports.judgement.evidence_level import Level
-from reports.judgement.fenced_lines import FENCED, fenced_lines
-from reports.judgement.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.group import Judge
-from reports.judgement.known_clients import known_clients
-from reports.judgement.log_places import LogPlaces
-from reports.judgement.machine_log import Standstill
-from reports.judgement.processes import STATUSES
-from reports.judgement.run_folder import HISTORY, RunFolder
+from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
+from reports.judgement.log import broker_log
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.log.processes import STATUSES
+from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
+from reports.judgement.run import deliveries
+from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.run_folder import HISTORY, RunFolder
+from reports.judgement.timelines.fenced_lines import FENCED, fenced_lines
 from reports.judgement.witnesses import Witnesses
 
 Progress = Callable[[str], None]

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kafka_protocol.apis import GROUP_APIS
-from reports.judgement.run_folder import RunFolder
-from reports.judgement.wire_epochs import SAYS, SAYS_NOTHING, Mark, marks_in
+from reports.judgement.coordinators.wire_epochs import SAYS, SAYS_NOTHING, Mark, marks_in
+from reports.judgement.run.run_folder import RunFolder
 
 NEAR_MS = 5_000
 """How near: further than the windows of two requests reach."""

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 
 from reports.ingest import bundle, line_pass
 from reports.ingest.log_files import NAMES, literal
-from reports.judgement import broker_log
-from reports.judgement.evidence_level import Level
-from reports.judgement.log_places import LogPlaces
-from reports.judgement.processes import STATUSES
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.log import broker_log
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.log.processes import STATUSES
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.witnesses import Witnesses, compared_apis, differs, judged
 
 ADDRESSES = r"^(.*:\d+-.*:\d+)-\d"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reports.judgement.findings import Finding
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 
 Json = dict[str, Any]
 

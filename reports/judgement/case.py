@@ -23,22 +23,23 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import compare, member_lines, members, timeline, wire_timeline
-from reports.judgement.absences import Absent
-from reports.judgement.assignments import Assignments
-from reports.judgement.client_rules import ClientRules
-from reports.judgement.clients import Clients
+from reports.judgement import members
+from reports.judgement.clients.absences import Absent
+from reports.judgement.clients.assignments import Assignments
+from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.comparison import Clients
+from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.collector import collector_paused
-from reports.judgement.compare import Compared
-from reports.judgement.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.epoch_ends import Unsure
-from reports.judgement.fenced_lines import Fencings
-from reports.judgement.fetched_offsets import FetchedOffsets
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.coordinators.epoch_ends import Unsure
+from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
+from reports.judgement.coordinators.wire_turns import in_turn, tolerance_of
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
-from reports.judgement.wire_epochs import NO_EPOCHS, WireEpochs
-from reports.judgement.wire_timeline import Generations
-from reports.judgement.wire_turns import in_turn, tolerance_of
+from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
+from reports.judgement.timelines.compare import Compared
+from reports.judgement.timelines.fenced_lines import Fencings
+from reports.judgement.timelines.wire_timeline import Generations
 
 _unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
     tuple[list[tuple[Any, ...]], list[dict[str, Any]], float]

@@ -11,8 +11,8 @@ from math import ceil, fsum
 from typing import Any, TypeVar
 
 from reports.judgement.digest import Digest, with_total
-from reports.judgement.journal import PHASES
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.journal import PHASES
+from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]

@@ -13,9 +13,9 @@ from reference_coordinator.event_files.reading import EventFileError, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account, event_lines
 from reference_coordinator.replay import Evidence
 from reports.judgement.collector import collector_paused
-from reports.judgement.log_places import LogPlaces
-from reports.judgement.rules import profile_of
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.run.rules import profile_of
+from reports.judgement.run.run_folder import RunFolder
 
 FILES = (PAGE, EVENTS, CASE)
 Json = Mapping[str, Any]

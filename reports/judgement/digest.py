@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from reports.judgement.assignments import unowned
-from reports.judgement.evidence_level import Level
-from reports.judgement.journal import PHASES, phase_of
+from reports.judgement.clients.assignments import unowned
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.journal import PHASES, phase_of
 
 if TYPE_CHECKING:
-    from reports.judgement.run_folder import RunFolder
+    from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from reports.judgement.evidence_level import Level
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.run_folder import RunFolder
 
 DOUBTFUL = {
     "unlogged_return": "members have ids that no response gave; their coordinator stored them,"

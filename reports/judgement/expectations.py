@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reports.judgement.evidence_level import Level
+from reports.judgement.run.evidence_level import Level
 from scenarios import Experiment
 from scenarios.model import ExpectedVerdict, Range
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from math import ceil
 
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 
 CHECKED_WITHIN = 1.5
 """After how many times that lag a replica is out of sync at the latest."""

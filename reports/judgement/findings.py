@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import Any
 
 from reports.judgement.breaches import LATE, Breach
-from reports.judgement.compare import LATE_MS
-from reports.judgement.member_lines import DOUBTFUL, time_of
+from reports.judgement.timelines.compare import LATE_MS
+from reports.judgement.timelines.member_lines import DOUBTFUL, time_of
 
 Row = Mapping[str, Any]
 NEVER_LATE = frozenset(Breach) - LATE

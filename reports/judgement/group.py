@@ -12,36 +12,31 @@ from typing import Any, cast
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import (
-    assignments,
-    breaches,
-    clients,
-    compare,
-    elections,
-    member_lines,
-    members,
-)
-from reports.judgement.absences import Absence, Absent
+from reports.judgement import breaches, members
 from reports.judgement.case import Case, Judgement
-from reports.judgement.client_rules import CLIENT_FINDINGS, ClientRules
-from reports.judgement.compare import Compared
-from reports.judgement.coordinator_epochs import CoordinatorEpochs
-from reports.judgement.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
-from reports.judgement.deleted_topics import Deletions
+from reports.judgement.clients import assignments, comparison
+from reports.judgement.clients.absences import Absence, Absent
+from reports.judgement.clients.client_rules import CLIENT_FINDINGS, ClientRules
+from reports.judgement.clients.fetched_offsets import FetchedOffsets
+from reports.judgement.coordinators import elections
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.coordinators.unplanned_elections import of_shutdown
+from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
 from reports.judgement.digest import DIGESTS, Digester
-from reports.judgement.disturbance import Disturbance
-from reports.judgement.fenced_lines import FencedLine, Fencings
-from reports.judgement.fetched_offsets import FetchedOffsets
-from reports.judgement.history import ClientEvent
+from reports.judgement.lateness.pace import Pace
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
-from reports.judgement.machine_log import Busy
 from reports.judgement.members import Members
-from reports.judgement.pace import Pace
+from reports.judgement.missing.correlation_ids import NO_CLIENTS, CorrelationIds, KnownClients
+from reports.judgement.missing.silences import Kill, Silences
 from reports.judgement.promises import NotedRules, broken_promises, differing
-from reports.judgement.silences import Kill, Silences
-from reports.judgement.timeline import OBSERVED
-from reports.judgement.unplanned_elections import of_shutdown
-from reports.judgement.wire_epochs import NO_EPOCHS, WireEpochs
+from reports.judgement.run.deleted_topics import Deletions
+from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.machine_log import Busy
+from reports.judgement.timelines import compare, member_lines
+from reports.judgement.timelines.compare import Compared
+from reports.judgement.timelines.fenced_lines import FencedLine, Fencings
+from reports.judgement.timelines.timeline import OBSERVED
 
 Json = dict[str, Any]
 
@@ -88,7 +83,7 @@ TABLES = {
     "heard": members.HEARD,
     "expulsions": members.EXPULSIONS,
     "breaches": breaches.BREACHES,
-    "clients": clients.CLIENTS,
+    "clients": comparison.CLIENTS,
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
     "digests": DIGESTS,
@@ -236,7 +231,7 @@ class Judge:
         held_up = HeldUp(self.stalls, self.busy)
         known = self.clients
         about = self.has_history, known.members, known.deliveries
-        heard = clients.Clients(self.outages, *about, self.deleted)
+        heard = comparison.Clients(self.outages, *about, self.deleted)
         absences = [one for one in self.absences if one.group == group]
         partition = self.epochs.partition_of(group)
         shutdown = of_shutdown(self.epochs, partition, self.stalls, self.grown_ms[1])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.judgement.run_folder import GROWTH
+from reports.judgement.run.run_folder import GROWTH
 
 Row = Mapping[str, Any]
 

@@ -18,9 +18,9 @@ from kafka_protocol.apis import GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
-from reports.judgement.history import ClientEvent
-from reports.judgement.machine_log import WRITTEN_LATE_MS, Busy, is_busy
-from reports.judgement.parsing import HANDLING_DELAY_MS
+from reports.judgement.log.parsing import HANDLING_DELAY_MS
+from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.machine_log import WRITTEN_LATE_MS, Busy, is_busy
 
 Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]

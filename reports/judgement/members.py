@@ -7,8 +7,8 @@ from typing import Any
 from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
 from reference_coordinator.replay import ObservedRequest
+from reports.judgement.lateness.pace import LEAVES, Pace
 from reports.judgement.logged import LoggedRow, Requests
-from reports.judgement.pace import LEAVES, Pace
 
 Json = dict[str, Any]
 

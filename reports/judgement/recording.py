@@ -20,26 +20,26 @@ from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest, Stall
-from reports.judgement import deliveries as handed_on
-from reports.judgement.broker_activity import as_stalls, lines_of, stood_still
-from reports.judgement.broker_log import TABLES, Log, Start
-from reports.judgement.coordinator_epochs import LINES, coordinator_epochs
-from reports.judgement.deliveries import NOTHING_HELD, Deliveries
-from reports.judgement.evidence_level import Level
-from reports.judgement.fenced_lines import fenced_lines
-from reports.judgement.gaps import Gap, missing, unexplained, unreadable
+from reports.judgement.clients.known_clients import known_clients
+from reports.judgement.coordinators.coordinator_epochs import LINES, coordinator_epochs
+from reports.judgement.coordinators.wire_epochs import WireEpochs, marks_in, of_groups
 from reports.judgement.group import Judge
-from reports.judgement.history import ClientEvent, events_by_group
-from reports.judgement.known_clients import known_clients
-from reports.judgement.log_places import LOG, log_of
+from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
+from reports.judgement.log.broker_log import TABLES, Log, Start
+from reports.judgement.log.log_places import LOG, log_of
+from reports.judgement.log.parsing import Parser
+from reports.judgement.log.processes import BrokerProcess, whole
+from reports.judgement.log.split_summary import start_of
 from reports.judgement.logged import observed
-from reports.judgement.machine_log import Standstill
-from reports.judgement.parsing import Parser
-from reports.judgement.processes import BrokerProcess, whole
-from reports.judgement.run_folder import HISTORY, RunFolder
-from reports.judgement.skews import of_broker
-from reports.judgement.split_summary import start_of
-from reports.judgement.wire_epochs import WireEpochs, marks_in, of_groups
+from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
+from reports.judgement.run import deliveries as handed_on
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.history import ClientEvent, events_by_group
+from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.run_folder import HISTORY, RunFolder
+from reports.judgement.run.skews import of_broker
+from reports.judgement.timelines.fenced_lines import fenced_lines
 
 Row = Mapping[str, Any]
 COLUMNS = {

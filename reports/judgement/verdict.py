@@ -11,14 +11,17 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import as_json, broker_activity, failed_writes, findings, record_size
-from reports.judgement.client_rules import about_clients
+from reports.judgement import as_json, failed_writes, findings, record_size
+from reports.judgement.clients.client_rules import about_clients
+from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.doubtful import DOUBTFUL, assumed, foreign_groups, unsure_counts
-from reports.judgement.evidence_level import CANNOT_SEE, Level
 from reports.judgement.expectations import expected_verdict, had_time, unmet
 from reports.judgement.findings import MissingEvidence
-from reports.judgement.gaps import (
+from reports.judgement.lateness import broker_activity
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.log.processes import STATUSES
+from reports.judgement.missing.gaps import (
     Gap,
     by_group,
     missing_log,
@@ -26,12 +29,10 @@ from reports.judgement.gaps import (
     wrong_clocks,
     wrong_start_counts,
 )
-from reports.judgement.log_places import LogPlaces
-from reports.judgement.machine_log import Standstill
-from reports.judgement.processes import STATUSES
-from reports.judgement.rules import judged_as
-from reports.judgement.run_folder import RunFolder
-from reports.judgement.unplanned_elections import Election
+from reports.judgement.run.evidence_level import CANNOT_SEE, Level
+from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.rules import judged_as
+from reports.judgement.run.run_folder import RunFolder
 
 Json = dict[str, Any]
 SHOWN = 20

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_protocol.apis import GROUP_APIS, LOGGED_APIS
+from kafka_protocol.bodies import FORMER_NAMES
 from reports.judgement.breaches import Breach, breach
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -116,9 +117,13 @@ def _differences(broker: Row, tap: Row, *, tells_bytes: bool) -> Iterator[tuple[
 
 
 def _plain(value: Any) -> Any:
-    """Leave out what is null or not compared."""
+    """Leave out what is null or not compared, and name fields as all releases may.
+
+    The tap names them as the newest release does, and a broker as its own.
+    """
     if isinstance(value, dict):
-        found = {key: _plain(one) for key, one in value.items() if key != NOT_COMPARED}
+        named = {FORMER_NAMES.get(key, key): one for key, one in value.items()}
+        found = {key: _plain(one) for key, one in named.items() if key != NOT_COMPARED}
         return {key: one for key, one in found.items() if one is not None}
     return [_plain(one) for one in value] if isinstance(value, list) else value
 

@@ -20,7 +20,7 @@ from reports.ingest import bundle, places
 from reports.ingest.log_files import literal
 from reports.ingest.tables import COLUMNS, STORED, among
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 
 RUNS = """
     run STRING, night STRING, experiment STRING, kafka_version STRING, coordinator STRING,

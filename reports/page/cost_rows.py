@@ -14,8 +14,8 @@ from typing import Any
 
 from reports.judgement.costs import Costs, Stop, impact, summary
 from reports.judgement.growth import TopicGrowth
-from reports.judgement.journal import PHASES
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.journal import PHASES
+from reports.judgement.run.run_folder import RunFolder
 from reports.page import faults
 from reports.page.drawn_groups import DrawnGroups, identity
 from reports.page.wording import REASONS, counted, offset, seconds

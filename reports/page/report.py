@@ -17,8 +17,8 @@ from plotly.offline import get_plotlyjs
 from reports.judgement import expectations, record_size
 from reports.judgement.costs import Costs, impact
 from reports.judgement.growth import TopicGrowth, topic_growths
-from reports.judgement.journal import PHASES
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.journal import PHASES
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results, members_in_words
 from reports.page import cost_charts, faults, wording
 from reports.page.charts import Block, lane, timeline

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 from reports.page.wording import OUTCOMES, REASONS, offset, seconds
 
 Row = Mapping[str, Any]

@@ -290,6 +290,42 @@ def test_the_end_of_the_load_process_ends_the_run(run, load, experiment, faults)
         assert "the load process is gone" in healed["how"]
 
 
+LOST = {"event": "worker_lost", "at_ms": 5.0, "worker": "worker-1", "members": ["static-3"]}
+
+
+def test_a_fault_on_a_member_that_is_gone_with_its_worker_fails_and_the_run_goes_on(
+    run, load, experiment
+):
+    load.news, load.gone = [LOST], {"static-3"}
+    rest = "{fault: member.restart, target: {names: [lone]}, at: 200ms, down_for: 150ms}"
+    assert run.of(experiment(ONE, rest)) == GOOD
+    [failed] = run.entries("failed")
+    assert failed["fault_id"] == "f1.1"
+    assert "worker-1 is gone" in failed["error"]
+    [healed] = [one for one in run.entries("healed") if one["fault_id"] == "f1.1"]
+    assert healed["healed"], "nothing is left broken"
+    assert [one["fault_id"] for one in run.entries("verified")] == ["f2.1"]
+    [lost] = run.entries("worker_lost")
+    assert (lost["worker"], lost["members"], lost["seen_at_ms"]) == ("worker-1", ["static-3"], 5.0)
+
+
+def test_a_member_that_goes_with_its_worker_while_it_is_down_is_not_waited_for(
+    run, load, experiment, monkeypatch
+):
+    monkeypatch.setattr(MemberRestart, "verify_healed", lambda *_: pytest.fail("it waited"))
+    verify = MemberRestart.verify
+
+    def verify_and_lose(self):
+        load.gone = {"static-3"}
+        return verify(self)
+
+    monkeypatch.setattr(MemberRestart, "verify", verify_and_lose)
+    assert run.of(experiment(ONE)) == GOOD
+    [verified] = run.entries("verified")
+    assert not verified["verified"]
+    assert "the worker of the load is gone" in verified["witness"]
+
+
 def test_a_missing_load_process_is_reported(run, load, experiment):
     load.die()
     assert isinstance(run.of(experiment(ONE)).error, LoadGoneError)

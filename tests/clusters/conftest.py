@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.clusters.standalone import HOST, Standalone, conf_options
-from tests.groupquake.conftest import Done, run_in
+from tests.groupquake.conftest import SMALL, Done, run_in
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import unpacked
 
@@ -53,3 +53,11 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run_in(folder.parent, "report", folder)
     assert (folder / "verdict.json").is_file(), done.err
     return folder
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The file of a small experiment."""
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    return file

@@ -8,7 +8,8 @@ import pytest
 
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS
 from kafka_protocol.coordinator_lines.template import parts_of
-from reports.judgement import coordinator_epochs, fenced_lines, member_lines, timeline
+from reports.judgement.coordinators import coordinator_epochs
+from reports.judgement.timelines import fenced_lines, member_lines, timeline
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lines.md").read_text("utf-8")
 COMPARED, NOT_COMPARED = PAGE.split("## Compared")[1].split("## Not compared")

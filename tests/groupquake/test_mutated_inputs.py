@@ -16,7 +16,7 @@ import pytest
 
 from reports.judgement import costs, verdict
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.verdict import Results
 from reports.page import incident as page
 from reports.page import junit, report

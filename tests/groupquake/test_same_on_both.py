@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from reports.judgement.journal import phase_of
+from reports.judgement.run.journal import phase_of
 from tests.groupquake.conftest import Command
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.usefixtures("spark")]

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.coordinator_lines.scala import SCALA
-from reports.judgement import timeline
+from reports.judgement.timelines import timeline
 
 MANAGER = "kafka.coordinator.group.GroupMetadataManager"
 SERVICE = "kafka.coordinator.group.GroupCoordinator"

@@ -8,7 +8,7 @@ import pytest
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.request_log.text import content
-from reports.judgement.parsing import parse_request
+from reports.judgement.log.parsing import parse_request
 
 A = "a-14042f91-a43d-40a7-b604-9dbd612b2441"
 B = "b-59d03249-49b9-4ccb-bdb0-3b9c42bb2f39"

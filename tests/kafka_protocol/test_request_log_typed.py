@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_protocol.request_log import COMPLETED, typed_of
-from reports.judgement.parsing import parse_any, parse_request
+from reports.judgement.log.parsing import parse_any, parse_request
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 BODIES = [

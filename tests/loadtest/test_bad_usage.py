@@ -14,7 +14,6 @@ import pytest
         ),
         (("--experiment", "/nowhere/e.yaml"), "t", "/nowhere/e.yaml"),
         (("Producer",), "t", "no users of the named classes to run"),
-        (("--master",), "t", "--experiment and --control-file need one Locust"),
     ],
 )
 def test_bad_usage_ends_at_once_with_one_line(locust, arguments, token, error_line):

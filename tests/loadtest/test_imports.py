@@ -4,8 +4,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PURE = (
-    *("errors", "client_configs", "options", "lease_pool", "history", "locust_statistics"),
-    *("control_protocol", "settings"),
+    *("errors", "client_configs", "options", "lease_table", "history", "locust_statistics"),
+    *(
+        "control_protocol",
+        "settings",
+        "distribution.received",
+        "distribution.spool",
+        "distribution.messages",
+    ),
 )
 CLIENTS = ("client_errors", "member", "producer")
 

@@ -78,15 +78,3 @@ def test_a_rate_is_a_number_that_records_can_have(rate, capsys):
         given("--produce-rate", rate)
     error_line = capsys.readouterr().err
     assert f"argument --produce-rate: '{rate}' is no number of records a second" in error_line
-
-
-def test_no_two_workers_share_an_identity():
-    configs = configs_of(given("--produce-rate", "1"))
-    workers = [configs.on_worker(index) for index in range(3)]
-    members = [member for worker in workers for member in worker.members]
-    producers = [producer for worker in workers for producer in worker.producers]
-    statics = [member for member in members if member.kind == "static"]
-    assert len({member.name for member in members}) == len(members) == 3 * len(configs.members)
-    assert len({member.instance_id for member in statics}) == len(statics)
-    assert {member.instance_id for member in members if member.kind == "dynamic"} == {None}
-    assert len({producer.name for producer in producers}) == 3

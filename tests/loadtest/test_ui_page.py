@@ -144,7 +144,7 @@ def test_a_master_runs_no_experiment(web):
         finally:
             master.kill()
     assert not reply["success"]
-    assert "an experiment needs one Locust process" in reply["message"]
+    assert "the page runs an experiment in one Locust process" in reply["message"]
 
 
 @pytest.mark.cluster

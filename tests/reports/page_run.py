@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from reports.judgement import costs, verdict
-from reports.judgement.compare import BOTH
 from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
 from reports.judgement.digest import Digest, Digester
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.timelines.compare import BOTH
 from reports.judgement.verdict import Results
 from reports.page.drawn_groups import DrawnGroups, Join
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reports.judgement.breaches import Breach
-from reports.judgement.run_folder import HISTORY
+from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
 from tests.reports.conftest import Judge, unpacked
 

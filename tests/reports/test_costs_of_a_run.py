@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 
 pytestmark = pytest.mark.spark
 

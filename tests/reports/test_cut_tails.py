@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.mutants.judging import found, missing_evidence, proven
+from reports.judgement.lateness.second_judgement import SecondJudgement
+from reports.judgement.missing.silent_tails import silent_tails
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import SecondJudgement
-from reports.judgement.silent_tails import silent_tails
 from tests.recorded.logs import RECORDINGS
 
 SESSION_MS = 3_000.0

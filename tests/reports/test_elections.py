@@ -9,10 +9,14 @@ import pytest
 
 from reference_coordinator.replay import Parting, Stall
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
-from reports.judgement.coordinator_epochs import LINES, CoordinatorEpochs, coordinator_epochs
-from reports.judgement.elections import doubts, loads_behind
-from reports.judgement.member_lines import OF_LOADS
+from reports.judgement.coordinators.coordinator_epochs import (
+    LINES,
+    CoordinatorEpochs,
+    coordinator_epochs,
+)
+from reports.judgement.coordinators.elections import doubts, loads_behind
 from reports.judgement.recording import Recording
+from reports.judgement.timelines.member_lines import OF_LOADS
 from tests.recorded.logs import RECORDINGS
 
 Row = dict[str, Any]

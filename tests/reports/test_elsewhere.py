@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from reports import EvidenceError, ExecutionError, analyse
 from reports.ingest import places
 from reports.ingest.failures import explained
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 
 pytestmark = pytest.mark.spark
 

@@ -13,8 +13,8 @@ import pytest
 
 from reference_coordinator.replay import EpochEvent
 from reports.judgement.findings import MissingEvidence
+from reports.judgement.lateness.second_judgement import findings_of
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import findings_of
 from tests.recorded.logs import RECORDINGS
 
 Row = dict[str, Any]

@@ -14,8 +14,8 @@ import pytest
 from groupquake.selftest.mutants.log_synthesis import LogSynthesis, SynthesizedLine
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.classic.step import step
-from reports.judgement.member_lines import DOUBTFUL
 from reports.judgement.recording import Recording
+from reports.judgement.timelines.member_lines import DOUBTFUL
 from tests.recorded.logs import RECORDINGS
 from tests.reports.conftest import Judge
 from tests.reports.synthesized_logs import with_own_ids, write_run

@@ -15,12 +15,12 @@ from groupquake.selftest.mutants.synthesized_run import SynthesizedRun
 from reference_coordinator.classic.effects import Effect, Persist
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import ObservedRequest, Parting
-from reports.judgement.broker_activity import possible_in
-from reports.judgement.faults import REPLICATES_MS
 from reports.judgement.findings import MissingEvidence
 from reports.judgement.group import Judge
+from reports.judgement.lateness.broker_activity import possible_in
+from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.recording import Row
-from reports.judgement.second_judgement import SecondJudgement
+from reports.judgement.run.faults import REPLICATES_MS
 from tests.recorded.logs import RECORDINGS
 from tests.reports.test_unplanned_elections import GROUP, SUCCESSOR_LASTS_MS, last_sync
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.judgement.gaps import Gap
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.missing.gaps import Gap
 from tests.reports.conftest import Judge
 
 PLACES = LogPlaces({"1": [(0, "brokers/1/group.log.1.gz"), (100, "brokers/1/group.log")]})

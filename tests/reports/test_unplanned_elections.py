@@ -21,13 +21,13 @@ from reference_coordinator.classic.effects import Effect, Persist
 from reference_coordinator.classic.events import Event, RecordWritten
 from reference_coordinator.classic.step import step
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Outage, Stall
-from reports.judgement.broker_activity import possible_in
-from reports.judgement.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
+from reports.judgement.coordinators.unplanned_elections import unplanned_elections
 from reports.judgement.findings import MissingEvidence
 from reports.judgement.group import Judge
+from reports.judgement.lateness.broker_activity import possible_in
+from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.recording import Recording, Row
-from reports.judgement.second_judgement import SecondJudgement
-from reports.judgement.unplanned_elections import unplanned_elections
 from tests.recorded.logs import RECORDINGS
 
 GROUP = "failover"

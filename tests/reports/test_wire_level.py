@@ -19,7 +19,7 @@ from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import ENDED, UNANSWERED
 from kafka_protocol.tap_lines import LOGGER as TAP
 from reports.judgement.doubtful import foreign_groups
-from reports.judgement.processes import END_MISSING
+from reports.judgement.log.processes import END_MISSING
 from reports.judgement.recording import Recording
 from tests.recorded.logs import FETCHES, HISTORIES, RECORDINGS, TAPPED
 from tests.reports.conftest import Judge, unpacked

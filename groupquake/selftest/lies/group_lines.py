@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.fenced_lines import FENCED
 from reports.judgement.recording import Line, Recording
+from reports.judgement.timelines.fenced_lines import FENCED
 
 Json = dict[str, Any]
 Lines = list[SynthesizedLine]

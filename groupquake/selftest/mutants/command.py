@@ -12,7 +12,7 @@ from groupquake.selftest.mutants import traces
 from groupquake.selftest.mutants.evidence import runs_in
 from groupquake.selftest.mutants.table import Table, make_table
 from groupquake.selftest.mutants.wire_table import make_wire_table
-from reports.judgement.evidence_level import Level
+from reports.judgement.run.evidence_level import Level
 
 KEPT = Path(__file__).parents[3] / "tests" / "recorded"
 HEAD = """\

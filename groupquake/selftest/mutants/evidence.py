@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reports.judgement.recording import Recording
-from reports.judgement.run_folder import MACHINE
+from reports.judgement.run.run_folder import MACHINE
 
 Runs = Mapping[str, tuple[Recording, ...]]
 """The runs of each experiment, in the order of seeds."""

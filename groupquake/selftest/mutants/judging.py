@@ -14,10 +14,10 @@ from reference_coordinator.classic.step import Step
 from reports.judgement import findings
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
-from reports.judgement.gaps import by_group
 from reports.judgement.group import Judge
+from reports.judgement.lateness.second_judgement import findings_of
+from reports.judgement.missing.gaps import by_group
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import findings_of
 
 __all__ = [
     "DOUBTFUL", "bound", "fails", "found", "missing_evidence", "proven", "synthesized_run_of",

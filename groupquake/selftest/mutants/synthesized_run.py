@@ -9,12 +9,12 @@ from operator import attrgetter
 
 from groupquake.selftest.mutants.log_synthesis import SynthesizedLine
 from reference_coordinator.classic.profiles import Profile
-from reports.judgement.broker_log import Start
-from reports.judgement.fenced_lines import fenced_lines
-from reports.judgement.gaps import Gap
 from reports.judgement.group import Judge
+from reports.judgement.log.broker_log import Start
+from reports.judgement.missing.gaps import Gap
 from reports.judgement.recording import Line, ReadLog, Recording
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.timelines.fenced_lines import fenced_lines
 
 
 @dataclass(frozen=True, eq=False)

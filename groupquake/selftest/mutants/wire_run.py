@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from groupquake.selftest.wire_form import on_wire
-from reports.judgement.evidence_level import Level
+from reports.judgement.log.split_summary import start_of
 from reports.judgement.recording import ReadLog, Recording
-from reports.judgement.run_folder import RunFolder
-from reports.judgement.split_summary import start_of
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.run_folder import RunFolder
 
 
 class WireFolder(RunFolder):

@@ -4,9 +4,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from groupquake.selftest.mutants import judging
-from reports.judgement.broker_activity import possible_in
+from reports.judgement.lateness.broker_activity import possible_in
+from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import SecondJudgement
 
 
 class Outcome(StrEnum):

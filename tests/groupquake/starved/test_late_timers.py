@@ -21,11 +21,11 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
 from reference_coordinator.replay import EpochEvent, Stall
-from reports.judgement.broker_activity import possible_in, signs_of
 from reports.judgement.findings import MissingEvidence
-from reports.judgement.machine_log import Busy, Standstill
+from reports.judgement.lateness.broker_activity import possible_in, signs_of
+from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import SecondJudgement
+from reports.judgement.run.machine_log import Busy, Standstill
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import moved
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from groupquake.selftest.mutants.evidence import Runs, runs_in
-from reports.judgement.broker_activity import lines_of, possible_in, proven
+from reports.judgement.lateness.broker_activity import lines_of, possible_in, proven
 from reports.judgement.recording import Recording
-from reports.judgement.run_folder import MACHINE
+from reports.judgement.run.run_folder import MACHINE
 from tests.groupquake.starved.judging import Outcome, outcomes
 
 HERE = Path(__file__).parent / "recorded"

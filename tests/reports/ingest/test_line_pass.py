@@ -14,10 +14,10 @@ from kafka_protocol.coordinator_lines import JAVA
 from reports import EvidenceError
 from reports.ingest import line_pass, log_files
 from reports.ingest.log_files import LogFile, Split, in_order, log_file
-from reports.judgement.broker_log import TABLES, Log
-from reports.judgement.parsing import Parser
-from reports.judgement.processes import whole
-from reports.judgement.split_summary import start_of
+from reports.judgement.log.broker_log import TABLES, Log
+from reports.judgement.log.parsing import Parser
+from reports.judgement.log.processes import whole
+from reports.judgement.log.split_summary import start_of
 
 RECORDED = Path(__file__).parents[2] / "recorded/kafka-4.3.0/brokers"
 PARSER = Parser(JAVA, numbered=True)

@@ -11,7 +11,7 @@ import pytest
 from reports.ingest import ownership
 from reports.ingest.client_costs import client_costs
 from reports.judgement.costs import Costs
-from reports.judgement.run_folder import HISTORY
+from reports.judgement.run.run_folder import HISTORY
 
 pytestmark = pytest.mark.spark
 

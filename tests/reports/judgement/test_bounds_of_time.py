@@ -10,7 +10,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
-from reports.judgement.parsing import ARRIVAL_ERROR_MS, parse_request
+from reports.judgement.log.parsing import ARRIVAL_ERROR_MS, parse_request
 from reports.judgement.recording import Line, Recording, Row
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import TIMES, differences, moved

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reference_coordinator.replay import Stall
-from reports.judgement.broker_activity import lines_of, silent
+from reports.judgement.lateness.broker_activity import lines_of, silent
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import differences, stretched

@@ -16,9 +16,9 @@ from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reference_coordinator.replay import Evidence, ObservedRequest, Outage, Stall, replay
 from reports.judgement.counterexample import FILES, group_of, reduced
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.recording import Recording
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 from tests.recorded.logs import RECORDINGS
 
 GROUPS = [(name, group) for name, recording in RECORDINGS.items() for group in recording.groups]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reports.judgement import verdict
-from reports.judgement.run_folder import RunFolder
+from reports.judgement.run.run_folder import RunFolder
 from tests.reports.page_run import MadeUpRun, made_up
 
 WIRE = {"evidence": "wire"}

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from reports.judgement.compare import BOTH, LATE_MS
 from reports.judgement.findings import (
     Finding,
     collect,
@@ -11,7 +10,8 @@ from reports.judgement.findings import (
     unproven_around_kills,
     unproven_since,
 )
-from reports.judgement.member_lines import DOUBTFUL
+from reports.judgement.timelines.compare import BOTH, LATE_MS
+from reports.judgement.timelines.member_lines import DOUBTFUL
 
 Json = dict[str, Any]
 

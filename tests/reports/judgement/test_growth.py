@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reports.judgement.growth import topic_growths
-from reports.judgement.timeline import client_reason
+from reports.judgement.timelines.timeline import client_reason
 from reports.page.report import render
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up
 from tests.reports.reading import Page

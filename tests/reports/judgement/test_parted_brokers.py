@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reports.judgement.faults import (
+from reports.judgement.run.faults import (
     CATCHING_UP_MS,
     REPLICATES_MS,
     disturbances,

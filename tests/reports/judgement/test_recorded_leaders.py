@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.assignments import unowned
+from reports.judgement.clients.assignments import unowned
 from reports.judgement.growth import topic_growths
 from reports.judgement.logged import observed
 from reports.judgement.recording import Recording

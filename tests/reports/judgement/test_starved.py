@@ -7,9 +7,9 @@ import pytest
 
 from reference_coordinator.replay import Outage
 from reports.judgement import verdict
-from reports.judgement.machine_log import Standstill
-from reports.judgement.run_folder import MACHINE, RunFolder
-from reports.judgement.unplanned_elections import Election
+from reports.judgement.coordinators.unplanned_elections import Election
+from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.run_folder import MACHINE, RunFolder
 from tests.reports.page_run import made_up
 
 WHY = "group dynamic: what is wrong is explained if its brokers acted late"

@@ -11,8 +11,8 @@ from kafka_protocol import tap_lines
 from kafka_protocol.coordinator_lines.java import JAVA
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import COMPLETED, LOGGER
-from reports.judgement.broker_log import COPIED, REQUESTS, Log, Start
-from reports.judgement.parsing import Parser
+from reports.judgement.log.broker_log import COPIED, REQUESTS, Log, Start
+from reports.judgement.log.parsing import Parser
 
 COLUMNS = [column.split()[0] for column in REQUESTS.split(",")]
 CONTENT: dict[str, Any] = {

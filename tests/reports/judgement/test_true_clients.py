@@ -11,11 +11,11 @@ import pytest
 from kafka_protocol.errors import BrokerError, Error
 from reference_coordinator.assignors import Assignment, TopicPartition
 from reference_coordinator.replay import Outage
-from reports.judgement.clients import GOES_ON_MS, UNLOGGED_MS, Clients
-from reports.judgement.history import EVENTS, ClientEvent, in_order
+from reports.judgement.clients.comparison import GOES_ON_MS, UNLOGGED_MS, Clients
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from tests.reports.judgement.test_clients import (
+from reports.judgement.run.history import EVENTS, ClientEvent, in_order
+from tests.reports.judgement.clients.test_comparison import (
     ALL,
     GROUP,
     PROVEN,

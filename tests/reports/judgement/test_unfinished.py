@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.judgement.gaps import Gap
+from reports.judgement.missing.gaps import Gap
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 

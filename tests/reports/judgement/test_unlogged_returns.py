@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reports.judgement.findings import MissingEvidence, proven_roots
+from reports.judgement.lateness.second_judgement import findings_of
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import findings_of
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.test_unlogged_returns import NAMES, NEW_ID, recorded
 

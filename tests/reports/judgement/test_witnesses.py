@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_protocol.errors import Error
-from reports.judgement.log_places import LogPlaces
+from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.witnesses import compared_apis, differs, judged
 
 PLACES = (LogPlaces(), LogPlaces(folder="tap"))
@@ -42,6 +42,16 @@ def found(
 )
 def test_what_says_the_same_is_no_finding(tap: dict[str, Any]) -> None:
     assert not differs(side(1, FINE), tap)
+
+
+@pytest.mark.parametrize(("generation", "different"), [(4, False), (5, True)])
+def test_a_field_has_the_name_of_the_brokers_release(generation: int, *, different: bool) -> None:
+    """OffsetCommit's generationId was renamed in 3.6; a run of 2.8.1 with a tap was a `fail`."""
+    broker = side(1, FINE, generationId=4)
+    tap = side(2, FINE, generationIdOrMemberEpoch=generation)
+    body = json.loads(tap["request"])
+    del body["generationId"]
+    assert differs(broker, {**tap, "request": json.dumps(body)}) == different
 
 
 def test_another_answer_is_found_at_both_places() -> None:

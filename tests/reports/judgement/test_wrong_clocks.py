@@ -3,8 +3,8 @@
 import pytest
 
 from reports.judgement import verdict
-from reports.judgement.gaps import wrong_clocks
-from reports.judgement.processes import END_MISSING, ends_of_brokers
+from reports.judgement.log.processes import END_MISSING, ends_of_brokers
+from reports.judgement.missing.gaps import wrong_clocks
 from reports.judgement.recording import Recording
 from reports.judgement.verdict import Results
 from tests.recorded.logs import RECORDINGS

@@ -9,8 +9,8 @@ from groupquake.selftest.synth import folder as synth_folder
 from groupquake.selftest.synth.folder import make
 from groupquake.selftest.synth.planting import KINDS
 from reports.judgement.findings import MissingEvidence, proven_roots
+from reports.judgement.lateness.second_judgement import findings_of
 from reports.judgement.recording import Recording
-from reports.judgement.second_judgement import findings_of
 from tests.groupquake.selftest.synth.orders import order
 
 Place = tuple[str, str, int]

@@ -1,0 +1,241 @@
+"""Goals beside figures: `python -m benchmarks.fleet`, or `make bench`.
+
+Each row runs real brokers, members and faults, and gives lines: a figure beside a named peer that
+was measured in the same run, and its goal, if it has one. The whole takes about 30 minutes on two
+cores. With `--json` the rows of earlier calls are kept, so that rows can be measured one by one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from benchmarks import chaos_timing, group_log, members, verdict
+from benchmarks.table import table
+
+Json = dict[str, Any]
+Show = Callable[[str], None]
+WIRE, NEVER = 10_000, "1h"
+"""Members of `wire` on one core; the commit interval of those that do not commit meanwhile."""
+PEERS = {"librdkafka": 300, "aiokafka": 20, "kafka-python": 20}
+SECONDS = 30.0
+"""How long members are measured."""
+EACH = 4_000
+"""Members of a Locust process, where there are several."""
+
+
+class Line(NamedTuple):
+    """A figure beside its peer, and its goal: at least (`more`) or at most so much."""
+
+    what: str
+    peer: str
+    figure: float
+    unit: str = ""
+    goal: float | None = None
+    more: bool = False
+
+    @property
+    def met(self) -> str:
+        """Whether the goal is met, or by how much not."""
+        if self.goal is None:
+            return ""
+        if self.figure >= self.goal if self.more else self.figure <= self.goal:
+            return "met"
+        if not self.goal:
+            return f"no, {self.figure - self.goal:+.3g}"
+        return f"no, by {abs(self.figure / self.goal - 1):.0%}"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The line as text."""
+        goal = ""
+        if self.goal is not None:
+            goal = f"{'≥' if self.more else '≤'} {_number(self.goal)} {self.unit}".strip()
+        return self.what, self.peer, f"{_number(self.figure)} {self.unit}".strip(), goal, self.met
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}"
+
+
+# how rows are measured
+
+
+def _members(folder: Path, show: Show) -> Json:
+    found = {}
+    rows = [("wire", WIRE, NEVER), *((peer, count, NEVER) for peer, count in PEERS.items()),
+            ("wire", WIRE, "5s")]  # fmt: skip
+    for client, count, commit in rows:
+        show(f"{count:,} members of {client}, commits every {commit}")
+        held = members.hold(folder / f"{client}-{commit}", client, count, SECONDS, commit)
+        show(members.shown(held))
+        name = client if commit == NEVER else f"{client}, commits"
+        found[name] = asdict(held) | {"per_core": held.per_core}
+    return found
+
+
+def _processes(folder: Path, show: Show) -> Json:
+    found = {}
+    for processes in (1, 2):
+        show(f"{processes} x {EACH:,} members of wire")
+        held = members.hold(
+            folder / str(processes), "wire", processes * EACH, SECONDS, NEVER, processes
+        )
+        show(members.shown(held))
+        found[str(processes)] = asdict(held) | {"per_core": held.per_core}
+    return found
+
+
+def _event(_: Path, __: Show) -> Json:
+    program = [sys.executable, "-m", "benchmarks.event_cost"]  # Locust patches its process
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def _group_log(folder: Path, show: Show) -> Json:
+    return dict(group_log.measure(folder, 20, 2.5, show))
+
+
+def _chaos(folder: Path, _: Show) -> Json:
+    return chaos_timing.run(folder, 100)
+
+
+def _verdict(folder: Path, _: Show) -> Json:
+    return verdict.run(folder, verdict.EXPERIMENT)
+
+
+# what their lines say
+
+
+def _of_members(found: Json) -> Iterator[Line]:
+    for name, one in found.items():
+        if name == "wire":
+            continue
+        what = f"{one['members']:,} of {name}" + ("" if name in PEERS else " every 5 s")
+        yield Line(f"{what}: a core holds", _cost(one), one["per_core"], "members")
+    wire, peer = found["wire"], found["librdkafka"]
+    what = f"{wire['members']:,} of wire, heartbeats every 3 s"
+    yield Line(f"{what}: a core holds", _cost(wire), wire["per_core"], "members", WIRE, more=True)
+    served = f"in the broker {wire['served_p99_ms']:.3g} ms"
+    yield Line(f"{what}: p99", served, wire["p99_ms"], "ms", 100)
+    lost = ", ".join(f"{one['lost']} of {name}" for name, one in found.items() if name != "wire")
+    yield Line(f"{what}: sessions lost", lost, wire["lost"], "", 0)
+    yield Line("wire : librdkafka, members a core", f"librdkafka {_number(peer['per_core'])}",
+               wire["per_core"] / peer["per_core"], "x", 20, more=True)  # fmt: skip
+    yield Line("hub gap p99, 300 of librdkafka", f"wire {wire['hub_gap_p99_ms']:.3g} ms",
+               peer["hub_gap_p99_ms"], "ms", 100)  # fmt: skip
+
+
+def _cost(one: Json) -> str:
+    return f"{one['cpu']:.1%} of a core, {one['memory_kb']:,.0f} KB each"
+
+
+def _of_processes(found: Json) -> Iterator[Line]:
+    one, two = found["1"], found["2"]
+    yield Line("1 to 2 Locust processes: members for the busiest one's core",
+               f"{_number(one['members'])} in one: {one['cpu']:.1%};"
+               f" {_number(two['members'])} in two: {two['cpu']:.1%}",
+               2 * two["per_core"] / one["per_core"], "x", 1.8, more=True)  # fmt: skip
+    yield Line(f"{_number(two['members'])} in two processes: heartbeat p99",
+               f"one: {one['p99_ms']:g} ms", two["p99_ms"], "ms", one["p99_ms"])  # fmt: skip
+
+
+def _of_event(found: Json) -> Iterator[Line]:
+    yield Line("one Locust event", f"its statistics alone {found['statistics_us']:.2f} µs",
+               found["event_us"], "µs")  # fmt: skip
+
+
+def _of_group_log(found: Json) -> Iterator[Line]:
+    names = {"traffic": "2,000 heartbeats/s, processor time", "answers": "their answers, p50",
+             "idle": "no traffic, processor time"}  # fmt: skip
+    for name, what in names.items():
+        one = found[name]
+        (low, high), unit = one["ratio_quartiles"], one["unit"].split()[0].rstrip(",")
+        yield Line(f"group log, {what}, with : without",
+                   f"{one['bare_p50']:.3g} {unit} without; quartiles {low:.2f} to {high:.2f},"
+                   f" {one['pairs']} pairs", one["ratio_p50"], "x")  # fmt: skip
+
+
+def _of_chaos(found: Json) -> Iterator[Line]:
+    yield Line(f"chaos timing error, {found['faults']} faults: p99",
+               f"p50 {found['p50_ms']:.3g} ms, most {found['most_ms']:.3g} ms",
+               found["p99_ms"], "ms", 100)  # fmt: skip
+
+
+def _of_verdict(found: Json) -> Iterator[Line]:
+    stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found["stages_s"].items())
+    yield Line(f"{verdict.EXPERIMENT} to its verdict : its phases and the cluster's start", stages,
+               found["ratio"], "x", 1.25)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """How a row is measured, and what its lines are."""
+
+    measure: Callable[[Path, Show], Json]
+    lines: Callable[[Json], Iterator[Line]]
+
+
+ROWS: Mapping[str, Row] = {
+    "members": Row(_members, _of_members),
+    "processes": Row(_processes, _of_processes),
+    "event": Row(_event, _of_event),
+    "group-log": Row(_group_log, _of_group_log),
+    "chaos": Row(_chaos, _of_chaos),
+    "verdict": Row(_verdict, _of_verdict),
+}
+HEAD = ("", "peer in the same run", "figure", "goal", "")
+
+
+def lines(found: Mapping[str, Json]) -> list[Line]:
+    """Return the lines of measured rows, in their order."""
+    return [line for name, row in ROWS.items() if name in found for line in row.lines(found[name])]
+
+
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    """Return rows as a table of a page; the first is its head."""
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join((head, "|---|---|--:|--:|---|", *body)) + "\n"
+
+
+@click.command()
+@click.option("--rows", type=click.Choice(list(ROWS)), multiple=True, help="Rows to measure; all.")
+@click.option(
+    "--json", "kept", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Keep the figures there, beside those of other rows that it has.",
+)  # fmt: skip
+@click.option(
+    "--page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write the table there, as Markdown.",
+)  # fmt: skip
+def main(rows: tuple[str, ...], kept: Path | None, page: Path | None) -> None:
+    """Measure rows, and print their goals beside their figures."""
+    found: dict[str, Json] = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    began_s, due = time.monotonic(), rows or tuple(ROWS)
+
+    def show(text: str) -> None:
+        click.echo(f"[{time.monotonic() - began_s:6.0f} s] {text}", err=True)
+
+    for number, name in enumerate(due, start=1):
+        show(f"{name}: row {number} of {len(due)}")
+        with tempfile.TemporaryDirectory(prefix="groupquake-bench-") as folder:
+            found[name] = ROWS[name].measure(Path(folder), show)
+        if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(found, indent=1) + "\n")
+    cells = [HEAD, *(line.cells for line in lines(found))]
+    if page:
+        page.write_text(markdown(cells))
+    click.echo(table(cells))
+    click.echo(f"{os.cpu_count()} cores; {time.monotonic() - began_s:,.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""The Locust workers of a run's load: forked on this machine, or started by the user elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from chaos.clusters.ports import HOST, free_ports
+from loadtest.client_configs import PORTABLE
+from scenarios import Experiment
+from scenarios.clients import kind_of
+
+START_S = 60.0
+ELSEWHERE_S = 600.0
+"""How long the user has to start workers elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Options of Locust that make its workers, and how long these may take."""
+
+    options: tuple[str, ...] = ()
+    start_s: float = START_S
+    announce: Callable[[str], object] = lambda _: None
+    """Says how to start them; it gets the path of the locustfile."""
+
+
+ALONE = Workers()
+"""One Locust process that runs all members."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What the options of the command line say; None is a default."""
+
+    processes: int | None = None
+    elsewhere: int | None = None
+    listen: tuple[str, int | None] | None = None
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the load has workers."""
+        return bool(self.processes or self.elsewhere)
+
+    def check(self, experiment: Experiment) -> None:
+        """Raise UsageError if workers cannot run an experiment."""
+        if self.processes and self.elsewhere:
+            raise click.UsageError("give --processes or --expect-workers, not both")
+        if self.listen and not self.elsewhere:
+            raise click.UsageError("--listen is for --expect-workers")
+        if not self.elsewhere:
+            return
+        for member in experiment.members():
+            if (client := kind_of(member.client)) not in PORTABLE:
+                raise click.UsageError(
+                    f"{member.name} is a program (client: {client}), and needs files of this"
+                    f" machine; use --processes, or one of the clients {', '.join(PORTABLE)}"
+                )
+        if experiment.cluster.client_properties is not None:
+            raise click.UsageError(
+                "workers elsewhere do not have the client properties of this machine;"
+                " use --processes"
+            )
+
+    @property
+    def given(self) -> list[str]:
+        """The options that repeat this."""
+        host, port = self.listen or ("", None)
+        listen = f"{host}:{port}" if port else host
+        values = {"processes": self.processes, "expect-workers": self.elsewhere, "listen": listen}
+        return [f"--{name}={value}" for name, value in values.items() if value]
+
+    def start(self, progress: Callable[[str], None]) -> Workers:
+        """Return the workers of a run, on a free port unless one is named."""
+        if not self.distributed:
+            return ALONE
+        host, port = self.listen or (HOST, None)
+        port = port or free_ports(1)[0]
+        at = (f"--master-bind-host={host}", f"--master-bind-port={port}")
+        if self.processes:
+            to = (f"--master-host={host}", f"--master-port={port}")
+            return Workers((f"--processes={self.processes}", *at, *to))
+        to_it = f"--worker --master-host {host} --master-port {port}"
+        noun = "a worker" if self.elsewhere == 1 else f"each of {self.elsewhere} workers"
+
+        def announce(locustfile: str) -> None:
+            progress(f"start {noun}: locust -f {locustfile} {to_it}")
+
+        expect = ("--master", f"--expect-workers={self.elsewhere}")
+        return Workers((*expect, *at), ELSEWHERE_S, announce)
+
+
+def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of workers, and their values as `workers` (`WorkerOptions`)."""
+
+    @click.option(
+        "--processes",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Run the members in N Locust workers on this machine, forked from their master.",
+    )
+    @click.option(
+        "--expect-workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Wait for N Locust workers that you start by the line that is shown.",
+    )
+    @click.option(
+        "--listen",
+        metavar="HOST[:PORT]",
+        callback=_listen,
+        help="Where the workers of --expect-workers connect to. [127.0.0.1, a free port]",
+    )
+    @wraps(command)
+    def with_workers(
+        *given: Any,
+        processes: int | None,
+        expect_workers: int | None,
+        listen: tuple[str, int | None] | None,
+        **others: Any,
+    ) -> Any:
+        workers = WorkerOptions(processes, expect_workers, listen)
+        return command(*given, workers=workers, **others)
+
+    return with_workers
+
+
+def _listen(
+    _: click.Context, __: click.Parameter, text: str | None
+) -> tuple[str, int | None] | None:
+    """Read HOST or HOST:PORT."""
+    if text is None:
+        return None
+    host, colon, port = text.partition(":")
+    if not host or (colon and not (port.isdecimal() and 0 < int(port) < 65536)):
+        raise click.BadParameter(f"'{text}' is no address; write HOST or HOST:PORT")
+    return host, int(port) if colon else None

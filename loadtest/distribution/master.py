@@ -1,0 +1,324 @@
+"""The master's end: it leases every client once, forwards commands, and gathers the histories."""
+
+# Locust's runners have no types.
+# mypy: disable-error-code="no-untyped-call"
+
+import itertools
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import gevent
+from gevent.event import AsyncResult, Event
+
+from loadtest.base_member import row
+from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig
+from loadtest.client_pool import OF_ONE
+from loadtest.control_protocol import Commands, member_of
+from loadtest.distribution.messages import (
+    ANSWER,
+    COMMAND,
+    COMMAND_S,
+    END,
+    END_S,
+    EVERY_S,
+    HISTORY,
+    HISTORY_END,
+    LEASE,
+    LEASED,
+    RELEASE,
+    ROWS_S,
+)
+from loadtest.distribution.received import Received
+from loadtest.errors import LoadtestError, WorkerGoneError
+from loadtest.history import History, now_ms
+from loadtest.lease_table import LeaseTable
+
+if TYPE_CHECKING:
+    from locust.runners import MasterRunner
+
+Json = dict[str, Any]
+MISSING = "missing"
+"""The state of a worker that Locust misses (`locust.runners.STATE_MISSING`)."""
+NOT_MISSING = -1
+"""A count of heartbeats with which Locust does not forget a worker that it misses."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """A worker that connected: when it was last heard of, and what came of its history."""
+
+    name: str
+    heard_ms: float
+    received: Received = field(default_factory=Received)
+    lost_ms: float | None = None
+    """Since when it is missing; None while it is there."""
+    took: bool = False
+    """Whether it ever asked for a client."""
+    left: bool = False
+    """Whether it ended by itself, with all its members closed."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more of its history will come."""
+        return self.took and self.lost_ms is None and self.received.written is None
+
+
+class Leader:
+    """The workers of this master, and the clients that they have.
+
+    The members of an experiment `stay`: what a lost worker had is leased to no other.
+    """
+
+    def __init__(self, runner: "MasterRunner", events: Any, *, stay: bool) -> None:
+        self._runner = runner
+        self._stay = stay
+        self._numbers = itertools.count(1)
+        self._workers: dict[str, Worker] = {}
+        self._asked: dict[int, tuple[str, AsyncResult[Json]]] = {}
+        self._table = LeaseTable({})
+        self._configs = ClientConfigs((), ())
+        self._clients: dict[str, ClientConfig] = {}
+        self._history = History(None)
+        self._ending = False
+        self._killed: set[str] = set()
+        self.news: list[Json] = []
+        """What happened to workers: `worker_lost` and `worker_back`, with `at_ms` and `worker`."""
+        self._has_news = Event()
+        listeners: dict[str, Callable[..., None]] = {
+            LEASE: self._on_lease,
+            RELEASE: self._on_release,
+            ANSWER: self._on_answer,
+            HISTORY: self._on_history,
+            HISTORY_END: self._on_history_end,
+        }
+        for message, listener in listeners.items():
+            runner.register_message(message, listener)
+        events.worker_connect.add_listener(lambda client_id, **_: self._of(client_id))
+        events.heartbeat_sent.add_listener(lambda client_id, **_: self._hear(client_id))
+        gevent.spawn(self._watch)
+
+    def when_connected(self, workers: int, do: Callable[[], object]) -> None:
+        """Call `do` once so many workers have connected."""
+        while len(self._workers) < workers:
+            gevent.sleep(EVERY_S)
+        do()
+
+    def begin(self, configs: ClientConfigs, history: History) -> None:
+        """Lease these clients from now on, and write what workers send to `history`."""
+        self._configs, self._history = configs, history
+        self._table = LeaseTable.of(configs)
+        self._clients = configs.by_name()
+
+    def members(self) -> list[Json]:
+        """Return a row for each member, of all workers."""
+        there = [id_ for id_, worker in self._workers.items() if worker.lost_ms is None]
+        asked = [gevent.spawn(self._rows_of, id_) for id_ in there]
+        gevent.joinall(asked)
+        rows = {(id_, one["name"]): one for id_, of in zip(there, asked, strict=True)
+                for one in of.value or ()}  # fmt: skip
+        return [self._row(member, rows) for member in self._configs.members]
+
+    def forward(self, request: Json) -> Any:
+        """Let the worker that has a member carry out a command; return its result.
+
+        Raises LoadtestError if it refuses or does not answer, and WorkerGoneError if it is gone.
+        """
+        name = member_of(request)
+        if name not in self._table:
+            raise LoadtestError(f"no member is called {name!r}; list the members with `members`")
+        holder = self._table.holder(name)
+        if holder is None:
+            raise LoadtestError(f"no user runs {name!r} now; start more users")
+        return self._ask(holder, request, COMMAND_S)
+
+    def await_news(self, after: int) -> list[Json]:
+        """Return what happened to workers since the first `after` of the news; waits for it."""
+        while len(self.news) <= after:
+            self._has_news.clear()
+            self._has_news.wait()
+        return self.news[after:]
+
+    def expect_workers(self) -> None:
+        """Take a worker that ends from now on for lost."""
+        self._ending = False
+
+    def stop_workers(self) -> None:
+        """Let all workers close their clients; return when their histories are here.
+
+        Locust stops the users afterwards, and does not always wait for that.
+        """
+        self._ending = True
+        self._runner.send_message(END)
+        with gevent.Timeout(END_S, False):
+            while any(one.goes_on for one in self._workers.values()):
+                gevent.sleep(EVERY_S)
+
+    def missing(self) -> list[str]:
+        """Return what is missing of the load, in words, once its workers have stopped.
+
+        The members that a lost worker had are `killed`, at the time when it was last heard of.
+        """
+        missing = []
+        for id_, worker in self._workers.items():
+            if worker.lost_ms is not None:
+                had = self._table.held_by(id_)
+                missing.append(_loss(worker, had))
+                for member in self._configs.members:
+                    if member.name in had and member.name not in self._killed:
+                        self._killed.add(member.name)
+                        self._kill(member, worker)
+            if worker.took and (problem := worker.received.problem):
+                missing.append(f"the history of {worker.name} is not whole: {problem}")
+        return missing
+
+    def close(self) -> None:
+        """Do nothing: the clients are closed by their workers."""
+
+    def _kill(self, member: MemberConfig, worker: Worker) -> None:
+        self._history.write(
+            "killed",
+            at_ms=worker.heard_ms,
+            member=member.name,
+            group=member.group,
+            kind=member.kind,
+            partitions=[],
+            worker=worker.name,
+        )
+
+    def _row(self, member: MemberConfig, rows: dict[tuple[str, str], Json]) -> Json:
+        holder = self._table.holder(member.name)
+        if holder is not None and (found := rows.get((holder, member.name))):
+            return found
+        worker = None if holder is None else self._workers.get(holder)
+        return row(member, "killed" if worker and worker.lost_ms else "stopped")
+
+    def _rows_of(self, id_: str) -> list[Json]:
+        try:
+            rows: list[Json] = self._ask(id_, {"do": "members"}, ROWS_S)
+        except LoadtestError:
+            return []
+        return rows
+
+    def _ask(self, id_: str, request: Json, within_s: float) -> Any:
+        worker = self._of(id_)
+        if worker.lost_ms is not None:
+            raise _gone(worker)
+        number, answer = next(self._numbers), AsyncResult()
+        self._asked[number] = id_, answer
+        self._runner.send_message(COMMAND, {"number": number, "request": request}, id_)
+        try:
+            reply: Json = answer.get(timeout=within_s)
+        except gevent.Timeout:
+            raise LoadtestError(
+                f"{worker.name} did not answer {request['do']!r} within {within_s:g} s; see its log"
+            ) from None
+        finally:
+            del self._asked[number]
+        if not reply["ok"]:
+            raise LoadtestError(reply["error"])
+        return reply["result"]
+
+    # what workers send
+
+    def _of(self, id_: str) -> Worker:
+        if id_ not in self._workers:
+            host = id_.rpartition("_")[0]
+            name = f"worker-{self._runner.get_worker_index(id_)} ({host})"
+            self._workers[id_] = Worker(name, now_ms())
+        return self._workers[id_]
+
+    def _hear(self, id_: str) -> Worker:
+        worker = self._of(id_)
+        worker.heard_ms = now_ms()
+        return worker
+
+    def _on_lease(self, msg: Any, **_: object) -> None:
+        worker = self._hear(msg.node_id)
+        worker.took = True
+        name = self._table.lease(msg.data["kind"], msg.node_id)
+        if name is not None:
+            self._history.write("leased", member=name, worker=worker.name)
+        client = None if name is None else asdict(self._clients[name])
+        answer: Json = {"number": msg.data["number"], "client": client}
+        self._runner.send_message(LEASED, answer, msg.node_id)
+
+    def _on_release(self, msg: Any, **_: object) -> None:
+        if self._table.holder(msg.data["name"]) == msg.node_id:  # else of a load before
+            self._table.release(msg.data["name"], msg.node_id)
+
+    def _on_answer(self, msg: Any, **_: object) -> None:
+        if (asked := self._asked.get(msg.data["number"])) is not None:
+            asked[1].set(msg.data["reply"])
+
+    def _on_history(self, msg: Any, **_: object) -> None:
+        worker = self._hear(msg.node_id)
+        self._history.add(worker.received.take(msg.data["first"], msg.data["lines"]))
+
+    def _on_history_end(self, msg: Any, **_: object) -> None:
+        self._hear(msg.node_id).received.written = msg.data["lines"]
+
+    # workers that come and go
+
+    def _watch(self) -> None:
+        while True:
+            gevent.sleep(EVERY_S)
+            for id_, worker in list(self._workers.items()):
+                node = self._runner.clients.get(id_)
+                there = node is not None and node.state != MISSING
+                if there and worker.lost_ms is not None:
+                    self._found(worker)
+                elif not there and worker.lost_ms is None:
+                    self._lose(id_, worker)
+                if node is not None and self._stay:
+                    # Locust would forget it after a minute, and start all users of others again
+                    node.heartbeat = max(node.heartbeat, NOT_MISSING)
+
+    def _lose(self, id_: str, worker: Worker) -> None:
+        worker.left = worker.received.written is not None
+        if worker.left and self._ending:
+            return
+        worker.lost_ms = now_ms()
+        had = self._table.held_by(id_)
+        for of, answer in self._asked.values():
+            if of == id_ and not answer.ready():
+                answer.set_exception(_gone(worker))
+        if not self._stay:
+            for name in had:
+                self._table.release(name, id_)
+        self._tell("worker_lost", worker, members=list(had), last_heard_ms=worker.heard_ms)
+
+    def _found(self, worker: Worker) -> None:
+        worker.lost_ms = None
+        self._tell("worker_back", worker)
+
+    def _tell(self, event: str, worker: Worker, **fields: Any) -> None:
+        at_ms = now_ms()
+        self._history.write(event, at_ms=at_ms, worker=worker.name, **fields)
+        self.news.append({"event": event, "at_ms": at_ms, "worker": worker.name, **fields})
+        self._has_news.set()
+
+
+def forwarded(leader: Leader) -> Commands:
+    """Return the control commands for members, which their workers carry out."""
+    return {"members": lambda _: leader.members(), **dict.fromkeys(OF_ONE, leader.forward)}
+
+
+def _gone(worker: Worker) -> WorkerGoneError:
+    return WorkerGoneError(f"{worker.name} is gone since {_clock(worker.lost_ms)}, and its members")
+
+
+def _loss(worker: Worker, had: tuple[str, ...]) -> str:
+    """Say that a worker was lost, when, and what it had."""
+    what = f"{worker.name} was lost at {_clock(worker.lost_ms)}"
+    heard = f"last heard of at {_clock(worker.heard_ms)}"
+    if worker.left:
+        ended = f"{worker.name} ended at {_clock(worker.lost_ms)}, before the load"
+        return f"{ended}; it closed its members"
+    return f"{what}, {heard}, with {', '.join(had) or 'no client'}"
+
+
+def _clock(at_ms: float | None) -> str:
+    assert at_ms is not None, "it was lost"
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:-3] + " UTC"

@@ -1,0 +1,1 @@
+"""Clients against brokers: what clients say, assign, commit and send, and what brokers answered."""

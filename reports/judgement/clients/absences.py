@@ -1,0 +1,191 @@
+"""Faults on members against brokers: a client that the journal has down sends nothing."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from reference_coordinator.replay import ObservedRequest, Stall
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+from reports.judgement.breaches import Breach, breach
+from reports.judgement.run.machine_log import Busy
+
+Json = dict[str, Any]
+
+DOWN_MS = 500.0
+"""How long after it was stopped a request of a client may arrive: it was in flight, or its line was
+written late. `chaos` allows as much. Measured on 132 restarts and kills: the last one arrives 2 ms
+before the journal has the member down. A broker that stands still reads it later by that."""
+TAKEN_UP_MS = 50.0
+"""How soon a broker that has answered a request reads the next one of its connection. It reads none
+before: what a client sent waits there for its turn, also when the client is gone."""
+UP_MS = 50.0
+"""How much earlier than the journal has it a fault may end: its entries are written between."""
+DOWN = ("member.restart", "member.kill", "member.pause", "members.scale")
+"""The faults that take a member down or freeze it, for `down_for_ms`."""
+DELAY, HOLD = "net.delay", "net.hold"
+"""The faults on the wire by which a request reaches a broker late."""
+DUPLICATE = "member.duplicate-instance"
+"""The fault that starts a second client, `duplicate`, and ends it."""
+
+
+class Absence(NamedTuple):
+    """A time in which a client of a group is down; `what` says by which fault."""
+
+    group: str
+    client: str
+    from_ms: float
+    until_ms: float
+    what: str
+    held_ms: float = 0.0
+    """How long the tap may hold what the client had sent by then, as a rule of it says."""
+
+
+_FROM_MS = attrgetter("from_ms")
+
+
+def absences(journal: Iterable[Mapping[str, Any]]) -> tuple[Absence, ...]:
+    """Return when the entries of a journal have clients down.
+
+    A member is started again no sooner than `down_for_ms` after it was down. A run that is ended
+    early heals sooner: nothing is known then. A duplicate is down before its first fault, between
+    two, and after its last one.
+    """
+    faults: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for entry in journal:
+        if (fault := entry.get("fault_id")) is not None:
+            faults.setdefault(fault, {})[entry["event"]] = entry
+    found, duplicates = list[Absence](), dict[tuple[str, str], Absence]()
+    for name, of in faults.items():
+        intent, injected, healed = map(of.get, ("intent", "injected", "healed"))
+        if intent is None or injected is None or not intent.get("group"):
+            continue
+        args, group = intent.get("args") or {}, intent["group"]
+        ended_ms = healed["at_ms"] if healed and healed["healed"] else inf
+        what = f"fault {name} ({intent['fault']})"
+        if intent["fault"] in DOWN and type(down_for_ms := args.get("down_for_ms")) is int:
+            until_ms = injected["at_ms"] + down_for_ms
+            if ended_ms >= until_ms - UP_MS:
+                from_ms = injected["at_ms"]
+                down = f"{what} had it down from {from_ms} on"
+                found.append(Absence(group, intent["target"], from_ms, until_ms - UP_MS, down))
+        elif intent["fault"] == DUPLICATE and isinstance(client := args.get("duplicate"), str):
+            before = duplicates.get((group, client))
+            down = f"{what} starts it at {intent['at_ms']}" if before is None else before.what
+            from_ms = -inf if before is None else before.from_ms
+            found.append(Absence(group, client, from_ms, intent["at_ms"] - UP_MS, down))
+            ended = f"{what} ended it at {ended_ms:.0f}"
+            duplicates[group, client] = Absence(group, client, ended_ms, inf, ended)
+    rules = [*_holding(faults.values())]
+    every = (*found, *duplicates.values())
+    held_ms = lambda one: max((rule.held_ms(one) for rule in rules), default=0.0)
+    return tuple(one._replace(held_ms=max(held_ms(one), 0.0)) for one in every)
+
+
+class _Holding(NamedTuple):
+    """A rule of the tap that holds the requests of a client, each for `most_ms` at most.
+
+    None is held any more from `over_ms` on.
+    """
+
+    group: str
+    client: str
+    from_ms: float
+    over_ms: float
+    most_ms: float
+
+    def held_ms(self, absence: Absence) -> float:
+        """Return how long after a client was down its requests may be held."""
+        down_ms = absence.from_ms
+        mine = (self.group, self.client) == (absence.group, absence.client)
+        return min(self.most_ms, self.over_ms - down_ms) if mine and self.from_ms <= down_ms else 0
+
+
+def _holding(faults: Iterable[Mapping[str, Mapping[str, Any]]]) -> Iterator[_Holding]:
+    for of in faults:
+        intent, healed = of.get("intent"), of.get("healed")
+        if intent is None or intent["fault"] not in (DELAY, HOLD) or not intent.get("group"):
+            continue
+        over_ms = healed["at_ms"] if healed and healed["healed"] else inf
+        most_ms = inf
+        if intent["fault"] == DELAY:
+            args = intent.get("args") or {}
+            times = (args.get("latency_ms"), args.get("jitter_ms"))
+            most_ms = sum(one for one in times if type(one) is int)
+            over_ms += most_ms
+        yield _Holding(intent["group"], intent["target"], intent["at_ms"], over_ms, most_ms)
+
+
+@dataclass(slots=True)
+class Absent:
+    """The absences of one group's clients, and those that requests contradict.
+
+    `stalls` are the times in which brokers stood still, or may have. In the `busy` ones the tap
+    may have, too, and what a client had sent waits there for its turn.
+    """
+
+    absences: Sequence[Absence] = ()
+    stalls: Sequence[Stall] = ()
+    busy: Sequence[Busy] = ()
+    _left: dict[str, list[Absence]] = field(default_factory=lambda: defaultdict(list))
+    _lateness: dict[str, Lateness] = field(default_factory=dict)
+    _turns: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By connection: when the first arrived of the requests that waited for their turn, one after
+    another, and when the last was answered."""
+
+    def __post_init__(self) -> None:
+        """Sort absences by client."""
+        for one in sorted(self.absences, key=_FROM_MS):
+            self._left[one.client].append(one)
+
+    def add(self, requests: Iterable[tuple[ObservedRequest, float]]) -> Iterator[Json]:
+        """Take requests, with their arrival in ms; yield rows of `BREACHES`, without the group.
+
+        Of the requests in one absence the first counts.
+        """
+        for seen, arrived_ms in requests:
+            if seen.client_id not in self._left:
+                continue
+            lateness = self._lateness_of(seen.broker)
+            waited_ms = self._waited_since(seen, arrived_ms, lateness)
+            left = self._left[seen.client_id]
+            begun = bisect_left(left, seen.earliest_ms, key=_FROM_MS)
+            for place in reversed(range(begun)):
+                one = left[place]
+                if arrived_ms >= one.until_ms:
+                    break  # and so did those before
+                last_ms = lateness.latest(one.from_ms + one.held_ms, DOWN_MS)
+                if last_ms < min(waited_ms, seen.earliest_ms):
+                    del left[place]
+                    yield breach(
+                        Breach.SENT_WHILE_DOWN,
+                        arrived_ms,
+                        f"no request of {one.client}: {one.what}",
+                        f"{seen.api} of {one.client}",
+                        shown_by=seen,
+                    )
+
+    def _lateness_of(self, broker: str) -> Lateness:
+        """Return how late what a broker reads may be."""
+        if broker not in self._lateness:
+            held_up = (
+                *(stall for stall in self.stalls if stall.broker == broker),
+                *(
+                    Stall(broker, one.from_ms, one.until_ms, proven=False)
+                    for one in self.busy
+                    if one.broker in ("", broker)
+                ),
+            )
+            self._lateness[broker] = Lateness.of(held_up) if held_up else NEVER_LATE
+        return self._lateness[broker]
+
+    def _waited_since(self, seen: ObservedRequest, arrived_ms: float, lateness: Lateness) -> float:
+        """Return since when a request may have waited for its turn."""
+        first_ms, answered_ms = self._turns.get(seen.connection, (arrived_ms, -inf))
+        if arrived_ms > lateness.latest(answered_ms, TAKEN_UP_MS):
+            first_ms = arrived_ms
+        self._turns[seen.connection] = first_ms, seen.answered_ms
+        return first_ms

@@ -1,0 +1,51 @@
+"""What rules share: how a broken one is worded, and how long clients are given."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from kafka_protocol.errors import Error, name_of
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.clients.client_rules.lives import Life, Sent
+
+AFTER_MS = 100.0
+"""How long after an answer a request may still arrive that was sent before it."""
+NOTICED_MS = 1_000.0
+"""How long a client may take until all its threads know of an answer."""
+SHOWN = 3
+"""How many requests of a kind a finding names."""
+OUT = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID)
+"""The answers that say to a client that it is no member any more."""
+IN_GENERATION = ("HEARTBEAT", "SYNC_GROUP", "OFFSET_COMMIT")
+"""The requests of a member that has joined."""
+
+
+class Broken(NamedTuple):
+    """A rule that a client breaks: when, how, and the requests that show it.
+
+    `by_order` is set where their order alone shows it, however slow the machine was: a client
+    sends no second JoinGroup, say, before it has the answer to the first.
+    """
+
+    at_ms: float
+    what: str
+    shown: Sequence[ObservedRequest]
+    by_order: bool = False
+
+
+Rule = Callable[[Life], Iterator[Broken]]
+
+
+def first_join(life: Life, after_ms: float) -> Sent | None:
+    """Return the first JoinGroup that arrived after a time."""
+    joins = (one for one in life.sent if one.api == "JOIN_GROUP" and one.arrived_ms > after_ms)
+    return next(joins, None)
+
+
+def error_of(one: Sent) -> str:
+    """Return the name of the error that a request was answered."""
+    return name_of(one.error or 0)
+
+
+def times(count: int) -> str:
+    """Return how often something was sent, in words."""
+    return f"{count} times" if count > 1 else "once"

@@ -1,0 +1,189 @@
+"""Findings about the clients of one group, as rows."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+from reference_coordinator.replay import ObservedRequest, Outage, Stall
+from reports.judgement.clients.absences import Absence
+from reports.judgement.clients.client_rules.lives import Client, Span
+from reports.judgement.clients.client_rules.rules import DEMANDS, ON_TIME, RULES, SOURCES
+from reports.judgement.clients.offsets import stored
+from reports.judgement.digest import Digest
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries, InOrder
+from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.machine_log import Busy
+
+Json = dict[str, Any]
+
+CLIENT_FINDINGS = """
+    group STRING, client_id STRING, rule STRING, at_ms DOUBLE, what STRING, requests STRING,
+    from_ms DOUBLE, until_ms DOUBLE, on_time BOOLEAN
+"""
+"""One row a rule that a process of a client breaks; `requests` are those that show it, as
+`broker:line`, comma-separated, from the arrival of the first to the answer of the last. What rests
+`on_time` proves nothing of a time in which the machine was busy. They are about clients: the
+verdict does not depend on them."""
+LISTED = 400
+"""How many findings about clients a verdict has."""
+JUDGED = ("created", "closing", "closed", "killed", "fenced")
+"""The events of clients that tell of their processes."""
+
+
+@dataclass(slots=True)
+class ClientRules:
+    """Judges the clients of one group; requests and events come in order of time.
+
+    In the `absences`, `outages`, proven `stalls` and `disturbances` of its wire a client is excused
+    for what it does not do.
+    `heartbeat_ms` are configured intervals, by client.
+    """
+
+    absences: Sequence[Absence] = ()
+    outages: Sequence[Outage] = ()
+    stalls: Sequence[Stall] = ()
+    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
+    follows_a_script: bool = False
+    """Whether its members follow a wire script, which breaks rules on purpose."""
+    deliveries: Deliveries = NOTHING_HELD
+    """The answers that the tap did not hand to clients at once."""
+    disturbances: Sequence[Disturbance] = ()
+    _in_order: InOrder = field(init=False)
+    _clients: dict[str, Client] = field(default_factory=lambda: defaultdict(Client))
+
+    def __post_init__(self) -> None:
+        """Begin with no request."""
+        self._in_order = InOrder(self.deliveries)
+
+    def add(
+        self,
+        requests: Iterable[ObservedRequest],
+        error_codes: Iterable[int | None],
+        events: Iterable[ClientEvent] = (),
+        unanswered: Sequence[ObservedRequest] = (),
+    ) -> None:
+        """Take requests with their error codes, events, and requests that were never answered."""
+        if self.follows_a_script:
+            return
+        sent = [*zip(requests, error_codes, strict=True), *((one, None) for one in unanswered)]
+        if unanswered:
+            sent.sort(key=lambda one: one[0].at_ms)
+        for answered, code in sent:
+            if self._in_order.is_copy(answered):
+                continue
+            seen = self._as_delivered(answered)
+            if seen.answered_ms == inf:
+                error = None
+            else:
+                error = stored(seen)[1] if seen.api == "OFFSET_COMMIT" else code
+            self._clients[seen.client_id].add(seen, error)
+        for event in events:
+            if event.event in JUDGED:
+                self._clients[event.client].events.append(event)
+
+    def _as_delivered(self, seen: ObservedRequest) -> ObservedRequest:
+        """Return a request with the time that its answer reached the client: infinity for never.
+
+        What it never learned it cannot have disregarded, and it sent the request all the same.
+        """
+        if seen.response is None:
+            return replace(seen, answered_ms=inf)
+        delivery = self.deliveries.of(seen)
+        if delivery is None:
+            return seen
+        if delivery.at_ms is None:
+            return replace(seen, answered_ms=inf, response=None)
+        return replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
+
+    def rows(self) -> Iterator[Json]:
+        """Yield rows of `CLIENT_FINDINGS`, without the group."""
+        for name, client in sorted(self._clients.items()):
+            for life in client.lives(name, self._excused(name), self.heartbeat_ms.get(name)):
+                for rule, breaks in RULES.items():
+                    for one in breaks(life):
+                        yield {
+                            "client_id": name,
+                            "rule": rule,
+                            "at_ms": one.at_ms,
+                            "what": one.what,
+                            "requests": ",".join(seen.id for seen in one.shown),
+                            "from_ms": min(seen.earliest_ms for seen in one.shown),
+                            "until_ms": max(_last_ms(seen) for seen in one.shown),
+                            "on_time": rule in ON_TIME and not one.by_order,
+                        }
+
+    def named_rows(self, others: Iterable[Json]) -> Iterator[tuple[str, Json]]:
+        """Yield these rows, and others, with the name of their table."""
+        yield from (("client_findings", row) for row in (*self.rows(), *others))
+
+    def _excused(self, name: str) -> list[Span]:
+        return [
+            *((one.from_ms, one.until_ms) for one in self.absences if one.client == name),
+            *((one.from_ms, one.until_ms) for one in self.disturbances if one.client == name),
+            *((one.from_ms, one.until_ms) for one in self.outages),
+            *((one.from_ms, one.until_ms) for one in self.stalls if one.proven),
+        ]
+
+
+def _last_ms(seen: ObservedRequest) -> float:
+    """Return when a request was answered or, where no answer was heard, arrived."""
+    return seen.answered_ms if seen.answered_ms < inf else seen.earliest_ms
+
+
+def about_client(client: str, rule: str, row: Json) -> Json:
+    """Return a breach that another client than a well-known one shows as a finding about it."""
+    return {
+        "client_id": client,
+        "rule": rule,
+        "at_ms": row["at_ms"],
+        "what": row["observed"],
+        "requests": f"{row['broker']}:{row['line']}",
+        "from_ms": row["at_ms"],
+        "until_ms": row["at_ms"],
+        "on_time": rule in ON_TIME,
+    }
+
+
+def about_clients(
+    rows: Sequence[Json], digests: Iterable[Digest], places: LogPlaces, busy: Sequence[Busy] = ()
+) -> Json:  # fmt: skip
+    """Return the first rows as a verdict has them, and how many all groups have.
+
+    In the `busy` times what rests on time proves nothing: it gets the key `unsure`, which says why.
+    """
+    return {
+        "client_findings": [_described(row, places, busy) for row in rows[:LISTED]],
+        "client_findings_count": sum(of.rows["client_findings"] for of in digests),
+    }
+
+
+def _described(row: Json, places: LogPlaces, busy: Sequence[Busy]) -> Json:
+    """Return a row as a verdict has it: with what its rule demands, its source, and places."""
+    shown = (one.rpartition(":") for one in row["requests"].split(","))
+    log = [places.place(broker, int(line)) for broker, _, line in shown]
+    return {
+        "group": row["group"],
+        "client": row["client_id"],
+        "rule": row["rule"],
+        "demands": DEMANDS[row["rule"]],
+        "source": SOURCES[row["rule"]],
+        "at_ms": round(row["at_ms"], 3),
+        "what": row["what"],
+        "log": [{"file": file, "line": number} for file, number in log],
+        **({"unsure": why} if (why := _unsure(row, busy)) else {}),
+    }
+
+
+def _unsure(row: Json, busy: Sequence[Busy]) -> str | None:
+    """Return why a row that rests on time proves nothing, if the machine was busy."""
+    if not row["on_time"]:
+        return None
+    within = [
+        one for one in busy if one.from_ms < row["until_ms"] and one.until_ms > row["from_ms"]
+    ]
+    longest = max(within, key=lambda one: one.until_ms - one.from_ms, default=None)
+    return None if longest is None else f"the machine was busy: {longest.because}"

@@ -1,0 +1,173 @@
+"""Rules about being a member: what a client sends while it is one, at its end, and afterwards."""
+
+from collections.abc import Iterator
+from math import inf
+
+from kafka_protocol.errors import Error
+from reports.judgement.clients.client_rules.broken import (
+    AFTER_MS,
+    IN_GENERATION,
+    NOTICED_MS,
+    OUT,
+    SHOWN,
+    Broken,
+    error_of,
+    times,
+)
+from reports.judgement.clients.client_rules.lives import Life
+
+FEW_BEATS = 6
+"""From how many heartbeats in a row on their interval is judged."""
+OFF = 2.0
+"""How many times rarer or denser heartbeats may be than configured."""
+CLOSES_MS = 1_000.0
+"""How much earlier than its history says a clean close may begin."""
+
+
+def gives_up(life: Life) -> Iterator[Broken]:
+    """A member that is removed or fenced sends nothing more under its lost member id."""
+    reported: set[str] = set()
+    for one in life.sent:
+        lost = one.member_id
+        if one.error not in OUT or not lost or lost in reported or one.api == "LEAVE_GROUP":
+            continue
+        later = [
+            other
+            for other in life.sent
+            if other.arrived_ms > one.answered_ms + NOTICED_MS
+            and other.member_id == lost
+            and other.is_fresh(NOTICED_MS)
+            and other.api in IN_GENERATION
+            and not life.may_be_late(other)
+        ]
+        if len(later) > 1:
+            reported.add(lost)
+            apis = ", ".join(dict.fromkeys(other.api for other in later))
+            yield Broken(
+                later[0].arrived_ms,
+                f"{times(sum(other.count for other in later))} {apis} under the member id {lost}"
+                f" from {later[0].arrived_ms - one.answered_ms:.0f} ms after the answer"
+                f" {error_of(one)} on",
+                (one.seen, *(other.seen for other in later[:SHOWN])),
+            )
+
+
+def stops_when_fenced(life: Life) -> Iterator[Broken]:
+    """A process that is fenced does not join under its instance id again."""
+    for one in life.sent:
+        if one.error != Error.FENCED_INSTANCE_ID or one.api == "LEAVE_GROUP":
+            continue
+        if not one.member_id:  # it had given its id up itself: no other process fenced it
+            continue
+        again = [
+            other
+            for other in life.sent
+            if other.api == "JOIN_GROUP"
+            and other.instance_id == one.instance_id
+            and other.arrived_ms > one.answered_ms + AFTER_MS
+            and other.is_fresh(AFTER_MS)
+            and not life.may_be_late(other)
+        ]
+        if again:
+            yield Broken(
+                again[0].arrived_ms,
+                f"{times(len(again))} JOIN_GROUP as {one.instance_id} after the answer"
+                f" FENCED_INSTANCE_ID to {one.api}",
+                (one.seen, *(other.seen for other in again[:SHOWN])),
+                by_order=one.api == "JOIN_GROUP" or len(again) > 1,
+            )
+        return
+
+
+def stays_when_static(life: Life) -> Iterator[Broken]:
+    """A static member sends no LeaveGroup."""
+    leave = next((one for one in life.sent if one.api == "LEAVE_GROUP"), None)
+    if leave is not None and life.is_static:
+        yield Broken(
+            leave.arrived_ms,
+            "a static member sends LEAVE_GROUP: the group rebalances",
+            [leave.seen],
+        )
+
+
+def leaves_when_dynamic(life: Life) -> Iterator[Broken]:
+    """A dynamic member sends LeaveGroup at a clean close."""
+    if not life.closed_cleanly or life.closing_ms == inf or life.is_static:
+        return
+    before = [one for one in life.sent if one.arrived_ms < life.closing_ms]
+    since_ms = life.closing_ms - CLOSES_MS
+    left = any(one.api == "LEAVE_GROUP" and one.arrived_ms > since_ms for one in life.sent)
+    synced = any(one.api == "SYNC_GROUP" and one.is_heard and not one.error for one in before)
+    last = before[-1] if before else None
+    if left or not synced or last is None or last.error or last.api == "LEAVE_GROUP":
+        return
+    if last.api == "JOIN_GROUP" or not last.is_heard:
+        return
+    if life.is_excused(last.answered_ms, life.closing_ms + NOTICED_MS):
+        return
+    yield Broken(
+        life.closing_ms,
+        "a dynamic member closes and sends no LEAVE_GROUP: its partitions wait for its session to"
+        " end",
+        [last.latest],
+    )
+
+
+def heartbeats_at_its_interval(life: Life) -> Iterator[Broken]:
+    """A member sends heartbeats at its configured interval."""
+    if life.heartbeat_ms is None:
+        return
+    for one in life.sent:
+        if one.api != "HEARTBEAT" or one.error or one.count < FEW_BEATS or one.last is None:
+            continue
+        lasts_ms = one.last.earliest_ms - one.arrived_ms
+        every_ms = lasts_ms / (one.count - 1)
+        off = every_ms > OFF * life.heartbeat_ms or every_ms < life.heartbeat_ms / OFF
+        if off and not life.is_excused(one.arrived_ms, one.last.earliest_ms):
+            shown = one.apart or (one.seen, one.last)
+            yield Broken(
+                one.arrived_ms,
+                f"a HEARTBEAT every {every_ms:.0f} ms ({one.count} of them), and its interval is"
+                f" {life.heartbeat_ms:.0f} ms",
+                shown,
+            )
+            return
+
+
+def keeps_its_session(life: Life) -> Iterator[Broken]:
+    """A member that goes on does not let its session expire."""
+    for at, one in enumerate(life.sent):
+        if at == 0 or one.error != Error.UNKNOWN_MEMBER_ID or one.api == "LEAVE_GROUP":
+            continue
+        before = max(life.sent[:at], key=lambda other: other.seen_until_ms)
+        last, session_ms = before.latest, life.session_ms(at)
+        silent_ms = one.arrived_ms - before.seen_until_ms
+        known = before.member_id in ("", one.member_id) and not before.error
+        excused = life.is_excused(before.seen_until_ms, one.arrived_ms)
+        if known and silent_ms > session_ms and not excused:
+            yield Broken(
+                one.arrived_ms,
+                f"silent for {silent_ms:.0f} ms with a session timeout of {session_ms:.0f} ms, and"
+                " removed",
+                (last, one.seen),
+            )
+            return
+
+
+def carries_its_instance_id(life: Life) -> Iterator[Broken]:
+    """A static member gives its instance id in every request of its membership."""
+    if not life.is_static:
+        return
+    lacking = {
+        one.api: one.seen
+        for one in reversed(life.sent)
+        if one.api in IN_GENERATION and one.member_id and not one.instance_id
+    }
+    if lacking:
+        named = ", ".join(f"{api} v{seen.api_version}" for api, seen in lacking.items())
+        yield Broken(
+            min(seen.earliest_ms for seen in lacking.values()),
+            f"{named} of a static member without its group.instance.id: a second process with its"
+            " id cannot fence it",
+            sorted(lacking.values(), key=lambda seen: seen.earliest_ms),
+        )

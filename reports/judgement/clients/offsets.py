@@ -1,0 +1,157 @@
+"""Committed offsets: what OffsetCommits stored in; those that went back without cause, out.
+
+A member goes on from the offset that was committed last, so the offsets of a partition that its
+owners commit never go back. A commit of a partition that is not the member's is a cause, and so is
+one of no member (an operator's); they are not judged, and those of members are counted. A commit
+that is sent again after a refusal may come after a later one, and one that waited in a connection
+that its client had given up is acted on after one that the client sent later, on a new connection.
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.breaches import Breach, breach
+from reports.judgement.run.deleted_topics import Deletions, of_partition
+
+Json = dict[str, Any]
+Stored = Sequence[tuple[str, int]]
+"""Partitions, written `topic-number`, and their offsets."""
+
+NOT_THEIRS = "commits_of_others_partitions"
+"""Counts the partitions that members committed though they were not assigned to them."""
+AGAIN = (
+    Error.REQUEST_TIMED_OUT,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_COORDINATOR,
+)
+"""The errors after which clients send a commit again: librdkafka's OffsetCommit handler, Java's."""
+GENERATIONS = 3
+"""How many generations are known of which commits may come in: requests may overlap."""
+REFUSED = 4
+"""How many refused offsets of a partition are kept."""
+
+
+def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
+    """Return what an OffsetCommit stored, and the last error of its answer, or 0."""
+    kept, error = [], 0
+    for name, offset, code in partitions_of(commit):
+        if code:
+            error = code
+        else:
+            kept.append((name, offset))
+    return kept, error
+
+
+def partitions_of(commit: ObservedRequest) -> Iterator[tuple[str, int, int]]:
+    """Yield the partitions that an OffsetCommit was answered about: offset and error."""
+    errors: dict[str, int] = {}
+    for topic in commit.response_fields.get("topics", ()):
+        name = topic.get("name") or topic.get("topicId")
+        for one in topic["partitions"]:
+            errors[f"{name}-{one['partitionIndex']}"] = one["errorCode"]
+    for topic in commit.request.get("topics", ()):
+        name = topic.get("name") or topic.get("topicId")
+        for one in topic["partitions"]:
+            partition = f"{name}-{one['partitionIndex']}"
+            code = errors.get(partition)
+            if code is not None and "committedOffset" in one:
+                yield partition, one["committedOffset"], code
+
+
+class _Last(NamedTuple):
+    """The offset of a partition that was committed last; the lowest one of overlapping commits."""
+
+    offset: int
+    commit: ObservedRequest
+
+
+@dataclass(slots=True)
+class Offsets:
+    """The committed offsets of one group."""
+
+    counts: Counter[str]
+    goes_on: Callable[[str], bool] = lambda _: True
+    """Whether a client's correlation ids go on over its connections."""
+    deleted: Deletions = field(default_factory=dict)
+    """The topics that faults delete: their offsets begin anew."""
+    _shares: dict[int, dict[str, tuple[str, frozenset[str] | None]]] = field(default_factory=dict)
+    """By generation: the member id and the partitions of each instance, or dynamic member."""
+    _last: dict[str, _Last] = field(default_factory=dict)
+    _refused: dict[str, deque[int]] = field(
+        default_factory=lambda: defaultdict(lambda: deque(maxlen=REFUSED))
+    )
+    """By partition: the offsets of commits that may come again."""
+
+    def assigned(self, sync: ObservedRequest, share: frozenset[str] | None) -> None:
+        """Note which partitions a member has in a generation; None if that cannot be read."""
+        request = sync.request
+        if request["generationId"] not in self._shares and len(self._shares) == GENERATIONS:
+            del self._shares[next(iter(self._shares))]
+        of_generation = self._shares.setdefault(request["generationId"], {})
+        of_generation[_member(sync)] = request["memberId"], share
+
+    def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[Json]:
+        """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
+        request = commit.request
+        generation = request.get("generationIdOrMemberEpoch", request.get("generationId"))
+        of_generation = self._shares.get(generation, {})
+        member, share = of_generation.get(_member(commit), ("", None))
+        if member != request.get("memberId"):
+            share = None
+        back = []
+        for name, offset in kept:
+            lowest, last = offset, self._last.get(name)
+            deletion = of_partition(self.deleted, name)
+            if last and deletion and deletion.ends(last.commit.earliest_ms, commit.answered_ms):
+                last = None
+            if share is None or name not in share:
+                if share is not None:
+                    self.counts[NOT_THEIRS] += 1
+            elif last is not None:
+                if commit.earliest_ms <= last.commit.answered_ms or (
+                    self.goes_on(commit.client_id) and _sent_before(commit, last.commit)
+                ):
+                    lowest = min(offset, last.offset)
+                elif offset < last.offset:
+                    back.append((name, offset, last))
+            self._last[name] = _Last(lowest, commit)
+        sent_again = [one for one in back if one[1] in self._refused.get(one[0], ())]
+        back = [one for one in back if one not in sent_again] or sent_again
+        for name, offset, code in partitions_of(commit) if error else ():
+            if code in AGAIN:
+                self._refused[name].append(offset)
+        for name, offset, last in back[:1]:
+            yield breach(
+                Breach.OFFSET_WENT_BACK,
+                commit.answered_ms,
+                f"{name} goes on from offset {last.offset}, committed by request {last.commit.id}",
+                f"{commit.client_id} committed offset {offset} of {name}"
+                + (f", and {len(back) - 1} more that went back" if len(back) > 1 else ""),
+                shown_by=commit,
+                proven=back != sent_again,
+            )
+
+
+def _sent_before(commit: ObservedRequest, last: ObservedRequest) -> bool:
+    """Tell whether a member sent a commit before one that was acted on first.
+
+    librdkafka and Java go on with their numbers on each new connection to the coordinator; others
+    may begin anew, so that theirs tell nothing. Seen on 4.3.0, where Java gave a connection up
+    whose broker read it 3 s later.
+    """
+    same = commit.client_id == last.client_id and _member_id(commit) == _member_id(last)
+    return same and commit.connection != last.connection and commit.serial < last.serial
+
+
+def _member_id(commit: ObservedRequest) -> str | None:
+    return commit.request.get("memberId") or None
+
+
+def _member(request: ObservedRequest) -> str:
+    """Return the instance id of a member, or its id."""
+    return request.request.get("groupInstanceId") or request.request.get("memberId") or ""

@@ -1,0 +1,165 @@
+"""Owners by the clients' own account: no partition has two at one instant.
+
+As far as the protocol promises it: a member gives up what it loses before it joins the generation
+that gives it to another (eager), or before the generation after it (cooperative, KIP-429). So the
+former owner must have given up, if it joined the generation of the new one. One that did not join
+it (evicted, removed, absent), or whose instance id the new owner has now, is out. It owns its
+partitions until its next answer says so; that is counted apart.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.breaches import Breach, breach
+from reports.judgement.clients.assignments import SHOWN
+from reports.judgement.clients.offsets import stored
+from reports.judgement.run.history import ClientEvent
+
+Json = dict[str, Any]
+
+Owned = tuple[str, Json]
+"""The client that goes on to own what it has to give up, and a row of `BREACHES`."""
+
+UNTIL_ANSWERED = "owned_twice_until_answered"
+"""Counts the partitions that a member which is out goes on to own beside their new owner."""
+SAME_MS = 100.0
+"""How long two owners may seem to be at one time: what Java members print is read late. Measured
+on 41 handovers of librdkafka members: never at all."""
+PROVEN_MS = 1_000.0
+"""From which time on two owners are proven; the load may be that late to read what members say."""
+REMEMBERED = 8
+"""How many generations and answers of a member are remembered."""
+
+
+@dataclass(slots=True)
+class _Overlap:
+    """Partitions that two clients own since `event`, and what gave them to the second."""
+
+    former: str
+    event: ClientEvent
+    sync: ObservedRequest
+    partitions: set[str]
+
+    def row(self, until_ms: float | None) -> Json:
+        since_ms = self.event.at_ms
+        how_long = "to the end" if until_ms is None else f"for {until_ms - since_ms:.0f} ms"
+        some = ", ".join(sorted(self.partitions)[:SHOWN])
+        return breach(
+            Breach.OWNED_TWICE,
+            since_ms,
+            f"{self.former} gives up {some} before {self.event.client} is assigned it",
+            f"{self.former} and {self.event.client} both own {some} {how_long}",
+            shown_by=self.sync,
+            history=self.event.place,
+            proven=until_ms is None or until_ms - since_ms > PROVEN_MS,
+        )
+
+
+@dataclass(slots=True)
+class Owners:
+    """Which client of a group owns which partitions, event after event."""
+
+    counts: Counter[str]
+    held: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The partitions of each client, written `topic-number`."""
+    _owner: dict[str, str] = field(default_factory=dict)
+    _joined: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+    _instance: dict[str, str | None] = field(default_factory=dict)
+    _overlaps: list[_Overlap] = field(default_factory=list)
+    _out: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    """The partitions that clients which are out go on to own, and since when another does, ms."""
+    _knows_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def joined(self, join: ObservedRequest) -> None:
+        """Note a JoinGroup that was answered NONE."""
+        joined = self._joined[join.client_id]
+        joined.append((join.response_fields["generationId"], join.answered_ms))
+        del joined[:-REMEMBERED]
+        self._instance[join.client_id] = join.request.get("groupInstanceId")
+
+    def answered(self, client: str, at_ms: float) -> None:
+        """Note an answer that says to a client that it is out."""
+        self._knows_ms[client].append(at_ms)
+        del self._knows_ms[client][:-REMEMBERED]
+
+    def assigned(self, event: ClientEvent, sync: ObservedRequest | None) -> None:
+        """Give partitions to a client; `sync` was answered with them, if that is known."""
+        client = event.client
+        by_former: dict[str, set[str]] = defaultdict(set)
+        for partition in event.partitions:
+            former = self._owner.get(partition)
+            if former not in (None, client) and partition in self.held[former]:
+                by_former[former].add(partition)
+            self._owner[partition] = client
+        self.held[client] |= event.partitions
+        self._is_not_out_of(client, event.partitions)
+        for former, partitions in by_former.items():
+            if sync is None:
+                continue
+            if self._is_out(former, client, sync):
+                self.counts[UNTIL_ANSWERED] += len(partitions)
+                self._out[former].update(dict.fromkeys(partitions, sync.answered_ms))
+            else:
+                self._overlaps.append(_Overlap(former, event, sync, partitions))
+
+    def _is_out(self, former: str, owner: str, sync: ObservedRequest) -> bool:
+        instance = self._instance.get(owner)
+        if instance is not None and instance == self._instance.get(former):
+            return True
+        generation = sync.request["generationId"]
+        return not any(
+            of == generation and answered_ms <= sync.answered_ms
+            for of, answered_ms in self._joined[former]
+        )
+
+    def committed(self, event: ClientEvent, commit: ObservedRequest) -> Iterator[Owned]:
+        """Judge a commit of a client that is out, and knows it."""
+        out = self._out.get(event.client)
+        if not out:
+            return
+        knows_ms = [at_ms for at_ms in self._knows_ms[event.client] if at_ms < commit.earliest_ms]
+        names = [
+            name
+            for name, _ in stored(commit)[0]
+            if name in out and any(out[name] < at_ms for at_ms in knows_ms)
+        ]
+        if names:
+            del self._out[event.client]
+            some = ", ".join(sorted(names)[:SHOWN])
+            row = breach(
+                Breach.OWNED_TWICE,
+                event.at_ms,
+                f"{event.client} gives up {some} once an answer says that it is out",
+                f"{event.client} commits {some}, which {self._owner[min(names)]} owns",
+                shown_by=commit,
+                history=event.place,
+            )
+            yield event.client, row
+
+    def gave_up(self, event: ClientEvent, partitions: frozenset[str]) -> Iterator[Owned]:
+        """Take partitions from a client; yield a row if another had them already."""
+        client = event.client
+        self.held[client] -= partitions
+        self._is_not_out_of(client, partitions)
+        for overlap in self._overlaps:
+            both = overlap.partitions & partitions if overlap.former == client else set()
+            if both:
+                overlap.partitions -= both
+                if event.at_ms - overlap.event.at_ms > SAME_MS:
+                    row = _Overlap(client, overlap.event, overlap.sync, both)
+                    yield client, row.row(event.at_ms)
+        self._overlaps = [one for one in self._overlaps if one.partitions]
+
+    def _is_not_out_of(self, client: str, partitions: frozenset[str]) -> None:
+        """Forget that another owns what a client gave up, or was assigned again."""
+        if out := self._out.get(client):
+            for partition in partitions:
+                out.pop(partition, None)
+
+    def end(self) -> Iterator[Owned]:
+        """Yield the rows of those that never gave up."""
+        for overlap in self._overlaps:
+            yield overlap.former, overlap.row(None)

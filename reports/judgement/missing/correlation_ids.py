@@ -1,0 +1,155 @@
+"""Correlation ids: requests of a connection that no log has, where all of its client's are known.
+
+A client numbers its requests, so a number that is missing between two logged requests is a request
+that the log holds not. Wire members send what is logged, and nothing else after ApiVersions.
+librdkafka asks beside it, on the connection to its coordinator, for the topics' metadata before it
+assigns partitions as the leader, and for offsets once it has got its own (older logs lack that):
+one number each (measured in 71 runs with 2.16.0); and for metadata again every
+`topic.metadata.refresh.interval.ms`. Java's consumer numbers all its connections together, so a
+hole in one of them shows nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from kafka_protocol.apis import OFFSET_FETCH
+from reports.judgement.coordinators.wire_turns import COPY
+from reports.judgement.logged import REQUEST
+from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
+
+EARLY = 0.9
+"""How soon metadata may be asked for again, as a share of the interval."""
+_NUMBERED = itemgetter(*map(REQUEST.index, ("connection", "correlation_id", "api")))
+_PLACE = itemgetter(*map(REQUEST.index, ("at_ms", "client_id", "broker", "line")))
+_CLIENT = REQUEST.index("client_id")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClients:
+    """The clients whose other requests are known: groups of wire scripts, and librdkafka's by id.
+
+    `librdkafka` has the ms after which these clients ask for the metadata of topics again, and
+    `heartbeat_ms` those after which they send heartbeats.
+    """
+
+    wire_groups: frozenset[str] = frozenset()
+    librdkafka: Mapping[str, float] = field(default_factory=dict)
+    heartbeat_ms: Mapping[str, float] = field(default_factory=dict)
+    intervals_ms: Mapping[str, float] = field(default_factory=dict)
+    """The heartbeat intervals of the members of all clients, and of their duplicates."""
+    members: Mapping[str, str] = field(default_factory=dict)
+    """What each member and its duplicate is: `librdkafka`, another library, or `command`."""
+    deliveries: Deliveries = NOTHING_HELD
+    """The answers that the tap did not hand to them at once."""
+
+
+NO_CLIENTS = KnownClients()
+
+
+class Hole(msgspec.Struct):
+    """Numbers that were missing; `explained` of them the client used for something else.
+
+    A number may be anything up to 2 ** 31, so only those that `came` since are kept one by one.
+    """
+
+    numbers: range
+    explained: int
+    before: tuple[str, int, float, str]
+    """Broker, line, time and client of the request behind it."""
+    came: set[int] = msgspec.field(default_factory=set)
+
+    @property
+    def unexplained(self) -> int:
+        """How many numbers nothing explains."""
+        return len(self.numbers) - len(self.came) - self.explained
+
+
+@dataclass(slots=True)
+class Connection:
+    """What was seen of a connection: its highest number, and how its client goes on."""
+
+    highest: int
+    api: str
+    may_fetch: bool
+    """Whether the client may still ask for offsets."""
+    holes: list[Hole] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CorrelationIds:
+    """Follows the connections of a group; requests come about in the order of time."""
+
+    group: str
+    clients: KnownClients
+    _connections: dict[str, Connection] = field(default_factory=dict)
+    _refreshed_ms: dict[str, float] = field(default_factory=dict)
+    """When each client began, or last asked for something that is not logged."""
+    _fetches: bool = False
+    """Whether the log holds requests for offsets."""
+
+    def add(self, requests: Iterable[tuple[Any, ...]]) -> None:
+        """Take requests with the columns `REQUEST`, readable or not."""
+        of_wire, librdkafka = self.group in self.clients.wire_groups, self.clients.librdkafka
+        if not of_wire and not librdkafka:
+            return
+        connections = self._connections
+        for row in requests:
+            connection, number, api = _NUMBERED(row)
+            if connection is not None and connection.endswith(COPY):
+                continue  # a client numbers what it sends, and the tap sent it again
+            known = connections.get(connection)
+            if known is not None and number == known.highest + 1:
+                known.highest, known.api = number, api
+                if api == "SYNC_GROUP":
+                    known.may_fetch = True
+                elif api == OFFSET_FETCH:
+                    self._fetches = True
+            elif number is not None and (of_wire or row[_CLIENT] in librdkafka):
+                self._jump(known, row, of_wire=of_wire)
+
+    def _jump(self, known: Connection | None, row: tuple[Any, ...], *, of_wire: bool) -> None:
+        """Take the first request of a connection, or one that does not follow the last."""
+        connection, number, api = _NUMBERED(row)
+        at_ms, client, broker, line = _PLACE(row)
+        self._refreshed_ms.setdefault(client, at_ms or 0.0)
+        if known is None:
+            self._connections[connection] = Connection(number, api, may_fetch=True)
+            return
+        if number > known.highest:
+            explained = 0 if of_wire else self._explained(known, api, client, at_ms or 0.0)
+            skipped = range(known.highest + 1, number)
+            if len(skipped) > explained:
+                known.holes.append(Hole(skipped, explained, (broker, line, at_ms, client)))
+            known.highest = number
+        else:
+            for hole in known.holes:
+                if number in hole.numbers:
+                    hole.came.add(number)
+        known.api = api
+        self._fetches |= api == OFFSET_FETCH
+        known.may_fetch |= api == "SYNC_GROUP"
+
+    def _explained(self, known: Connection, api: str, client: str, at_ms: float) -> int:
+        """Return how many of the numbers that a client of librdkafka skips it has used itself."""
+        if (known.api, api) == ("JOIN_GROUP", "SYNC_GROUP"):
+            return 1
+        if known.may_fetch and not self._fetches:
+            known.may_fetch = False
+            return 1
+        if at_ms - self._refreshed_ms[client] < EARLY * self.clients.librdkafka[client]:
+            return 0
+        self._refreshed_ms[client] = at_ms
+        return 1
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield holes as rows of `group.UNLOGGED`, once all requests are in."""
+        for known in self._connections.values():
+            for hole in known.holes:
+                if (count := hole.unexplained) > 0:
+                    broker, line, at_ms, client = hole.before
+                    what = f"{count} requests of {client} missing, by their correlation ids"
+                    yield {"broker": broker, "line": line, "at_ms": at_ms, "what": what}

@@ -1,0 +1,1 @@
+"""A run folder: experiment, journal, history, samples of the machine in; what they say, out."""

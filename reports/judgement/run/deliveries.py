@@ -1,0 +1,154 @@
+"""Answers that the tap did not hand to their client at once: rules held, delayed or dropped them.
+
+A broker's log has an answer when the broker sent it. Where a rule of the tap acted, the tap's line
+says when the client got it, or that it never did. Other answers were delivered at once, and so was
+every answer of which the tap has no line: they are compared as ever.
+
+A rule may send a request twice. Then a broker's log has it twice, with one number.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka_protocol.log_line import NUMBERED
+from kafka_protocol.request_log import COMPLETED
+from kafka_protocol.tap_lines import UNANSWERED
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.coordinators.wire_turns import COPY
+
+ACTED = '"tap":{'
+"""Stands in the line of each request that the tap did not just pass on."""
+SAME_MS = 1_000.0
+"""How much earlier or later the tap may see an answer than the broker logs it, where addresses
+differ behind a NAT; numbers alone begin anew with each connection."""
+_LINE = re.compile(NUMBERED)
+_ENDS = re.compile(r"(.+:\d+-.+:\d+)(?:-\d+)+")
+
+Key = tuple[str, str, int]
+"""Client, API and correlation id."""
+
+
+class Delivery(NamedTuple):
+    """One answer: the ends of its connection, when it came from the broker, when the client got it.
+
+    `at_ms` is None if it never did.
+    """
+
+    ends: str
+    answered_ms: float
+    at_ms: float | None
+    is_copy: bool = False
+    """Whether it answers the second of a request that was sent twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """The answers that rules of the tap hit, by request."""
+
+    by_request: Mapping[Key, tuple[Delivery, ...]] = field(default_factory=dict)
+
+    def of(self, seen: ObservedRequest, earlier: int = 0) -> Delivery | None:
+        """Return what the tap did to the answer to a logged request; None if nothing.
+
+        `earlier` is how often that request was logged before: rules send some twice.
+        """
+        if not self.by_request:
+            return None
+        key = seen.client_id, seen.api, seen.serial
+        found = self._about(key, seen.connection, seen.answered_ms)
+        return found[min(earlier, len(found) - 1)] if found else None
+
+    def copies(self, key: Key, connection: str, answered_ms: float) -> int:
+        """Return how often the tap sent a request once more that a broker answered then."""
+        if key not in self.by_request:
+            return 0
+        return sum(one.is_copy for one in self._about(key, connection, answered_ms))
+
+    def _about(self, key: Key, connection: str, answered_ms: float) -> list[Delivery]:
+        known = self.by_request.get(key, ())
+        ends = _ends(connection)
+        same = [one for one in known if one.ends == ends]
+        near = [one for one in known if abs(one.answered_ms - answered_ms) < SAME_MS]
+        return sorted(same or near, key=lambda one: one.answered_ms)
+
+
+NOTHING_HELD = Deliveries()
+
+
+@dataclass(slots=True)
+class InOrder:
+    """Takes the requests of a log in order of time: those that rules sent twice are in it twice."""
+
+    deliveries: Deliveries
+    _logged: Counter[tuple[str, str, str, int]] = field(default_factory=Counter)
+
+    def of(self, seen: ObservedRequest) -> Delivery | None:
+        """Return what the tap did to the answer to the next request; None if nothing."""
+        if not self.deliveries.by_request:
+            return None
+        named = seen.client_id, seen.connection, seen.api, seen.serial
+        self._logged[named] += 1
+        return self.deliveries.of(seen, self._logged[named] - 1)
+
+    def is_copy(self, seen: ObservedRequest) -> bool:
+        """Tell whether the next request is one that the tap sent, and not its client."""
+        if seen.connection.endswith(COPY):
+            return True
+        key = seen.client_id, seen.api, seen.serial
+        if not self.deliveries.copies(key, seen.connection, seen.answered_ms):
+            return False
+        named = seen.client_id, seen.connection, seen.api, seen.serial
+        self._logged[named] += 1
+        return self._logged[named] > 1
+
+
+def read(lines: Iterable[str]) -> Deliveries:
+    """Read the lines of the tap's logs; only those on which it acted count."""
+    found: dict[Key, list[Delivery]] = defaultdict(list)
+    for key, delivery in _answers(lines):
+        found[key].append(delivery)
+    return Deliveries({key: tuple(all_of) for key, all_of in found.items()})
+
+
+def _answers(lines: Iterable[str]) -> Iterator[tuple[Key, Delivery]]:
+    for line in lines:
+        match = _LINE.match(line) if ACTED in line else None
+        if match is None:
+            continue
+        content = _parsed(match[5])
+        tap = content.get("tap", {})
+        is_copy, is_answered = tap.get("copy") is True, "responseQueueTimeMs" in content
+        if not (is_copy or is_answered):
+            continue
+        header, logged_ms = content["requestHeader"], float(match[2])
+        key = (header["clientId"], header["requestApiKeyName"], header["correlationId"])
+        at_ms = logged_ms if is_answered and tap.get("delivered") is not False else None
+        answered_ms = logged_ms - content.get("responseQueueTimeMs", 0.0)
+        yield key, Delivery(_ends(content["connection"]), answered_ms, at_ms, is_copy)
+
+
+def _parsed(body: str) -> dict[str, Any]:
+    """Parse a request; empty for one that was altered: then nothing is excused by it."""
+    form = COMPLETED if body.startswith(COMPLETED) else UNANSWERED
+    text = body.removeprefix(form)
+    if text == body:
+        return {}
+    try:
+        content: dict[str, Any] = json.loads(text)
+        header = content["requestHeader"]
+        hash((header["clientId"], header["requestApiKeyName"], header["correlationId"]))
+        whole = isinstance(content["connection"], str) and isinstance(content["tap"], dict)
+        timed = form == UNANSWERED or isinstance(content["responseQueueTimeMs"], float)
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return {}
+    return content if whole and timed else {}
+
+
+def _ends(connection: str) -> str:
+    """Return both addresses of a connection's name, without the numbers behind them."""
+    match = _ENDS.fullmatch(connection)
+    return match[1] if match else connection

@@ -1,0 +1,396 @@
+"""A run folder: its experiment, its environment and its fault journal."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
+from kafka_protocol.log_line import is_numbered
+from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, number
+from reference_coordinator.classic.profiles import Settings
+from reference_coordinator.replay import Outage, Parting, Stall
+from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
+from reports.judgement.clients.absences import Absence, absences
+from reports.judgement.errors import EvidenceError
+from reports.judgement.log.log_places import LOG, log_of
+from reports.judgement.log.parsing import Parser
+from reports.judgement.run import faults, machine_log
+from reports.judgement.run.deleted_topics import Deletions, deletions
+from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.evidence_level import Level
+from reports.judgement.run.faults import Fault
+from reports.judgement.run.journal import PHASES, Entry, phase_of, read
+from reports.judgement.run.json_form import Form, lacks
+from reports.judgement.run.machine_log import Busy, Standstill
+from reports.judgement.run.outside import Outside
+from reports.judgement.run.run_files import RunFiles
+from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
+from scenarios import Experiment, ScenarioError, load
+
+HISTORY = "history.jsonl"
+"""The client history."""
+JOURNAL = "journal.jsonl"
+MACHINE = "machine.jsonl"
+"""What `groupquake.machine_sampler` noted; older runs have none."""
+GROWTH = "topic.add-partitions"
+ENVIRONMENT: Form = {
+    "kafka_version": str,
+    "coordinator": str,
+    "seed": int,
+    "broker_config": dict,
+    "repeat_command": str,
+    "broker_ids": list | None,
+    "unsure": list | None,
+}
+
+
+LEVELS = (Level.REQUESTS, Level.WIRE)
+"""The evidence levels of runs."""
+
+
+def logs_bytes(folder: Path) -> int:
+    """Return the size of all logs in a run folder of this machine, rotated ones too."""
+    return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*"))
+
+
+@dataclass(frozen=True)
+class RunFolder(RunFiles):
+    """Reads the files of a run; every problem is an `EvidenceError` that names the file."""
+
+    @property
+    def has_history(self) -> bool:
+        """Whether there is a client history."""
+        return (self.path / HISTORY).is_file() or HISTORY in self.elsewhere
+
+    @property
+    def lost_history(self) -> bool:
+        """Whether the run wrote a client history that is gone; older runs do not tell."""
+        return self.environment.get("client_history") is True and not self.has_history
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment that was run."""
+        try:
+            return load(self._file("experiment.yaml"))
+        except ScenarioError as error:
+            raise EvidenceError(str(error)) from error
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Seed, versions, broker settings, git state, and the command that repeats the run."""
+        return self._json("environment.json", ENVIRONMENT)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The broker settings that the protocol depends on."""
+        try:
+            return Settings.from_properties(self.environment["broker_config"])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise EvidenceError(
+                f"{self.place}/environment.json: broker_config: {error}; it was altered"
+            ) from error
+
+    @cached_property
+    def level(self) -> Level:
+        """What the verdict rests on."""
+        named = self.environment.get("evidence", Level.REQUESTS)
+        if named not in LEVELS:
+            raise EvidenceError(
+                f"{self.place}/environment.json: a run has no evidence level {named!r};"
+                f" it is one of {', '.join(LEVELS)}"
+            )
+        return Level(named)
+
+    @property
+    def grammar(self) -> Grammar:
+        """The templates of the lines that the run's coordinators write."""
+        coordinator = self.environment["coordinator"]
+        try:
+            return grammar_of(self.environment["kafka_version"], coordinator)
+        except KeyError:
+            raise EvidenceError(
+                f"{self.place}/environment.json: no coordinator is called {coordinator!r};"
+                f" it is one of {', '.join(GRAMMARS)}"
+            ) from None
+
+    @property
+    def numbered_lines(self) -> bool:
+        """Whether the brokers' lines have serial numbers; log4j 2 adds them (Kafka 4.0 on)."""
+        return is_numbered(self.environment["kafka_version"])
+
+    @property
+    def reconnects_ms(self) -> float:
+        """How long a broker may wait before it asks its ZooKeeper again, where it has one."""
+        with_zookeeper = number(self.environment["kafka_version"]) < FIRST_WITHOUT_ZOOKEEPER
+        return RECONNECTS_MS if with_zookeeper else 0.0
+
+    @property
+    def kills(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that a fault killed, and when, in ms."""
+        return tuple((broker, by_ms) for broker, _, by_ms in self.killed_between)
+
+    @cached_property
+    def killed_between(self) -> tuple[tuple[str, float, float], ...]:
+        """The brokers (ids) that a fault killed, and between when, in ms."""
+        return tuple(faults.killed_between(self.faults))
+
+    @cached_property
+    def log_lines(self) -> Mapping[tuple[str, float], int]:
+        """How many lines the log of a killed broker had then, by its kill; older runs tell none."""
+        return faults.log_lines(self.faults)
+
+    @cached_property
+    def restarts(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that a fault stopped or killed, and when, in ms."""
+        return tuple(faults.restarts(self.faults))
+
+    @cached_property
+    def cut_short(self) -> frozenset[str]:
+        """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
+        noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
+        sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
+        return frozenset(
+            broker for broker, size in sizes.items() if self._log_bytes(broker) == size
+        )
+
+    def _log_bytes(self, broker: str) -> int | None:
+        """Return the size of a broker's log; None without one."""
+        name = log_of(broker)
+        log = self.path / name
+        return log.stat().st_size if log.is_file() else self.elsewhere.get(name)
+
+    @cached_property
+    def outages(self) -> tuple[Outage, ...]:
+        """When faults had brokers down or paused, with the time to catch up afterwards."""
+        return tuple(faults.outages(self.faults))
+
+    @cached_property
+    def requests_enabled(self) -> tuple[tuple[str, float], ...]:
+        """The brokers (ids) that were seen to answer requests, and when, in ms: after each start.
+
+        The load starts when all of them answer.
+        """
+        began = [at_ms for phase, at_ms in self.phases if phase == "formation"]
+        first = ((broker, at_ms) for broker in self.brokers for at_ms in began)
+        return (*first, *faults.healed(self.faults))
+
+    @cached_property
+    def stalls(self) -> tuple[Stall, ...]:
+        """When faults paused brokers; one that was not resumed is paused to the end."""
+        return tuple(faults.stalls(self.faults))
+
+    @cached_property
+    def partings(self) -> tuple[Parting, ...]:
+        """When faults cut brokers off from the others, with the time to catch up afterwards."""
+        return tuple(faults.partings(self.faults))
+
+    @cached_property
+    def skews(self) -> tuple[Skew, ...]:
+        """When faults had set the clocks of brokers off; one that was not healed, to the end."""
+        return tuple(skews(self.faults))
+
+    @cached_property
+    def standstills(self) -> tuple[Standstill, ...]:
+        """When brokers stood still, as the samples of the machine and the JVMs' logs have it."""
+        of_jvms = (
+            on_right_clock(
+                machine_log.of_jvm(log.parent.name, lines.splitlines()),
+                of_broker(self.skews, log.parent.name),
+            )
+            for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
+            for lines in _if_readable(log)
+        )
+        stopped = (machine_log.standstills(text) for text in _if_readable(self.path / MACHINE))
+        return tuple(chain.from_iterable((*stopped, *of_jvms)))
+
+    @cached_property
+    def busy(self) -> tuple[Busy, ...]:
+        """When the machine gave the brokers too little CPU time to rely on it."""
+        texts = _if_readable(self.path / MACHINE)
+        return tuple(chain.from_iterable(map(machine_log.busy_times, texts)))
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """The ids of the brokers."""
+        ids = self.environment.get("broker_ids") or range(1, self.experiment.cluster.brokers + 1)
+        return tuple(map(str, ids))
+
+    @cached_property
+    def outside(self) -> Outside | None:
+        """What is known of a cluster that is not groupquake's; None for one of its own."""
+        return Outside.of(self.environment, self.journal, self.experiment.cluster.prefix)
+
+    @property
+    def parser(self) -> Parser:
+        """The parser of the run's lines."""
+        on_wire = self.level is Level.WIRE
+        prefix = self.outside.prefix if self.outside else ""
+        skews = () if on_wire else self.skews
+        return Parser(self.grammar, on_wire or self.numbered_lines, prefix, on_wire, skews)
+
+    @property
+    def tap_parser(self) -> Parser:
+        """The parser of what the tap wrote beside the brokers' logs."""
+        return replace(self.parser, numbered=True, on_wire=True, skews=())
+
+    @property
+    def starts(self) -> Counter[str]:
+        """How often each broker (id) was started according to the journal: at first, and healed.
+
+        One that ran before the run was not started at first. A fault that was not healed may have
+        started its broker once more.
+        """
+        first = self.brokers if self.outside is None else ()
+        return Counter([*first, *faults.started_again(self.faults)])
+
+    @cached_property
+    def journal(self) -> tuple[Entry, ...]:
+        """The fault journal's complete entries."""
+        return read(f"{self.place}/{JOURNAL}", self._text(JOURNAL))
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the journal ends within a line: its writer died."""
+        return not f"\n{self._text(JOURNAL)}".endswith("\n")
+
+    @cached_property
+    def phases(self) -> tuple[tuple[str, float], ...]:
+        """The phases that began, and when, in ms."""
+        return tuple(
+            (entry["phase"], entry["at_ms"])
+            for entry in self.journal
+            if entry["event"] == "phase" and entry["phase"] in PHASES
+        )
+
+    @property
+    def teardown(self) -> tuple[float, float] | None:
+        """When the teardown began and was over, in ms, if the journal has both."""
+        began = {e["phase"]: e["at_ms"] for e in self.journal if e["event"] == "phase"}
+        if not {"teardown", "end"} <= began.keys():
+            return None
+        return began["teardown"], began["end"]
+
+    def phase_at(self, at_ms: float) -> str:
+        """Return the phase of a time."""
+        return phase_of(self.phases, at_ms)
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """The faults and their outcomes, in the order of the journal."""
+        return faults.faults_of(self.journal)
+
+    @property
+    def deleted(self) -> Deletions:
+        """The topics that faults deleted."""
+        return deletions(self.faults)
+
+    @cached_property
+    def absences(self) -> tuple[Absence, ...]:
+        """When faults on members had clients down."""
+        return absences(self.journal)
+
+    @cached_property
+    def disturbances(self) -> tuple[Disturbance, ...]:
+        """When faults broke the wire of members."""
+        return tuple(faults.disturbances(self.faults))
+
+    @property
+    def first_partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the experiment had at first, and so all the time."""
+        return {topic.name: topic.partitions for topic in self.experiment.workload.topics}
+
+    @cached_property
+    def partitions(self) -> dict[str, int]:
+        """How many partitions each topic of the experiment had at the end."""
+        had = self.first_partitions
+        for _, args in self._growths:
+            if wrong := lacks(args, {"topic": str, "to": int}):
+                raise EvidenceError(f"{self.place}/{JOURNAL}: {GROWTH}: {wrong}; it was altered")
+            had[args["topic"]] = args["to"]
+        return had
+
+    @property
+    def grown_ms(self) -> tuple[float, float]:
+        """When topics grew last, and when the load was stopped; infinity if they never did."""
+        grown_ms = max((at_ms for at_ms, _ in self._growths), default=inf)
+        return grown_ms, dict(self.phases).get("teardown", inf)
+
+    @property
+    def _growths(self) -> Iterator[tuple[float, Mapping[str, Any]]]:
+        """Yield when topics grew, and the arguments of each fault."""
+        grows = {e["fault_id"]: e for e in self.journal if e["event"] == "intent"}
+        for entry in self.journal:
+            intent = grows.get(entry.get("fault_id") or "")
+            if entry["event"] == "injected" and intent and intent["fault"] == GROWTH:
+                yield entry["at_ms"], intent["args"]
+
+    @cached_property
+    def _steps(self) -> list[Mapping[str, Any]]:
+        """The plan's steps."""
+        steps: list[Mapping[str, Any]] = self._json("plan.json", {"steps": list})["steps"]
+        for step in steps:
+            if wrong := lacks(step, {"id": str}):
+                raise EvidenceError(f"{self.place}/plan.json: a step: {wrong}; it was altered")
+        return steps
+
+    @cached_property
+    def wrongly_skipped(self) -> tuple[str, ...]:
+        """The steps that the journal skips though the plan does not allow it."""
+        allowed = {step["id"] for step in self._steps if step.get("allow_empty") is True}
+        skipped = (e["fault_id"] for e in self.journal if e["event"] == "skipped")
+        return tuple(dict.fromkeys(step for step in skipped if step not in allowed))
+
+    @cached_property
+    def never_began(self) -> tuple[str, ...]:
+        """The plan's steps without a journal entry; a step with several targets has sub-ids."""
+        began = [e["fault_id"] for e in self.journal if e["event"] in ("intent", "skipped")]
+        return tuple(
+            step["id"]
+            for step in self._steps
+            if not any(f"{id_}.".startswith(f"{step['id']}.") for id_ in began)
+        )
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The errors of faults, in words."""
+        return tuple(
+            f"fault {entry['fault_id']}: {entry['error']}"
+            if entry.get("fault_id")
+            else entry["error"]
+            for entry in self.journal
+            if entry["event"] == "failed"
+        )
+
+    @property
+    def completed(self) -> bool:
+        """Whether the journal says that the plan was carried out and the cluster stopped."""
+        began = {entry["phase"] for entry in self.journal if entry["event"] == "phase"}
+        return {"recovery", "end"} <= began
+
+    @property
+    def aborted(self) -> bool:
+        """Whether a signal ended the run."""
+        return any(entry["event"] == "aborted" for entry in self.journal)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the plan was stopped before its end."""
+        return any(entry["event"] == "stopped" for entry in self.journal)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the group was in its steady state before the first fault."""
+        states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
+        return bool(states) and states[0]
+
+
+def _if_readable(file: Path) -> Iterator[str]:
+    """Yield the text of a file, if there is one."""
+    with suppress(OSError):
+        yield file.read_text(encoding="utf-8", errors="replace")

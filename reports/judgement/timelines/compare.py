@@ -1,0 +1,249 @@
+"""The comparison: observed and expected timeline of a group, row by row.
+
+Rows pair by (incarnation, old generation). Rows left over on both sides pair by time and reason, so
+that a changed generation is one difference and not two.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reference_coordinator.classic import CLASSIC
+from reference_coordinator.replay import Stall
+from reference_coordinator.replay.evidence import HANDED_ON
+from reference_coordinator.replay.lateness import NEVER_LATE, Lateness, lateness_of
+from reports.judgement.timelines.said import UNNAMED, UUID
+
+Row = Mapping[str, Any]
+Json = dict[str, Any]
+Pair = tuple[Row | None, Row | None]
+
+EARLY_MS = 10.0
+"""Error of a reconstructed instant, in ms."""
+LATE_MS = 500.0
+"""How late a coordinator may act on what is due, in ms; the oracle's bound for timers, too. So much
+later than its line the end of a phase may seem to come, as its requests may be logged late.
+Measured: 474 ms, at a load of 40 on two cores."""
+LINE_LATE_MS = 200.0
+"""How much earlier than its line it may seem to come. Measured: 129 ms, at that load. A broker that
+stands still then writes the line later by that."""
+OF_ONE_MEMBER = (
+    "new_member", "static_replaced", "member_metadata", "leader_rejoin", "protocol_change",
+    "session_expired",
+)  # fmt: skip
+"""Reasons that concern one member, named by its id."""
+MEMBERSHIP = ("leader", "members", "assigned_members", "static_members")
+"""Columns about the members after a rebalance, which some releases do not log."""
+PAIR_MS = 1_000.0
+"""How far apart in time rows left over may be and still pair, in ms."""
+
+KEY = ("group", *CLASSIC.row_key)
+BOTH = {
+    "old_generation": "INT", "started_ms": "DOUBLE", "reason": "STRING", "member_id": "STRING",
+    "joined_ms": "DOUBLE", "generation": "INT", "members": "INT", "assigned_members": "INT",
+    "static_members": "INT", "leader": "STRING", "assigned_ms": "DOUBLE", "ended_as": "STRING",
+}  # fmt: skip
+"""The columns that both timelines have, and their types."""
+COMPARISON = ", ".join(
+    (
+        "group STRING, incarnation INT, old_generation INT",
+        *(f"{side}_{name} {kind}" for side in ("observed", "expected")
+          for name, kind in BOTH.items()),
+        "outcome STRING, off_by_ms DOUBLE, broker STRING, line LONG",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A group's observed rebalances and lines, compared with those that some rules expect."""
+
+    responses: int
+    """How many responses the rules explain."""
+    bound: Mapping[str, int]
+    observed: Sequence[Json]
+    expected: Sequence[Json]
+    comparison: Sequence[Json]
+    lines: Sequence[Json]
+    violations: Sequence[Json]
+
+    @property
+    def explained(self) -> bool:
+        """Whether these rules explain every response, every rebalance and every line."""
+        matches = all(row["outcome"] == "match" for row in self.comparison)
+        return matches and not self.violations and not self.lines
+
+
+def compare(
+    observed: Sequence[Row],
+    expected: Sequence[Row],
+    stalls: Sequence[Stall] = (),
+    waits_ms: float = 0.0,
+) -> list[Json]:
+    """Compare a group's timelines: one row per rebalance of either side, in order of time.
+
+    `stalls` are the times in which brokers stood still, or may have; `waits_ms` is how long a
+    thread may wait for a CPU anyway.
+    """
+    lateness = lateness_of({row["broker"] for row in observed}, stalls)
+    keyed = _nearest(observed, expected, _same_key(observed, expected))
+    only_o, only_e = _unpaired(observed, expected, keyed)
+    similar = _nearest(only_o, only_e, _similar(only_o, only_e))
+    rest_o, rest_e = _unpaired(only_o, only_e, similar)
+    pairs: list[Pair] = [*keyed, *similar, *((o, None) for o in rest_o)]
+    pairs += ((None, e) for e in rest_e)
+    late = lambda o: NEVER_LATE if o is None else lateness[o["broker"]]
+    return sorted((_judged(o, e, late(o), waits_ms) for o, e in pairs), key=_began_ms)
+
+
+def _same_key(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the indices of rows with the same incarnation and old generation."""
+    of_key = _by(expected, *KEY)
+    for i, o in enumerate(observed):
+        key = tuple(o[name] for name in KEY)
+        yield from ((i, j) for j in of_key.get(key, ()) if None not in key)
+
+
+def _similar(observed: Sequence[Row], expected: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the indices of rows that may be the same rebalance by time and reason."""
+    of_reason = _by(expected, "reason")
+    for i, o in enumerate(observed):
+        # a row without its "Preparing" line has no reason to compare
+        may_be = range(len(expected)) if o["reason"] is None else of_reason.get((o["reason"],), ())
+        yield from ((i, j) for j in may_be if _apart_ms(o, expected[j]) < PAIR_MS)
+
+
+def _by(rows: Iterable[Row], *names: str) -> Mapping[tuple[Any, ...], list[int]]:
+    places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[tuple(row[name] for name in names)].append(place)
+    return places
+
+
+def _apart_ms(o: Row, e: Row) -> float:
+    """Return the ms between two rows: between their starts, else the ends of their join phases."""
+    for name in ("started_ms", "joined_ms"):
+        if o[name] is not None and e[name] is not None:
+            return float(abs(o[name] - e[name]))
+    return 0.0
+
+
+def _nearest(
+    observed: Sequence[Row], expected: Sequence[Row], may_be: Iterable[tuple[int, int]]
+) -> list[tuple[Row, Row]]:
+    """Pair rows that are each other's nearest candidate; no row is paired twice."""
+    pairs = [(_apart_ms(observed[i], expected[j]), (i, j)) for i, j in may_be]
+    best: dict[tuple[str, int], tuple[float, tuple[int, int]]] = {}
+    for pair in pairs:
+        for side, row in zip(("o", "e"), pair[1], strict=True):
+            best[side, row] = min(best.get((side, row), pair), pair)
+    mutual = (pair for pair in pairs if best["o", pair[1][0]] == pair == best["e", pair[1][1]])
+    return [(observed[i], expected[j]) for _, (i, j) in mutual]
+
+
+def _unpaired(
+    observed: Iterable[Row], expected: Iterable[Row], pairs: Iterable[tuple[Row, Row]]
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows of both sides that are in no pair."""
+    paired = {id(row) for pair in pairs for row in pair}
+    left = lambda side: [row for row in side if id(row) not in paired]
+    return left(observed), left(expected)
+
+
+def _began_ms(row: Row) -> float:
+    times = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
+    return next((row[name] for name in times if row[name] is not None), float("-inf"))
+
+
+def _judged(o: Row | None, e: Row | None, lateness: Lateness, waits_ms: float) -> Json:
+    """Judge a pair of an observed and an expected row; one of them may be missing.
+
+    `lateness` is that of the broker that was observed.
+    """
+    off_by_ms = _off_by_ms(o, e, lateness, waits_ms) if o and e else 0.0
+    outcome = _outcome(o, e, off_by_ms)
+    either = lambda name: next((row[name] for row in (o, e) if row and row[name] is not None), None)
+    return {
+        **{name: either(name) for name in KEY},
+        **{f"observed_{name}": o and o[name] for name in BOTH},
+        **{f"expected_{name}": e and e[name] for name in BOTH},
+        "outcome": outcome,
+        "off_by_ms": off_by_ms,
+        "broker": o and o["broker"],
+        "line": o and _place(outcome, o, e),
+    }
+
+
+def _outcome(o: Row | None, e: Row | None, off_by_ms: float) -> str:
+    if o is None or (o["started_ms"] is None and e is not None):
+        return "missing"
+    if e is None or o["assignments"] > 1:
+        return "unexpected"
+    unlike = lambda *names: any(o[name] != e[name] for name in names)
+    # a batch of leaving members is named as a whole, a failed assignment by its leader
+    of_another = not _same_member(o["member_id"], e["member_id"])
+    if unlike("reason") or (of_another and e["reason"] in OF_ONE_MEMBER):
+        return "wrong_reason"
+    if e["ended_as"] == "unsure":  # the replay does not know the state here: the root is elsewhere
+        return "match"
+    assigned = o["assigned_generation"], e["generation"]
+    if unlike("generation", "old_generation", "incarnation") or (
+        None not in assigned and assigned[0] != assigned[1]
+    ):
+        return "wrong_generation"
+    # before 3.0 no line names the leader, before 2.8 none has the number of members
+    logged = (name for name in MEMBERSHIP if o[name] is not None)
+    if unlike("ended_as", *logged):
+        return "wrong_members"
+    return "early" if off_by_ms < 0 else "late" if off_by_ms > 0 else "match"
+
+
+def _same_member(observed: str | None, expected: str | None) -> bool:
+    """Compare member ids; of an id that no response names, what is not random.
+
+    A JoinGroup may end in an error although the coordinator keeps the member that it created.
+    """
+    client, unnamed, _ = (expected or "").partition(UNNAMED)
+    if not unnamed:
+        return observed == expected
+    return UUID.fullmatch((observed or "").removeprefix(f"{client}-")) is not None
+
+
+def _place(outcome: str, o: Row, e: Row | None) -> int | None:
+    """Return the number of the line that differs."""
+    lines: tuple[int | None, ...]
+    unlike = lambda name: e is None or o[name] != e[name]
+    started, joined, assigned = (o[f"{name}_line"] for name in ("started", "joined", "assigned"))
+    lines = started, joined
+    if outcome == "wrong_generation":
+        lines = joined if unlike("generation") else assigned, joined, started
+        if unlike("old_generation"):
+            lines = started, joined
+    elif outcome == "wrong_members":
+        counted = o["members"] is not None and unlike("members")
+        lines = (joined,) if counted else (assigned, joined, started)
+    return next((line for line in lines if line is not None), None)
+
+
+def _off_by_ms(o: Row, e: Row, lateness: Lateness, waits_ms: float) -> float:
+    """Return by how many ms the start, or the end of a phase, is outside of its bounds.
+
+    The bounds of the start know of stalls and waits, as the replay has them.
+    """
+    started = o["started_ms"]
+    if started is not None and started < e["earliest_ms"] - EARLY_MS:
+        return float(started - e["earliest_ms"])
+    if started is not None and started > e["latest_ms"] + EARLY_MS:
+        # an answer shows that a write failed: the line follows it, and waits for its thread
+        follows = e["reason"] == "assignment_error"
+        if not follows or started > lateness.latest(e["latest_ms"], EARLY_MS):
+            return float(started - e["latest_ms"])
+    for name in ("joined_ms", "assigned_ms"):
+        if o[name] is None or e[name] is None:
+            continue
+        early_ms, late_ms = LATE_MS + HANDED_ON * waits_ms, LINE_LATE_MS + HANDED_ON * waits_ms
+        earliest_ms = min(e[name] - early_ms, lateness.earliest(e[name], early_ms))
+        if not earliest_ms <= o[name] <= lateness.latest(e[name], late_ms):
+            return float(o[name] - e[name])
+    return 0.0

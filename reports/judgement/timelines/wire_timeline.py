@@ -1,0 +1,235 @@
+"""The observed timeline of a group at level `wire`: one row per generation that answers tell of.
+
+A JoinGroup answer tells the generation that a rebalance led to, and the leader's its members. When
+and why the rebalance began no answer tells, so the row does not, either; nor is there a row of a
+rebalance that leads to no member's answer, as when the last member leaves. Such a rebalance follows
+from the replay alone, whose answers are compared one by one.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_protocol.errors import Error
+from reference_coordinator.classic.effects import Reason
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.timelines.compare import BOTH, KEY
+from reports.judgement.timelines.said import UUID
+
+Row = dict[str, Any]
+Place = tuple[int, int]
+"""Incarnation and generation."""
+BY_TIMERS = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)
+"""The reasons of rebalances that no request begins."""
+REJOIN = "rejoin"
+Cause = tuple[float, float, str, tuple[str, str]]
+"""The window of a request that may begin a rebalance, in ms, what kind of request it is, and of a
+rejoin who sent it with which metadata."""
+
+
+@dataclass(slots=True)
+class Generations:
+    """The generations of a group, as its answers come in.
+
+    `incarnation` returns the number of the load that a broker (id) last finished before a time, ms.
+    """
+
+    group: str
+    incarnation: Callable[[str, float], int]
+    _known: set[str] = field(default_factory=set)
+    """The member ids of requests, and those that JoinGroup gave."""
+    _inside: set[str | None] = field(default_factory=set)
+    """The instances and, without one, member ids that joined, and did not leave."""
+    _named: set[str] = field(default_factory=set)
+    """The member ids that JoinGroup answers name as those of members."""
+    _unanswered: list[str] = field(default_factory=list)
+    """The instances or, without one, clients of JoinGroups without a member id or an answer."""
+    _causes: list[Cause] = field(default_factory=list)
+    _said_ms: list[float] = field(default_factory=list)
+    """When answers said that a rebalance is under way."""
+    _joined: dict[Place, ObservedRequest] = field(default_factory=dict)
+    _led: dict[Place, ObservedRequest] = field(default_factory=dict)
+    """The first answers that tell the leader who is in the group."""
+    _synced: dict[Place, ObservedRequest] = field(default_factory=dict)
+
+    def add_unanswered(self, requests: Iterable[ObservedRequest]) -> None:
+        """Take requests of which the tap saw no answer."""
+        for seen in requests:
+            member = seen.request.get("memberId") or ""
+            self._known.add(member)
+            if seen.api == "JOIN_GROUP" and not member:
+                self._unanswered.append(seen.request.get("groupInstanceId") or seen.client_id)
+
+    def add(self, requests: Iterable[ObservedRequest]) -> None:
+        """Take requests, in the order of time."""
+        for seen in requests:
+            response = seen.response_fields
+            self._known.add(seen.request.get("memberId") or "")
+            if response.get("errorCode") == Error.REBALANCE_IN_PROGRESS:
+                self._said_ms.append(seen.answered_ms)
+            if (kind := self._kind(seen)) is not None:
+                who = seen.request.get("memberId") or "", str(seen.request.get("protocols"))
+                self._causes.append((seen.earliest_ms, seen.latest_ms, kind, who))
+            if seen.api == "JOIN_GROUP":
+                self._known.add(response["memberId"])
+                self._named |= {response["leader"] or "", *_members(response)}
+            if response.get("errorCode") != Error.NONE:
+                continue
+            if seen.api == "JOIN_GROUP":
+                place = self.incarnation(seen.broker, seen.answered_ms), response["generationId"]
+                _keep_first(self._joined, place, seen)
+                if response["members"]:
+                    _keep_first(self._led, place, seen)
+            elif seen.api == "SYNC_GROUP":
+                place = (
+                    self.incarnation(seen.broker, seen.answered_ms), seen.request["generationId"]
+                )  # fmt: skip
+                _keep_first(self._synced, place, seen)
+
+    def _kind(self, seen: ObservedRequest) -> str | None:
+        """Return what kind of cause a request may be; None if it begins no rebalance."""
+        request, response = seen.request, seen.response_fields
+        error = response.get("errorCode")
+        if seen.api == "LEAVE_GROUP":
+            for one in response.get("members") or ({**request, **response},):
+                if one["errorCode"] == Error.NONE:
+                    self._inside -= {one.get("groupInstanceId"), one.get("memberId")}
+            return "leave" if error == Error.NONE else None
+        if seen.api != "JOIN_GROUP" or error not in (Error.NONE, Error.REBALANCE_IN_PROGRESS):
+            return None
+        who = request.get("groupInstanceId") or response["memberId"]
+        before = who in self._inside
+        self._inside.add(who)
+        return (REJOIN if request["memberId"] else "return") if before else "join"
+
+    def forced(self, expected: Iterable[Row]) -> list[Row]:
+        """Leave out the reasons of rebalances that may have begun for another one.
+
+        Where requests of several kinds may have come before any answer says that there is one,
+        answers do not tell which of them the coordinator took first. Nor do they tell whether a
+        request came before a timer expired.
+        """
+        self._said_ms.sort()
+        return [row if self._is_forced(row) else {**row, "reason": None} for row in expected]
+
+    def _is_forced(self, row: Mapping[str, Any]) -> bool:
+        after = bisect_left(self._said_ms, row["earliest_ms"])
+        by_ms = min([row["latest_ms"], *self._said_ms[after : after + 1]])
+        causes = [
+            (kind, who)
+            for earliest_ms, latest_ms, kind, who in self._causes
+            if earliest_ms <= by_ms and latest_ms >= row["earliest_ms"]
+        ]
+        kinds = {kind for kind, _ in causes}
+        # a member that rejoins twice may have changed its metadata the second time alone
+        rejoins = {who for kind, who in causes if kind == REJOIN}
+        twice = len(rejoins) > len({member for member, _ in rejoins})
+        return not twice and len(kinds) <= (0 if row["reason"] in BY_TIMERS else 1)
+
+    @property
+    def unseen_members(self) -> int:
+        """How many members there are of which no request passed the tap.
+
+        A JoinGroup without an answer may have made one new id, which other answers name.
+        """
+        unknown = self._named - self._known
+        for name in self._unanswered:
+            made = (one for one in unknown if UUID.fullmatch(one.removeprefix(f"{name}-")))
+            unknown.discard(next(made, ""))
+        return len(unknown)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield rows of `timeline.OBSERVED`."""
+        for row, place in enumerate(sorted(self._joined), 1):
+            first, led = self._joined[place], self._led.get(place)
+            synced = self._synced.get(place)
+            members = None if led is None else led.response_fields["members"]
+            yield {
+                "group": self.group,
+                "incarnation": place[0],
+                "old_generation": None,
+                "row": row,
+                "started_ms": None,
+                "reason": None,
+                "client_reason": None,
+                "member_id": None,
+                "joined_ms": first.answered_ms,
+                "generation": place[1],
+                "members": None if members is None else len(members),
+                "assigned_members": None,
+                "static_members": None
+                if members is None
+                else sum(one.get("groupInstanceId") is not None for one in members),
+                "leader": first.response_fields["leader"],
+                "assigned_generation": None if synced is None else place[1],
+                "assignments": int(synced is not None),
+                "assigned_ms": None if synced is None else synced.answered_ms,
+                "ended_as": None if synced is None else "assigned",
+                "duration_ms": None,
+                "broker": first.broker,
+                "started_line": None,
+                "joined_line": _line(first),
+                "assigned_line": None if synced is None else _line(synced),
+            }
+
+
+def _keep_first(found: dict[Place, ObservedRequest], place: Place, seen: ObservedRequest) -> None:
+    """Keep the request that was answered first."""
+    before = found.get(place)
+    if before is None or seen.answered_ms < before.answered_ms:
+        found[place] = seen
+
+
+def new(observed: Iterable[Row], expected: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Leave out the generations with which a coordinator goes on, by the replay: none began."""
+    known = {(row["incarnation"], row["generation"]) for row in expected}
+    found: list[Row] = []
+    for row in observed:
+        before = any(one["generation"] == row["generation"] for one in found)
+        if not before or (row["incarnation"], row["generation"]) in known:
+            found.append(row)
+    return found
+
+
+def compared(
+    observed: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]], *, certain: bool
+) -> list[Row]:
+    """Compare the timelines of a group by incarnation and generation; rows of `COMPARISON`.
+
+    What no answer tells of is compared with nothing: it is a match. A generation that the replay
+    does not have is unexpected, if the replay is `certain` of the group's state all the time.
+    """
+    left = {(row["incarnation"], row["generation"]): row for row in expected[::-1]}
+    pairs: list[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]] = [
+        (o, left.pop((o["incarnation"], o["generation"]), None)) for o in observed
+    ]
+    paired = {id(e) for _, e in pairs}
+    pairs += ((None, e) for e in expected if id(e) not in paired)
+    return sorted((_judged(o, e, certain=certain) for o, e in pairs), key=_began_ms)
+
+
+def _judged(o: Mapping[str, Any] | None, e: Mapping[str, Any] | None, *, certain: bool) -> Row:
+    either = lambda name: next((row[name] for row in (e, o) if row and row[name] is not None), None)
+    return {
+        **{name: either(name) for name in KEY},
+        **{f"observed_{name}": o and o[name] for name in BOTH},
+        **{f"expected_{name}": e and e[name] for name in BOTH},
+        "outcome": "unexpected" if e is None and certain else "match",
+        "off_by_ms": 0.0,
+        "broker": o and o["broker"],
+        "line": o and o["joined_line"],
+    }
+
+
+def _began_ms(row: Mapping[str, Any]) -> float:
+    times = (row[name] for name in ("expected_started_ms", "observed_joined_ms"))
+    return next((at_ms for at_ms in times if at_ms is not None), float("-inf"))
+
+
+def _members(response: Mapping[str, Any]) -> Iterator[str]:
+    return (member["memberId"] for member in response["members"])
+
+
+def _line(seen: ObservedRequest) -> int:
+    return int(seen.id.rpartition(":")[2])

@@ -1,0 +1,223 @@
+"""A master and its workers over messages that a small bus carries in Locust's place."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gevent
+import pytest
+
+from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
+from loadtest.distribution.master import MISSING, Leader
+from loadtest.distribution.worker import Follower
+from loadtest.errors import LoadtestError, WorkerGoneError
+from loadtest.history import History
+
+
+def member(name: str) -> MemberConfig:
+    times = dict.fromkeys(
+        ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms"), 1_000
+    )
+    return MemberConfig(
+        name, "g", "static", name, ("orders",), "range", commit_interval_ms=1_000, **times
+    )
+
+
+CONFIGS = ClientConfigs((member("a"), member("b")), (ProducerConfig("p", "orders", 5.0),))
+
+
+class Bus:
+    """The runners of Locust: it hands messages on, through JSON; `lost` ones never arrive."""
+
+    def __init__(self) -> None:
+        self.listeners: dict[str, dict[str, Any]] = defaultdict(dict)
+        self.clients: dict[str, SimpleNamespace] = {}
+        self.lost: set[str] = set()
+        self.events = SimpleNamespace(
+            worker_connect=SimpleNamespace(add_listener=self._on_connect),
+            heartbeat_sent=SimpleNamespace(add_listener=lambda _: None),
+        )
+
+    def _on_connect(self, listener: Any) -> None:
+        self._connected = listener
+
+    def get_worker_index(self, id_: str) -> int:
+        return list(self.clients).index(id_)
+
+    def register_message(self, message: str, listener: Any, **_: Any) -> None:
+        self.listeners["master"][message] = listener
+
+    def send_message(self, message: str, data: Any = None, client_id: str | None = None) -> None:
+        for id_ in self.clients if client_id is None else [client_id]:
+            if self.clients[id_].state != MISSING:
+                self.hand("master", id_, message, data)
+
+    def hand(self, sender: str, receiver: str, message: str, data: Any) -> None:
+        if message not in self.lost:
+            msg = SimpleNamespace(node_id=sender, data=json.loads(json.dumps(data)))
+            gevent.spawn(self.listeners[receiver][message], environment=None, msg=msg)
+
+    def worker(self, id_: str) -> Any:
+        self.clients[id_] = SimpleNamespace(state="ready", heartbeat=3)
+        self._connected(client_id=id_)
+        return SimpleNamespace(
+            register_message=lambda message, listener, **_: self.listeners[id_].update(
+                {message: listener}
+            ),
+            send_message=lambda message, data: self.hand(id_, "master", message, data),
+        )
+
+
+class Load:
+    """A master and two workers on one bus."""
+
+    def __init__(self, folder: Path, *, stay: bool = True) -> None:
+        self.bus = Bus()
+        self.file = folder / "history.jsonl"
+        self.leader = Leader(self.bus, self.bus.events, stay=stay)  # type: ignore[arg-type]
+        self.history = History(self.file)
+        self.leader.begin(CONFIGS, self.history)
+        self.workers = [self._worker(folder, f"host_{number}") for number in (0, 1)]
+        self.histories = [History(worker.begin(self._commands())) for worker in self.workers]
+
+    def _worker(self, folder: Path, id_: str) -> Follower:
+        return Follower(self.bus.worker(id_), folder, lambda: self.end_worker(id_))
+
+    def end_worker(self, id_: str) -> None:
+        number = list(self.bus.clients).index(id_)
+        self.histories[number].close()
+        self.workers[number].end()
+
+    def close(self) -> None:
+        for id_ in self.bus.clients:
+            self.end_worker(id_)
+        self.history.close()
+
+    def _commands(self) -> dict[str, Any]:
+        number = len(self.bus.clients)
+
+        def stop(request: dict[str, Any]) -> Any:
+            if request["member"] == "b":
+                raise LoadtestError("it will not")
+            return {"stopped": request["member"], "on": number}
+
+        return {"stop": stop, "members": lambda _: [], "start": lambda _: gevent.sleep(60)}
+
+    def lose(self, id_: str) -> None:
+        self.bus.clients[id_].state = MISSING
+        self.leader.await_news(len(self.leader.news))
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.file.read_text().splitlines()]
+
+    def of(self, *events: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines() if line["event"] in events]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Load]:
+    load = Load(tmp_path)
+    yield load
+    load.close()
+
+
+def test_a_client_is_leased_once_over_all_workers_with_all_that_it_needs(load: Load) -> None:
+    first, second = load.workers
+    assert [first.lease("static"), second.lease("static")] == list(CONFIGS.members)
+    assert [first.lease("static"), second.lease("static")] == [None, None]
+    assert second.lease("producer") == CONFIGS.producers[0]
+    first.release("a")
+    gevent.sleep(0)
+    assert second.lease("static") == CONFIGS.members[0]
+    second.release("b")
+    first.release("a")  # the other worker has it now
+    gevent.sleep(0)
+    assert [first.lease("static"), first.lease("static")] == [CONFIGS.members[1], None]
+
+
+def test_a_user_that_ends_as_it_is_given_a_client_returns_it(load: Load) -> None:
+    user = gevent.spawn(load.workers[0].lease, "static")
+    gevent.sleep(0)
+    user.kill()
+    gevent.sleep(0.05)
+    assert load.workers[1].lease("static") == CONFIGS.members[0]
+
+
+def test_a_command_goes_to_the_worker_that_has_the_member(load: Load) -> None:
+    load.workers[0].lease("static")
+    load.workers[1].lease("static")
+    assert load.leader.forward({"do": "stop", "member": "a"})["stopped"] == "a"
+    with pytest.raises(LoadtestError, match="it will not"):
+        load.leader.forward({"do": "stop", "member": "b"})
+    load.workers[0].release("a")
+    gevent.sleep(0)
+    with pytest.raises(LoadtestError, match="no user runs 'a' now"):
+        load.leader.forward({"do": "stop", "member": "a"})
+    with pytest.raises(LoadtestError, match="no member is called 'nobody'"):
+        load.leader.forward({"do": "stop", "member": "nobody"})
+
+
+def test_the_history_of_all_workers_comes_whole(load: Load) -> None:
+    load.workers[0].lease("static")
+    for number, history in enumerate(load.histories):
+        for _ in range(3):
+            history.write("created", member=f"m{number}")
+    load.leader.stop_workers()
+    assert load.leader.missing() == []
+    assert sorted(line["member"] for line in load.of("created")) == ["m0"] * 3 + ["m1"] * 3
+
+
+def test_a_batch_that_never_came_is_named(load: Load) -> None:
+    load.workers[0].lease("static")
+    load.bus.lost = {"groupquake-history"}
+    load.histories[0].write("created", member="m")
+    load.leader.stop_workers()
+    assert load.leader.missing() == [
+        "the history of worker-0 (host) is not whole: lines 1 are missing"
+    ]
+
+
+def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(load: Load) -> None:
+    load.workers[0].lease("static")
+    load.workers[1].lease("static")
+    waiting = gevent.spawn(load.leader.forward, {"do": "start", "member": "a"})
+    gevent.sleep(0)
+    load.lose("host_0")
+    with pytest.raises(WorkerGoneError, match=r"worker-0 \(host\) is gone since"):
+        waiting.get(timeout=5)
+    with pytest.raises(WorkerGoneError):
+        load.leader.forward({"do": "stop", "member": "a"})
+    assert load.workers[1].lease("static") is None, "nobody gets its members"
+    states = {row["name"]: row["state"] for row in load.leader.members()}
+    assert states == {"a": "killed", "b": "stopped"}
+    assert load.of("worker_lost")[0]["members"] == ["a"]
+    load.leader.stop_workers()
+    [lost, not_whole] = load.leader.missing()
+    assert lost.startswith("worker-0 (host) was lost at ")
+    assert lost.endswith(", with a")
+    assert "it did not say how many lines it wrote" in not_whole
+    [killed] = load.of("killed")
+    assert (killed["member"], killed["at_ms"]) == ("a", load.leader.news[0]["last_heard_ms"])
+    assert len(load.leader.missing()) == 2
+    assert len(load.of("killed")) == 1
+
+
+def test_a_worker_that_is_heard_of_again_was_late(load: Load) -> None:
+    load.workers[0].lease("static")
+    load.lose("host_0")
+    load.bus.clients["host_0"].state = "running"
+    assert [one["event"] for one in load.leader.await_news(1)] == ["worker_back"]
+    assert load.leader.forward({"do": "stop", "member": "a"})["stopped"] == "a"
+    load.leader.stop_workers()
+    assert load.leader.missing() == []
+
+
+def test_without_an_experiment_others_get_the_members_of_a_lost_worker(tmp_path: Path) -> None:
+    load = Load(tmp_path, stay=False)
+    load.workers[0].lease("static")
+    load.lose("host_0")
+    assert load.workers[1].lease("static") == CONFIGS.members[0]
+    load.close()

@@ -1,0 +1,111 @@
+"""Synthesized requests of one client: what it sends, and what it is answered."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.clients.client_rules import ClientRules, about_clients
+from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.run.history import EVENTS, ClientEvent
+from reports.judgement.run.machine_log import Busy
+
+SESSION_MS, REBALANCE_MS = 6_000, 10_000
+ANSWERS_MS = 5.0
+
+
+class Conversation:
+    """A client `c` that talks to broker 1 from 0 ms on; `wait` lets time pass."""
+
+    def __init__(self, instance: str | None = None, **rules: Any) -> None:
+        self.now_ms = 0.0
+        self.member = self.connection = ""
+        self.instance = instance
+        self.broker = "1"
+        self.generation = 0
+        self.rules = ClientRules(**rules)
+        self._lines = 0
+        self.start()
+
+    def start(self) -> "Conversation":
+        """A new process begins."""
+        self.event("created")
+        self.connection, self.member = f"connection-{self.now_ms}", ""
+        return self
+
+    def event(self, name: str) -> "Conversation":
+        """Its history says something."""
+        event = ClientEvent(self.now_ms, EVENTS.index(name), "c", sent_at_ms=inf)
+        self.rules.add((), (), [event])
+        return self.wait(1)
+
+    def wait(self, ms: float) -> "Conversation":
+        """Let time pass."""
+        self.now_ms += ms
+        return self
+
+    def send(self, api: str, error: int = 0, /, **fields: Any) -> dict[str, Any]:
+        """Send a request, which is answered at once; return the answer."""
+        self._lines += 1
+        response = {"errorCode": error, **fields.pop("response", {})}
+        request = {
+            "groupId": "g",
+            "memberId": self.member,
+            "groupInstanceId": self.instance,
+            "generationId": self.generation,
+            **fields,
+        }
+        if api == "OFFSET_COMMIT":
+            partition = {"partitionIndex": 0, "committedOffset": 7}
+            request["topics"] = [{"name": "t", "partitions": [partition]}]
+            answered = [{"partitionIndex": 0, "errorCode": error}]
+            response = {"topics": [{"name": "t", "partitions": answered}]}
+        seen = ObservedRequest(
+            f"{self.broker}:{self._lines}", self.broker, api, 9, "c", self.connection,
+            self.now_ms, self.now_ms, self.now_ms + ANSWERS_MS, self.now_ms + ANSWERS_MS,
+            request, response,
+        )  # fmt: skip
+        self.rules.add([seen], [None if api == "OFFSET_COMMIT" else error])
+        self.wait(ANSWERS_MS + 1)
+        return response
+
+    def join(self, error: int = 0, /, **fields: Any) -> "Conversation":
+        """Send a JoinGroup; if it is let in, it is a member of the next generation."""
+        timeouts = {"sessionTimeoutMs": SESSION_MS, "rebalanceTimeoutMs": REBALANCE_MS}
+        given = {0: "m1", 79: "m1"}.get(error, "")
+        answer = {"memberId": given, "generationId": self.generation + 1}
+        self.send("JOIN_GROUP", error, **timeouts, **{"response": answer, **fields})
+        if error == 0:
+            self.generation += 1
+            self.member = self.member or given
+        return self
+
+    def sync(self, error: int = 0) -> "Conversation":
+        """Send a SyncGroup."""
+        self.send("SYNC_GROUP", error)
+        return self
+
+    def beat(self, error: int = 0, times: int = 1, every_ms: float = 700.0) -> "Conversation":
+        """Send heartbeats, the last of them answered so."""
+        for number in range(times):
+            self.wait(every_ms)
+            self.send("HEARTBEAT", error if number == times - 1 else 0)
+        return self
+
+    def member_of_it(self) -> "Conversation":
+        """Join, sync and send some heartbeats."""
+        return self.join().sync().beat(times=8)
+
+    def found(self, busy: Sequence[Busy]) -> list[dict[str, Any]]:
+        """What a verdict says about it, if the machine was busy then."""
+        rows = [{"group": "g", **row} for row in self.rules.rows()]
+        listed: list[dict[str, Any]] = about_clients(rows, (), LogPlaces(), busy)["client_findings"]
+        return listed
+
+    @property
+    def broken(self) -> dict[str, list[str]]:
+        """The rules that it broke, each with the requests that show it."""
+        found: dict[str, list[str]] = {}
+        for row in self.rules.rows():
+            found.setdefault(row["rule"], []).extend(row["requests"].split(","))
+        return found

@@ -1,0 +1,253 @@
+"""Faults on members against brokers: recorded journals, and such as have other times."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reference_coordinator.replay import ObservedRequest, Stall
+from reports.judgement.breaches import Breach
+from reports.judgement.clients.absences import Absent, absences
+from reports.judgement.findings import MissingEvidence
+from reports.judgement.lateness.second_judgement import SecondJudgement
+from reports.judgement.logged import Chunk, Requests
+from reports.judgement.recording import Recording
+from reports.judgement.run.machine_log import Busy
+from tests.recorded.logs import HISTORIES
+
+GROUP = "static"
+Entry = Mapping[str, Any]
+ALL = pytest.mark.parametrize("recording", HISTORIES.values(), ids=HISTORIES)
+MEMBERS = ("member.restart", "member.duplicate-instance")
+
+
+def moved(recording: Recording, by_ms: float) -> list[Entry]:
+    """Return the journal with all faults on members at other times."""
+    journal = recording.run.journal
+    ids = {e["fault_id"] for e in journal if e["event"] == "intent" and e["fault"] in MEMBERS}
+    shifted = lambda e: {**e, "at_ms": e["at_ms"] + by_ms}
+    return [shifted(e) if e.get("fault_id") in ids else e for e in journal]
+
+
+def contradicted(recording: Recording, journal: Iterable[Entry]) -> list[str]:
+    requests = Requests.of(Chunk.of(recording.rows_by_group[GROUP]))
+    arrived = list(zip(requests.observed, requests.arrived_ms, strict=True))
+    found = Absent(absences(journal)).add(arrived)
+    return [row["kind"] for row in found]
+
+
+@ALL
+def test_members_that_are_down_send_nothing(recording: Recording) -> None:
+    assert absences(recording.run.journal)
+    assert contradicted(recording, recording.run.journal) == []
+
+
+@ALL
+@pytest.mark.parametrize("by_ms", [-3_000, -2_000, 2_000, 3_000])
+def test_a_journal_whose_faults_are_at_other_times(recording: Recording, by_ms: float) -> None:
+    found = contradicted(recording, moved(recording, by_ms))
+    assert found
+    assert set(found) == {Breach.SENT_WHILE_DOWN}
+
+
+@ALL
+@pytest.mark.parametrize("by_ms", [-250.0, 5.0])
+def test_times_that_are_a_little_off(recording: Recording, by_ms: float) -> None:
+    assert contradicted(recording, moved(recording, by_ms)) == []
+
+
+def stray(
+    recording: Recording, journal: Sequence[Entry], intent: Entry, after: str, ms: float
+) -> ObservedRequest:
+    """Return a heartbeat of a fault's client so long after an entry of the fault."""
+    (entry,) = (
+        e for e in journal if (e.get("fault_id"), e["event"]) == (intent["fault_id"], after)
+    )
+    args, at_ms = intent["args"], entry["at_ms"] + ms
+    client = args.get("duplicate", intent["target"])
+    seen = Requests.of(Chunk.of(recording.rows_by_group[GROUP])).observed
+    like = next(one for one in seen if one.client_id == client)
+    return replace(like, earliest_ms=at_ms, at_ms=at_ms, latest_ms=at_ms, answered_ms=at_ms)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("within_ms", "found"), [(-20, False), (-1, False), (1, True), (20, True), (400, True)]
+)
+def test_a_request_while_its_member_is_down(
+    recording: Recording, within_ms: float, *, found: bool
+) -> None:
+    """500 ms after it was stopped, and 50 ms before it is started; a duplicate the other way."""
+    journal = recording.run.journal
+    faults = [e for e in journal if e["event"] == "intent" and e["fault"] in MEMBERS]
+    assert faults
+    for intent in faults:
+        down_ms = intent["args"].get("down_for_ms")
+        if down_ms is None:
+            ends = [("intent", -50 - within_ms), ("healed", 500 + within_ms)]
+        else:
+            ends = [("injected", 500 + within_ms), ("injected", down_ms - 50 - within_ms)]
+        for after, ms in ends:
+            one = stray(recording, journal, intent, after, ms)
+            judged = Absent(absences(journal))
+            assert bool(list(judged.add([(one, one.earliest_ms)]))) == found
+
+
+def entries(fault: str, *events: tuple[str, float], **args: Any) -> list[Entry]:
+    intent = {"fault": fault, "group": "g", "target": "m", "args": args}
+    return [
+        {"event": event, "at_ms": at_ms, "fault_id": "f1", "healed": True}
+        | (intent if event == "intent" else {})
+        for event, at_ms in events
+    ]
+
+
+@pytest.mark.parametrize("fault", ["member.restart", "member.kill"])
+def test_a_member_is_down_for_as_long_as_the_fault_says(fault: str) -> None:
+    times = (("intent", 0.0), ("injected", 100.0), ("healed", 5_200.0))
+    (found,) = absences(entries(fault, *times, down_for_ms=5_000))
+    assert (found.client, found.from_ms, found.until_ms) == ("m", 100.0, 5_050.0)
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        entries("member.restart", ("intent", 0.0), down_for_ms=5_000),
+        # the run ended early, and all was healed at once
+        entries(
+            "member.kill",
+            ("intent", 0.0),
+            ("injected", 9.0),
+            ("healed", 2_000.0),
+            down_for_ms=5_000,
+        ),
+        entries("member.restart", ("intent", 0.0), ("injected", 9.0), ("healed", 2_000.0)),
+        entries("broker.kill", ("intent", 0.0), ("injected", 9.0), down_for_ms=5_000),
+    ],
+)
+def test_times_in_which_a_member_may_be_up(journal: list[Entry]) -> None:
+    assert absences(journal) == ()
+
+
+def test_a_duplicate_is_there_during_its_faults_alone() -> None:
+    times = (("intent", 1_000.0), ("injected", 1_100.0), ("healed", 3_000.0))
+    first = entries("member.duplicate-instance", *times, duplicate="m.duplicate")
+    second = [{**one, "fault_id": "f2", "at_ms": one["at_ms"] + 5_000} for one in first]
+    found = absences([*first, *second])
+    inf = float("inf")
+    assert [(one.from_ms, one.until_ms) for one in found] == [
+        (-inf, 950.0),
+        (3_000.0, 5_950.0),
+        (8_000.0, inf),
+    ]
+
+
+def read_at(earliest_ms: float) -> tuple[ObservedRequest, float]:
+    times = (earliest_ms, earliest_ms + 1, earliest_ms + 2, earliest_ms + 150)
+    body = {"errorCode": 0, "members": []}
+    seen = ObservedRequest("1:7", "1", "LEAVE_GROUP", 5, "m", "c", *times, {}, body)
+    return seen, earliest_ms
+
+
+@pytest.mark.parametrize(
+    ("pause", "read_ms", "found"),
+    [
+        (None, 2_800.0, False),
+        (None, 2_801.0, True),
+        (Stall("1", 0.0, 10_000.0), 10_500.0, False),
+        (Stall("1", 0.0, 10_000.0), 10_501.0, True),
+        (Stall("2", 0.0, 10_000.0), 2_801.0, True),
+        (Stall("1", 0.0, 2_000.0), 2_801.0, True),
+    ],
+)
+def test_what_waits_in_the_socket_of_a_broker_that_stands_still(
+    pause: Stall | None, read_ms: float, found: bool
+) -> None:
+    times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
+    journal = entries("member.kill", *times, down_for_ms=15_000)
+    absent = Absent(absences(journal), [] if pause is None else [pause])
+    kinds = [row["kind"] for row in absent.add([read_at(read_ms)])]
+    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+
+
+@pytest.mark.parametrize(
+    ("broker", "until_ms", "found"),
+    [("", 5_000.0, False), ("1", 5_000.0, False), ("2", 5_000.0, True), ("", 2_400.0, True)],
+)
+def test_what_waits_in_a_tap_on_a_busy_machine(broker: str, until_ms: float, found: bool) -> None:
+    times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
+    journal = entries("member.kill", *times, down_for_ms=15_000)
+    absent = Absent(absences(journal), (), [Busy(broker, 0.0, until_ms, "all waited")])
+    kinds = [row["kind"] for row in absent.add([read_at(4_000.0)])]
+    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+
+
+@pytest.mark.parametrize(
+    ("arrives_ms", "connection", "found"),
+    [(3_050.0, "c", False), (3_051.0, "c", True), (3_050.0, "d", True)],
+)
+def test_what_waits_behind_a_request_of_its_connection(
+    arrives_ms: float, connection: str, *, found: bool
+) -> None:
+    """The broker answers the one before it at 3,000, and reads it then."""
+    times = (("intent", 2_000.0), ("injected", 2_300.0), ("healed", 17_400.0))
+    absent = Absent(absences(entries("member.kill", *times, down_for_ms=15_000)))
+    before = replace(read_at(2_250.0)[0], answered_ms=3_000.0)
+    then = replace(read_at(arrives_ms)[0], connection=connection)
+    kinds = [row["kind"] for row in absent.add([(before, 2_250.0), (then, arrives_ms)])]
+    assert kinds == [Breach.SENT_WHILE_DOWN] * found
+
+
+@ALL
+@pytest.mark.parametrize("worked", [True, False])
+def test_a_broker_that_nothing_shows_to_have_worked_may_be_late(
+    recording: Recording, worked: bool
+) -> None:
+    """The second judgement makes it a doubt, as on a machine that was starved of CPU."""
+    shifted = absences(moved(recording, -2_000.0))
+    judge = replace(recording.judge, absences=shifted)
+    rows = recording.rows_by_group[GROUP]
+    first_ms = min(one.from_ms for one in shifted if one.from_ms > 0)
+    stalls = (
+        [] if worked else [Stall(n, first_ms, first_ms + 99_000.0, proven=False) for n in "123"]
+    )
+    second = SecondJudgement(judge, MissingEvidence({}, (), {}), stalls)
+    assert [row["kind"] for row in judge.late_breaches(GROUP, rows)]
+    assert (second.doubt(GROUP, rows, first_ms) is None) == worked
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("fault", "args", "healed_after_ms", "by_ms"),
+    [
+        ("net.delay", {"latency_ms": 1_000, "jitter_ms": 200}, 100, 1_700),
+        ("net.delay", {"latency_ms": 100}, 1_000, 600),
+        ("net.delay", {"latency_ms": 1_000}, -900, 600),
+        ("net.delay", {"latency_ms": 1_000}, -1_100, 500),
+        ("net.hold", {}, 2_000, 2_500),
+        ("net.hold", {}, -100, 500),
+        ("net.drop-answers", {}, 2_000, 500),
+    ],
+)
+def test_what_the_tap_holds_of_a_client_that_is_down(
+    recording: Recording, fault: str, args: Mapping[str, Any], healed_after_ms: float, by_ms: float
+) -> None:
+    """A request that the client had sent reaches its broker late, and by no more than that."""
+    journal = [*recording.run.journal]
+    intent = next(
+        e for e in journal if e["event"] == "intent" and e["fault"] in MEMBERS
+    )  # fmt: skip
+    duplicate = "duplicate" in intent["args"]
+    last = "healed" if duplicate else "injected"
+    (down,) = (e for e in journal if (e.get("fault_id"), e["event"]) == (intent["fault_id"], last))
+    client = intent["args"].get("duplicate", intent["target"])
+    rule = {"fault_id": "wire", "group": GROUP, "target": client, "fault": fault, "args": args}
+    faults = [
+        {**rule, "event": "intent", "at_ms": down["at_ms"] - 60_000},
+        {**rule, "event": "healed", "healed": True, "at_ms": down["at_ms"] + healed_after_ms},
+    ]
+    for after_ms, wrong in ((by_ms - 20, False), (by_ms + 20, True)):
+        late = stray(recording, journal, intent, last, after_ms)
+        found = list(Absent(absences([*journal, *faults])).add([(late, late.earliest_ms)]))
+        assert bool(found) == wrong

@@ -1,0 +1,283 @@
+"""Owners of partitions: the assignments that leaders send, and partitions without owner."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reference_coordinator.assignors import Assignment, Subscription, TopicPartition
+from reference_coordinator.replay import Outage
+from reports.judgement.breaches import Breach
+from reports.judgement.clients.assignments import Assignments, unowned
+from reports.judgement.logged import REQUEST, Requests
+from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
+
+Json = dict[str, Any]
+PARTITIONS = {"orders": 3, "more": 1}
+
+
+Row = tuple[Any, ...]
+
+
+def request_of(api: str, at_ms: float, request: Json, response: Json) -> Row:
+    values = dict.fromkeys(REQUEST, "x") | {"id": "1:7"}
+    times = dict.fromkeys(("earliest_ms", "at_ms", "latest_ms", "answered_ms"), at_ms)
+    texts = {"request": json.dumps(request), "response": json.dumps(response)}
+    row = {**values, **times, **texts, "error_code": response["errorCode"], "api": api}
+    return tuple(row.values())
+
+
+def assigned(requests: list[Row]) -> list[Json]:
+    """Return the rows of all requests, which come in one by one."""
+    assignments = Assignments()
+    for request in requests:
+        list(assignments.add(Requests.decoded([request])))
+    return assignments.end()
+
+
+def join(
+    generation: int,
+    *topics: str,
+    error: int = 0,
+    at_ms: float = 1.0,
+    owned: tuple[int, ...] = (),
+    assignor: str = "range",
+) -> Row:
+    claimed = tuple(TopicPartition(topics[0], number) for number in owned)
+    blob = base64.b64encode(Subscription(topics, owned=claimed).encode()).decode()
+    other = base64.b64encode(Subscription(("unchosen",)).encode()).decode()
+    protocols = [{"name": "roundrobin", "metadata": other}, {"name": assignor, "metadata": blob}]
+    response = {"errorCode": error, "generationId": generation, "protocolName": assignor}
+    return request_of("JOIN_GROUP", at_ms, {"protocols": protocols}, response)
+
+
+def blob(*partitions: tuple[str, int]) -> str:
+    share = Assignment(tuple(TopicPartition(*partition) for partition in partitions))
+    return base64.b64encode(share.encode()).decode()
+
+
+def sync(generation: int, *shares: str, error: int = 0, at_ms: float = 2.0) -> Row:
+    assignments = [{"memberId": str(n), "assignment": share} for n, share in enumerate(shares)]
+    request = {"generationId": generation, "assignments": assignments}
+    return request_of("SYNC_GROUP", at_ms, request, {"errorCode": error})
+
+
+def test_an_assignment_is_the_leader_s_sync_group_that_succeeded() -> None:
+    whole = sync(1, blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
+    refused = sync(1, blob(("orders", 0)), error=Error.REBALANCE_IN_PROGRESS)
+    follower = sync(1)
+    assert assigned([join(1, "orders"), refused, whole, follower]) == [
+        {
+            "generation": 1,
+            "at_ms": 2.0,
+            "topics": "orders",
+            "partitions": "orders-0,orders-1,orders-2",
+        }
+    ]
+
+
+def test_topics_are_those_of_all_members_of_the_generation() -> None:
+    joins = [join(1, "orders"), join(1, "more", at_ms=9.0), join(2, "other")]
+    refused = join(1, "refused", error=Error.FENCED_INSTANCE_ID)
+    (row,) = assigned([*joins, refused, sync(1, blob(("orders", 0)))])
+    assert row["topics"] == "more,orders"
+
+
+def test_a_blob_of_another_protocol_gives_nobody_anything() -> None:
+    (row,) = assigned([join(1, "orders"), sync(1, "c2hhcmU=", "", blob(("orders", 1)))])
+    assert row["partitions"] == "orders-1"
+
+
+def judged(requests: list[Row], *outages: Outage) -> list[Json]:
+    assignments = Assignments(PARTITIONS, outages)
+    return [row for one in requests for row in assignments.add(Requests.decoded([one]))]
+
+
+def breaches(requests: list[Row], *outages: Outage) -> list[tuple[str, str]]:
+    return [(row["kind"], row["observed"]) for row in judged(requests, *outages)]
+
+
+WHOLE = (blob(("orders", 0), ("orders", 2)), blob(("orders", 1)))
+TWICE = "orders-1 is assigned to more than one"
+LEFT_OUT = "orders-2 is assigned to no member"
+
+
+@pytest.mark.parametrize(
+    ("requests", "found"),
+    [
+        ([join(1, "orders"), sync(1, *WHOLE)], []),
+        ([join(1, "orders"), sync(1, *WHOLE, blob(("orders", 1)))], [TWICE]),
+        # the coordinator ignores it: the group has its assignment
+        ([join(1, "orders"), sync(1, *WHOLE), sync(1, *WHOLE, blob(("orders", 1)))], []),
+        ([join(1, "orders"), sync(1, *WHOLE, WHOLE[1], error=Error.REBALANCE_IN_PROGRESS)], []),
+        ([join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)))], [LEFT_OUT]),
+        ([join(1, "orders", "more"), sync(1, *WHOLE)], ["more-0 is assigned to no member"]),
+        ([join(1, "unknown"), sync(1, blob())], []),
+        ([join(1, "orders"), sync(1, "c2hhcmU=")], []),
+        ([join(1, "orders", assignor="own"), sync(1, *WHOLE, WHOLE[1])], [TWICE]),
+        ([join(1, "orders", assignor="own"), sync(1, blob())], []),
+    ],
+)
+def test_what_an_assignment_has_to_give(requests: list[Row], found: list[str]) -> None:
+    assert [observed for _, observed in breaches(requests)] == found
+
+
+@pytest.mark.parametrize(
+    ("assignor", "owned", "found"),
+    [
+        ("cooperative-sticky", (2,), []),
+        ("cooperative-sticky", (1,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
+        ("cooperative-sticky", (), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
+        ("sticky", (2,), [(Breach.NOT_ASSIGNED, LEFT_OUT)]),
+    ],
+)
+def test_a_cooperative_leader_withholds_what_a_member_owns(
+    assignor: str, owned: tuple[int, ...], found: list[tuple[str, str]]
+) -> None:
+    joins = [join(1, "orders", assignor=assignor, owned=owned), join(2, "orders")]
+    share = sync(1, blob(("orders", 0), ("orders", 1)))
+    assert breaches([*joins, share]) == found
+
+
+@pytest.mark.parametrize(("until_ms", "found"), [(2.0, []), (1.9, [LEFT_OUT])])
+def test_a_leader_may_not_know_its_topics_in_an_outage(until_ms: float, found: list[str]) -> None:
+    requests = [join(1, "orders"), sync(1, blob(("orders", 0), ("orders", 1)), at_ms=2.0)]
+    assert [observed for _, observed in breaches(requests, Outage(1.0, until_ms))] == found
+
+
+MORE = ("orders", "more")
+
+
+@pytest.mark.parametrize(
+    ("topics", "after_ms", "shares", "proven"),
+    [
+        (MORE, 10_000.0, WHOLE, False),
+        (MORE, 10_001.0, WHOLE, True),
+        (MORE, 1.0, (blob(("more", 0), ("orders", 0), ("orders", 1)),), True),
+        (MORE, 1.0, WHOLE[1:], True),
+        (("orders",), 1.0, (blob(),), False),
+    ],
+)
+def test_a_topic_that_was_just_created_may_not_be_known(
+    topics: tuple[str, ...], after_ms: float, shares: tuple[str, ...], proven: bool
+) -> None:
+    """A broker that is behind knows nothing of it; a part of it shows that it is known."""
+    first_ms = 5.0
+    requests = [join(1, *topics, at_ms=first_ms), sync(1, *shares, at_ms=first_ms + after_ms)]
+    (found,) = judged([*requests])
+    assert (found["kind"], found["proven"]) == (Breach.NOT_ASSIGNED, proven)
+
+
+@pytest.mark.parametrize(
+    ("broker", "found"), [("2", []), ("x", ["more-0 is assigned to no member"])]
+)
+def test_a_generation_that_was_never_stored_counts_no_more(broker: str, found: list[str]) -> None:
+    """The next coordinator gives its number again, to members that subscribe to less."""
+    requests = [join(3, "orders", "more"), join(3, "orders"), sync(3, *WHOLE, at_ms=20_000.0)]
+    place = REQUEST.index("broker")
+    requests[1] = (*requests[1][:place], broker, *requests[1][place + 1 :])
+    assert [observed for _, observed in breaches(requests)] == found
+
+
+def test_generations_that_are_over_are_forgotten() -> None:
+    assignments, rows = Assignments(PARTITIONS), list[Json]()
+    for generation in range(1, 50):
+        for one in (join(generation, "orders"), sync(generation, *WHOLE)):
+            assert list(assignments.add(Requests.decoded([one]))) == []
+        rows += assignments.rows()
+        assert len(assignments._subscribed) == 1
+    rows += assignments.end()
+    assert [(row["generation"], row["topics"]) for row in rows] == [
+        (generation, "orders") for generation in range(1, 50)
+    ]
+
+
+def test_a_breach_names_few_of_many_partitions() -> None:
+    many = tuple(("more", number) for number in range(7))
+    found = breaches([join(1, "more"), sync(1, blob(*many), blob(*many))])
+    listed = "more-0, more-1, more-2, more-3, more-4 and 2 more are assigned to more than one"
+    assert found == [(Breach.ASSIGNED_TWICE, listed)]
+
+
+FIRST = {"generation": 1, "at_ms": 10.0, "topics": "orders", "partitions": "orders-0,orders-1"}
+SECOND = FIRST | {"generation": 2, "at_ms": 20.0, "partitions": "orders-0,orders-1,orders-2"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "starts", "end_ms", "left"),
+    [
+        ([FIRST], [5.0], 99.0, ["orders-2"]),
+        ([SECOND, FIRST], [5.0, 15.0], 99.0, []),
+        ([SECOND, FIRST], [5.0, 15.0], 14.0, ["orders-2"]),
+        ([FIRST], [5.0, 15.0], 99.0, ["orders-0", "orders-1", "orders-2"]),
+        ([FIRST], [5.0, 15.0], 14.0, ["orders-2"]),
+        ([FIRST], [None, 5.0], 99.0, ["orders-2"]),
+        ([], [], 99.0, ["more-0"]),
+    ],
+)
+def test_partitions_without_owner_after_the_last_assignment(
+    rows: list[Json], starts: list[float | None], end_ms: float, left: list[str]
+) -> None:
+    observed = [{"started_ms": started_ms} for started_ms in starts]
+    assert unowned(rows, observed, end_ms, ("more",), PARTITIONS) == left
+
+
+# in the verdict
+
+
+GROWTH = [
+    {"event": "intent", "fault_id": "f9.1", "fault": "topic.add-partitions", "cause": None,
+     "target": "orders", "group": None, "args": {"topic": "orders", "to": 10}, "kind": "one-shot"},
+    {"event": "injected", "fault_id": "f9.1"},
+    {"event": "verified", "fault_id": "f9.1", "verified": True, "witness": "the brokers"},
+]  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeUpRun:
+    """A run whose static group has all that there was of its topic, and is to have all."""
+    made = made_up(tmp_path / "run")
+    made.owners = "  - {group: static, unowned: 0}\n"
+    partitions = ",".join(f"orders-{number}" for number in range(made.size))
+    row = {"group": "static", "generation": 1, "topics": "orders", "partitions": partitions}
+    made.assigned.append(row | {"at_ms": ZERO_MS + 4_000})
+    return made
+
+
+def test_a_group_that_owns_its_topics_is_as_expected(made: MadeUpRun) -> None:
+    _, verdict, *_ = made.finish()
+    assert verdict["verdict"] == "pass"
+    assert verdict["groups"]["static"]["unowned"] == []
+    assert verdict["groups"]["dynamic"]["unowned"] is None
+
+
+def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made: MadeUpRun) -> None:
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in GROWTH]
+    _, verdict, *_ = made.finish()
+    assert verdict["verdict"] == "fail"
+    assert verdict["groups"]["static"]["unowned"] == ["orders-8", "orders-9"]
+    assert verdict["expectations_unmet"] == [
+        {
+            "group": "static",
+            "phase": "the end",
+            "what": "partitions without owner",
+            "expected": "0",
+            "observed": 2,
+        }
+    ]
+
+
+def test_partitions_that_nobody_added_after_all_are_not_missed(made: MadeUpRun) -> None:
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **GROWTH[0]}]
+    _, verdict, *_ = made.finish()
+    assert verdict["groups"]["static"]["unowned"] == []
+
+
+def test_a_group_that_never_had_an_assignment_owns_nothing(made: MadeUpRun) -> None:
+    made.assigned.clear()
+    _, verdict, *_ = made.finish()
+    assert verdict["verdict"] == "fail"
+    assert len(verdict["groups"]["static"]["unowned"]) == made.size

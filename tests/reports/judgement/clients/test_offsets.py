@@ -1,0 +1,259 @@
+"""Committed offsets of recorded groups, and such as went back."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from kafka_protocol.errors import Error
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.breaches import Breach
+from reports.judgement.clients.comparison import Clients
+from reports.judgement.clients.offsets import NOT_THEIRS, Offsets, stored
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.recording import Recording
+from reports.judgement.run.deleted_topics import Deletion, Deletions
+from tests.recorded.logs import HISTORIES, RECORDINGS
+from tests.reports.judgement.clients.test_assignments import blob
+
+GROUP = "static"
+NOTHING_DELETED: Deletions = MappingProxyType({})
+ALL = pytest.mark.parametrize(
+    "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
+)
+
+
+def commits(rows: Sequence[LoggedRow]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield place and body of the commits, in order of time."""
+    found = [
+        (row["at_ms"], place)
+        for place, row in enumerate(rows)
+        if row["template"] is None and row["api"] == "OFFSET_COMMIT"
+    ]
+    for _, place in sorted(found):
+        yield place, json.loads(rows[place]["request"])
+
+
+def only(body: dict[str, Any]) -> dict[str, Any]:
+    """Return what a commit says of its first partition."""
+    found: dict[str, Any] = body["topics"][0]["partitions"][0]
+    return found
+
+
+def judged(recording: Recording, rows: Sequence[LoggedRow]) -> Clients:
+    clients = Clients(recording.run.outages)
+    requests = Requests.of(Chunk.of(rows))
+    given = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
+    clients.rows = clients.add(given, (), float("-inf")) + clients.end()  # type: ignore[attr-defined]
+    return clients
+
+
+def twice(rows: Sequence[LoggedRow]) -> tuple[int, int, int]:
+    """Find the last commit of a partition that was committed before; return that offset, too."""
+    last: dict[int, int] = {}
+    found = None
+    for place, body in commits(rows):
+        number = only(body)["partitionIndex"]
+        if number in last:
+            found = place, number, last[number]
+        for one in body["topics"][0]["partitions"]:
+            last[one["partitionIndex"]] = one["committedOffset"]
+    assert found is not None
+    return found
+
+
+def altered(rows: Sequence[LoggedRow], place: int, **fields: Any) -> list[LoggedRow]:
+    """Change what a commit says of its first partition, and its answer."""
+    row = rows[place]
+    request, response = json.loads(row["request"]), json.loads(row["response"])
+    only(request).update(fields)
+    if "partitionIndex" in fields:
+        only(response)["partitionIndex"] = fields["partitionIndex"]
+    texts = {"request": json.dumps(request), "response": json.dumps(response)}
+    return [*rows[:place], {**row, **texts}, *rows[place + 1 :]]
+
+
+@ALL
+def test_recorded_offsets_never_go_back(recording: Recording) -> None:
+    for rows in recording.rows_by_group.values():
+        clients = judged(recording, rows)
+        assert clients.rows == []  # type: ignore[attr-defined]
+        assert clients.counts[NOT_THEIRS] == 0
+
+
+@ALL
+@pytest.mark.parametrize(("more", "went_back"), [(1, False), (0, False), (-1, True), (-9, True)])
+def test_an_offset_below_the_one_before(recording: Recording, more: int, went_back: bool) -> None:
+    rows = recording.rows_by_group[GROUP]
+    place, number, before = twice(rows)
+    clients = judged(recording, altered(rows, place, committedOffset=before + more))
+    rows = clients.rows  # type: ignore[attr-defined]
+    assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * went_back
+    if went_back:
+        assert f"offset {before + more} of orders-{number}" in rows[0]["observed"]
+        assert f"offset {before}," in rows[0]["expected"]
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("after_ms", "went_back"), [(-9, False), (-1, False), (1, True), (9, True)]
+)
+def test_commits_that_overlap_have_no_order(
+    recording: Recording, after_ms: float, went_back: bool
+) -> None:
+    """The later one arrives before, or after, the answer to the one before it."""
+    rows = recording.rows_by_group[GROUP]
+    place, number, before = twice(rows)
+    answered_ms = next(
+        row["answered_ms"]
+        for at, body in reversed([*commits(rows)])
+        for row in [rows[at]]
+        if at != place
+        and number in {p["partitionIndex"] for p in body["topics"][0]["partitions"]}
+        and row["at_ms"] < rows[place]["at_ms"]
+    )
+    lie = altered(rows, place, committedOffset=before - 1)
+    lie[place] = {**lie[place], "earliest_ms": answered_ms + after_ms}
+    clients = judged(recording, lie)
+    found = [row["kind"] for row in clients.rows]  # type: ignore[attr-defined]
+    assert found == [Breach.OFFSET_WENT_BACK] * went_back
+
+
+@ALL
+def test_a_commit_of_a_partition_that_is_not_the_member_s(recording: Recording) -> None:
+    """It is counted, and it is a cause: what follows it may be lower."""
+    rows = recording.rows_by_group[GROUP]
+    place, _, _ = twice(rows)
+    clients = judged(recording, altered(rows, place, partitionIndex=99, committedOffset=0))
+    assert clients.rows == []  # type: ignore[attr-defined]
+    assert clients.counts[NOT_THEIRS] == 1
+
+
+def commit(number: int, at_ms: float, offset: int, error: int = 0) -> ObservedRequest:
+    partition = {"partitionIndex": 0, "committedOffset": offset}
+    answer = {"partitionIndex": 0, "errorCode": error}
+    body = {
+        "generationId": 5,
+        "memberId": "m",
+        "topics": [{"name": "t", "partitions": [partition]}],
+    }
+    return ObservedRequest(
+        f"1:{number}", "1", "OFFSET_COMMIT", 8, "c", "x", at_ms, at_ms, at_ms, at_ms + 1, body,
+        {"topics": [{"name": "t", "partitions": [answer]}]},
+    )  # fmt: skip
+
+
+def offsets_of(
+    *requests: ObservedRequest, deleted: Deletions = NOTHING_DELETED
+) -> list[tuple[str, bool]]:
+    """Judge the commits of a member that has the partition in generation 5."""
+    offsets, found = Offsets(Counter(), deleted=deleted), list[dict[str, Any]]()
+    body = {"memberId": "m", "generationId": 5}
+    sync = ObservedRequest("1:1", "1", "SYNC_GROUP", 5, "c", "x", 1, 1, 1, 2, body, {})
+    offsets.assigned(sync, frozenset({"t-0"}))
+    for one in requests:
+        found += offsets.committed(one, *stored(one))
+    return [(row["kind"], row["proven"]) for row in found]
+
+
+@pytest.mark.parametrize(
+    ("error", "again", "proven"),
+    [
+        (Error.COORDINATOR_LOAD_IN_PROGRESS, 100, False),
+        (Error.REQUEST_TIMED_OUT, 100, False),
+        (Error.COORDINATOR_LOAD_IN_PROGRESS, 99, True),
+        (Error.REBALANCE_IN_PROGRESS, 100, True),
+        (Error.NONE, 100, True),
+    ],
+)
+def test_a_refused_commit_is_sent_again_after_a_later_one(
+    error: int, again: int, proven: bool
+) -> None:
+    found = offsets_of(commit(2, 100, 100, error), commit(3, 200, 110), commit(4, 300, again))
+    assert found == [(Breach.OFFSET_WENT_BACK, proven)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "went_back"),
+    [
+        ({"serial": 7, "connection": "old"}, False),
+        ({"serial": 9, "connection": "old"}, True),
+        ({"serial": 7}, True),
+        ({"serial": 7, "connection": "old", "client_id": "d"}, True),
+    ],
+)
+def test_a_commit_that_waited_in_a_connection_was_sent_before(
+    changed: dict[str, Any], *, went_back: bool
+) -> None:
+    """Java gave the connection up; its broker read what it held later (4.3.0)."""
+    newer = replace(commit(2, 100, 110), serial=8)
+    older = replace(commit(3, 200, 100), **changed)
+    assert offsets_of(newer, older) == [(Breach.OFFSET_WENT_BACK, True)] * went_back
+
+
+@pytest.mark.parametrize(
+    ("topic", "deletion", "went_back"),
+    [
+        ("t", Deletion(250, 1_250), False),
+        ("t", Deletion(305, 1_305), True),
+        ("t", Deletion(50, 150), True),
+        ("other", Deletion(250, 1_250), True),
+    ],
+)
+def test_a_topic_that_was_deleted_begins_anew(
+    topic: str, deletion: Deletion, *, went_back: bool
+) -> None:
+    """It is made again, and its first messages are consumed again."""
+    found = offsets_of(commit(2, 200, 110), commit(3, 300, 5), deleted={topic: deletion})
+    assert found == [(Breach.OFFSET_WENT_BACK, True)] * went_back
+
+
+@pytest.mark.parametrize(
+    ("kind", "about_client"),
+    [("librdkafka", False), ("java", False), ("aiokafka", True), ("command", True)],
+)
+def test_offsets_of_other_clients_are_their_own_choice(kind: str, *, about_client: bool) -> None:
+    clients = Clients(members={"c": kind})
+    body = {"memberId": "m", "generationId": 5}
+    given = {"assignment": blob(("t", 0))}
+    sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
+    rows = clients.add(
+        [(one, 0, one.at_ms) for one in (sync, commit(2, 100, 110), commit(3, 200, 100))],
+        (),
+        float("inf"),
+    )
+    assert [row["kind"] for row in rows] == [Breach.OFFSET_WENT_BACK] * (not about_client)
+    found = [(row["rule"], row["requests"]) for row in clients.about_clients]
+    assert found == [("commits-on", "1:3")] * about_client
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"), [("librdkafka", 0), ("java", 0), ("franz-go", 1), ("command", 1)]
+)
+def test_numbers_of_other_clients_may_begin_anew_with_a_connection(kind: str, found: int) -> None:
+    """A lower number on a new connection does not show that the commit was sent before."""
+    clients = Clients(members={"c": kind})
+    given = {"assignment": blob(("t", 0))}
+    body = {"memberId": "m", "generationId": 5}
+    sync = replace(commit(1, 1, 1), api="SYNC_GROUP", request=body, response=given)
+    newer = replace(commit(2, 100, 110), serial=8)
+    back = replace(commit(3, 200, 100), serial=2, connection="new")
+    rows = clients.add([(one, 0, one.at_ms) for one in (sync, newer, back)], (), float("inf"))
+    assert rows == []
+    assert [row["rule"] for row in clients.about_clients] == ["commits-on"] * found
+
+
+def test_what_members_had_long_ago_is_forgotten() -> None:
+    offsets = Offsets(Counter())
+    for number in range(1, 50):
+        for restart in range(3):
+            body = {"memberId": f"i-{number}-{restart}", "groupInstanceId": "i"}
+            sync = commit(number, number, 1)
+            sync = replace(sync, request={**body, "generationId": number})
+            offsets.assigned(sync, frozenset())
+    assert list(offsets._shares) == [47, 48, 49]
+    assert all(len(of) == 1 for of in offsets._shares.values())

@@ -1,0 +1,121 @@
+"""Requests that clients say were never answered though LeaveGroup removed their member."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import pytest
+
+from reports.judgement.breaches import Breach
+from reports.judgement.clients.comparison import Clients
+from reports.judgement.findings import Finding, unanswered
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.recording import Recording
+from reports.judgement.run.history import EVENTS, ClientEvent, event_of
+from tests.recorded.logs import RECORDINGS
+
+NEVER = EVENTS.index("unanswered")
+GROUP = "dynamic"
+"""Its members send heartbeats for 28 s after the first of them has left."""
+
+
+@pytest.fixture(params=RECORDINGS)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return RECORDINGS[request.param]
+
+
+def first_to_leave(rows: Sequence[LoggedRow]) -> tuple[str, float]:
+    """Return the member id in a group's first LeaveGroup, and when that was answered, ms."""
+    seen = next(s for s in Requests.of(Chunk.of(rows)).observed if s.api == "LEAVE_GROUP")
+    assert seen.response_fields["errorCode"] == 0
+    return seen.request["memberId"], seen.answered_ms
+
+
+def seconds_after(answered_ms: float, seconds: int) -> float:
+    """Return a time with so many whole seconds between it and the second of the answer."""
+    return (answered_ms // 1000 + 1 + seconds) * 1000.0
+
+
+def judged(
+    recording: Recording, rows: Sequence[LoggedRow], silent_from_ms: float = inf, **event: Any
+) -> list[tuple[str, bool]]:
+    """Return the kinds of breaches if a client tells of an event, and whether they are proven.
+
+    No request was answered after `silent_from_ms`.
+    """
+    requests = Requests.of(Chunk.of(rows))
+    answered = zip(requests.observed, requests.error_codes, requests.arrived_ms, strict=True)
+    given = [one for one in answered if one[0].answered_ms <= silent_from_ms]
+    judged = Clients(recording.run.outages)
+    never = ClientEvent(order=NEVER, client="removed", api="SYNC_GROUP", **event)
+    found = judged.add(given, [never], float("-inf")) + judged.end()
+    return [(row["kind"], row["proven"]) for row in found]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "proven"), [(1, None), (2, False), (4, False), (5, True), (20, True)]
+)
+def test_a_removed_members_request_is_answered(
+    recording: Recording, seconds: int, proven: bool | None
+) -> None:
+    """A coordinator that answers others for five seconds does not stand still."""
+    rows = recording.rows_by_group[GROUP]
+    member_id, answered_ms = first_to_leave(rows)
+    at_ms, sent_ms = seconds_after(answered_ms, seconds), answered_ms - 500
+    found = judged(recording, rows, at_ms=at_ms, sent_at_ms=sent_ms, member_id=member_id)
+    assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
+
+
+@pytest.mark.parametrize(
+    "other", [{"member_id": "another"}, {"sent_after_ms": 1}, {"until_ms": -1}, {"silent": True}]
+)
+def test_a_request_may_have_no_answer(recording: Recording, other: dict[str, Any]) -> None:
+    """Its member was not removed, or at another time; or the coordinator answered nobody."""
+    rows = recording.rows_by_group[GROUP]
+    member_id, answered_ms = first_to_leave(rows)
+    at_ms = seconds_after(answered_ms, 20)
+    found = judged(
+        recording,
+        rows,
+        answered_ms if "silent" in other else inf,
+        at_ms=answered_ms - 1 if "until_ms" in other else at_ms,
+        sent_at_ms=answered_ms + other.get("sent_after_ms", -500),
+        member_id=other.get("member_id", member_id),
+    )
+    assert found == []
+
+
+@pytest.mark.parametrize(("instance", "proven"), [("c", False), ("ghost", None), ("a", None)])
+def test_an_operator_names_the_instance(
+    recording: Recording, instance: str, proven: bool | None
+) -> None:
+    """A batch that removes c and d, and finds no ghost; the group ends some seconds later."""
+    rows = recording.rows_by_group["removal"]
+    requests = Requests.of(Chunk.of(rows)).observed
+    batch = next(
+        seen.answered_ms
+        for seen in requests
+        if seen.api == "LEAVE_GROUP" and len(seen.response_fields["members"]) == 3
+    )
+    last_ms = seconds_after(max(seen.answered_ms for seen in requests), 0)
+    found = judged(
+        recording, rows, at_ms=last_ms, sent_at_ms=batch - 500, member_id="x", instance_id=instance
+    )
+    assert found == ([] if proven is None else [(Breach.NEVER_ANSWERED, proven)])
+
+
+def test_a_line_of_the_history() -> None:
+    line = {
+        "at_ms": 20.0, "member": "g-b", "group": "g", "event": "unanswered", "api": "SYNC_GROUP",
+        "sent_at_ms": 10.0, "member_id": "b-1", "instance_id": "b",
+    }  # fmt: skip
+    assert event_of(line) == ClientEvent(
+        20.0, NEVER, "g-b", member_id="b-1", instance_id="b", api="SYNC_GROUP", sent_at_ms=10.0
+    )
+
+
+def test_groups_with_nothing_else_wrong() -> None:
+    never = Breach.NEVER_ANSWERED.value
+    wrong = [("g", never), ("g", never), ("both", never), ("both", "late"), ("other", "late")]
+    found = [Finding(kind, group, 0.0, 0.0, 0.0, "", "", "1", 1) for group, kind in wrong]
+    assert unanswered(found) == {"g"}

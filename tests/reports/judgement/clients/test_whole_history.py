@@ -1,0 +1,107 @@
+"""Histories that were cut: recorded ones, without some of their lines."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.judgement import verdict
+from reports.judgement.breaches import Breach
+from reports.judgement.recording import Recording
+from reports.judgement.run.history import ClientEvent, in_order
+from reports.judgement.run.run_folder import RunFolder
+from tests.reports.judgement.clients.test_comparison import ALL, GROUP, events_of
+from tests.reports.page_run import made_up
+
+Events = Sequence[ClientEvent]
+
+
+def doubts(recording: Recording, events: Events) -> list[str]:
+    """Judge a recorded group with such events; return what a doubt says."""
+    rows = recording.rows_by_group[GROUP]
+    found = [row for name, row in recording.judge.tables(GROUP, rows, events) if name == "breaches"]
+    assert all(row["kind"] == Breach.DISAGREE and not row["proven"] for row in found)
+    return [row["expected"] for row in found]
+
+
+def part(share: float) -> Callable[[Events], Events]:
+    def first(events: Events) -> Events:
+        at_ms = events[0].at_ms + share * (events[-1].at_ms - events[0].at_ms)
+        return [one for one in events if one.at_ms < at_ms]
+
+    return first
+
+
+def without(event: str | None) -> Callable[[Events], Events]:
+    """Leave out one client's events of a kind, or all."""
+
+    def left(events: Events) -> Events:
+        gone = lambda one: one.client == "static-0" and event in (None, one.event)
+        return [one for one in events if not gone(one)]
+
+    return left
+
+
+@ALL
+@pytest.mark.parametrize(
+    "cut",
+    [part(0.0), part(0.5), part(0.9), without(None), without("created"), without("committed")],
+    ids=["empty", "half", "tenth", "client", "created", "committed"],
+)
+def test_a_history_that_was_cut(recording: Recording, cut: Callable[[Events], Events]) -> None:
+    events = sorted(events_of(recording), key=in_order)
+    assert doubts(recording, events) == []
+    assert doubts(recording, cut(events)) != []
+
+
+@ALL
+def test_a_client_that_never_says_how_it_ended(recording: Recording) -> None:
+    events = sorted(events_of(recording), key=in_order)
+    last = [one for one in events if one.client == "static-0" and one.event == "created"][-1]
+    ends = ("closing", "closed", "killed", "fenced")
+    mine = lambda one: one.client == "static-0" and one.at_ms > last.at_ms
+    left = [one for one in events if not (mine(one) and one.event in ends)]
+    assert doubts(recording, left) == ["static-0 says how its process ended"]
+
+
+@ALL
+def test_a_member_of_java_does_not_report_commits(recording: Recording) -> None:
+    events = [one for one in sorted(events_of(recording), key=in_order) if one.event != "committed"]
+    assert doubts(recording, events) != []
+    clients = recording.judge.clients
+    java = replace(clients, members=dict.fromkeys(clients.members, "java"))
+    judge = replace(recording.judge, clients=java)
+    tables = judge.tables(GROUP, recording.rows_by_group[GROUP], events)
+    assert [row for name, row in tables if name == "breaches"] == []
+
+
+@ALL
+def test_clients_that_are_no_members_have_no_history(recording: Recording) -> None:
+    judge = replace(recording.judge, clients=replace(recording.judge.clients, members={}))
+    tables = judge.tables(GROUP, recording.rows_by_group[GROUP], [])
+    assert [row for name, row in tables if name == "breaches"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "expected"),
+    [(True, False, "unknown"), (True, True, "pass"), (False, False, "pass"), (None, False, "pass")],
+)
+def test_a_history_that_is_gone(
+    said: bool | None, there: bool, expected: str, tmp_path: Path
+) -> None:
+    """Runs from before the environment said whether they have one stay as they are."""
+    made = made_up(tmp_path / "run")
+    _, _, data, *_ = made.finish()
+    environment = made.folder / "environment.json"
+    content = json.loads(environment.read_text())
+    environment.write_text(json.dumps(content | ({} if said is None else {"client_history": said})))
+    history = made.folder / "history.jsonl"
+    history.unlink(missing_ok=True)
+    if there:
+        history.write_text("")
+    judged = verdict.judge(RunFolder(made.folder), data, [], "4.3")
+    assert judged["verdict"] == expected
+    gone = ["the client history is gone: history.jsonl"]
+    assert judged["unknown_because"] == (gone if expected == "unknown" else [])

@@ -1,0 +1,95 @@
+"""Which broker coordinated a group, by answers alone."""
+
+import pytest
+
+from reports.judgement.coordinators.wire_epochs import (
+    ABSENT,
+    LOADS,
+    SERVES,
+    THERE,
+    Mark,
+    WireEpochs,
+    marks_of,
+    wire_epochs,
+)
+
+
+def mark(broker: str, says: str, at_ms: float, took_ms: float = 2.0) -> Mark:
+    """Return a mark of a request that was answered at once."""
+    (found,) = marks_of(broker, says, at_ms, at_ms, at_ms + took_ms, at_ms + took_ms)
+    return found
+
+
+def kinds(epochs: WireEpochs) -> list[tuple[str, str]]:
+    return [(event.broker, event.kind) for event in epochs.events]
+
+
+def test_a_broker_that_serves_all_the_time_needs_no_epochs() -> None:
+    assert wire_epochs([mark("1", SERVES, at) for at in range(0, 9_000, 1_000)]).events == ()
+
+
+def test_a_load_lies_between_the_answers_that_show_it() -> None:
+    epochs = wire_epochs([mark("1", ABSENT, 1_000.0), mark("1", SERVES, 5_000.0)])
+    assert kinds(epochs) == [("1", "loading"), ("1", "loaded")]
+    loaded = epochs.events[1]
+    assert (loaded.earliest_ms, loaded.latest_ms) == (1_000.0, 5_002.0)
+    assert loaded.at_ms < 5_000.0
+    assert not loaded.is_logged
+
+
+def test_a_failover_is_an_unload_and_a_load() -> None:
+    marks = [mark("1", SERVES, 1_000.0), mark("2", ABSENT, 2_000.0)]
+    marks += [mark("1", ABSENT, 3_000.0), mark("2", SERVES, 6_000.0)]
+    epochs = wire_epochs(marks)
+    assert kinds(epochs) == [
+        ("1", "loading"), ("1", "loaded"), ("1", "unloaded"), ("2", "loading"), ("2", "loaded"),
+    ]  # fmt: skip
+    assert epochs.events[2].earliest_ms == 1_000.0
+    assert epochs.events[2].latest_ms == 3_002.0
+    times = (("1", 900.0), ("1", 2_000.0), ("2", 2_000.0), ("2", 7_000.0))
+    assert [epochs.incarnation(*at) for at in times] == [0, 1, 0, 2]
+
+
+def test_a_broker_that_takes_over_unseen_has_loaded_before_its_first_answer() -> None:
+    epochs = wire_epochs([mark("1", SERVES, 1_000.0), mark("2", SERVES, 9_000.0)])
+    loaded = [event for event in epochs.events if event.kind == "loaded"]
+    assert [event.broker for event in loaded] == ["1", "2"]
+    assert loaded[1].earliest_ms == 1_000.0
+
+
+@pytest.mark.parametrize(
+    ("restarts", "loads"), [((), 0), ((("1", 4_000.0),), 2), ((("2", 4e3),), 0)]
+)
+def test_a_broker_that_was_restarted_loads_again(
+    restarts: tuple[tuple[str, float], ...], loads: int
+) -> None:
+    marks = [mark("1", SERVES, at) for at in (1_000.0, 2_000.0, 8_000.0)]
+    assert len(wire_epochs(marks, restarts).loads) == loads
+
+
+def test_one_that_answers_again_after_another_did_has_loaded_again() -> None:
+    marks = [mark("1", SERVES, 1e3), mark("2", SERVES, 2e3), mark("2", SERVES, 3e3)]
+    epochs = wire_epochs([*marks, mark("1", SERVES, 4_000.0)])
+    assert [load.broker for load in epochs.loads] == ["1", "2", "1"]
+
+
+def test_one_that_goes_on_from_memory_beside_its_successor_has_not() -> None:
+    marks = [mark("1", SERVES, 1e3), mark("2", SERVES, 2e3), mark("1", SERVES, 2_500.0)]
+    epochs = wire_epochs([*marks, mark("2", SERVES, 3e3), mark("1", ABSENT, 3_500.0)])
+    assert [load.broker for load in epochs.loads] == ["1", "2"]
+
+
+def test_a_heartbeat_without_error_may_come_while_the_group_is_loaded() -> None:
+    """GroupCoordinator.doHeartbeat: `the group is still loading, so respond just blindly`."""
+    marks = [mark("1", ABSENT, 1e3), mark("1", THERE, 1_100.0), mark("1", LOADS, 1_200.0)]
+    marks += [mark("1", THERE, 1_300.0), mark("1", LOADS, 1_400.0), mark("1", SERVES, 2_000.0)]
+    epochs = wire_epochs(marks)
+    assert kinds(epochs) == [("1", "loading"), ("1", "loaded")]
+    assert epochs.events[1].earliest_ms == 1_400.0
+
+
+def test_answers_that_overlap_show_no_more_changes_than_they_have_to() -> None:
+    waits = marks_of("1", SERVES, 1_000.0, 1_000.0, 3_000.0, 4_500.0)
+    epochs = wire_epochs([*waits, mark("1", ABSENT, 900.0, 200.0), mark("1", LOADS, 1_150.0)])
+    assert kinds(epochs) == [("1", "loading"), ("1", "loaded")]
+    assert epochs.events[1].at_ms > 1_100.0

@@ -1,0 +1,109 @@
+"""Which holes in the evidence a kill accounts for."""
+
+import pytest
+
+from reports.judgement.log.processes import END_MISSING
+from reports.judgement.missing.gaps import (
+    Gap,
+    by_group,
+    is_about_topics,
+    possible_deletion,
+    without_cuts,
+    without_kills,
+)
+
+
+def gap(line: int, at_ms: float, what: str = END_MISSING, broker: str = "2") -> Gap:
+    return Gap(broker, line, at_ms, what)
+
+
+def test_a_kill_explains_the_end_of_a_log_and_a_line_cut_off() -> None:
+    cut_off = gap(102, 5_001, "line not understood: 37 17952")
+    assert without_kills([gap(101, 5_000), cut_off], [("2", 5_010)], {"2": 3_000}) == []
+
+
+def test_a_kill_explains_one_process_of_one_log() -> None:
+    gaps = [gap(101, 5_000), gap(160, 9_000), gap(80, 5_000, broker="3")]
+    assert without_kills(gaps, [("2", 5_010)], {}) == gaps[1:]
+    assert without_kills(gaps, [("2", 5_010), ("2", 9_010)], {}) == gaps[2:]
+    # a process that ended by itself before the one that was killed
+    assert without_kills(gaps[:2], [("2", 9_010)], {}) == gaps[:1]
+
+
+@pytest.mark.parametrize("line", [90, 101])
+def test_lines_that_are_missing_before_the_kill_stay_a_gap(line: int) -> None:
+    hole = gap(line, 4_900, "3 lines missing before serial number 35")
+    assert without_kills([hole, gap(101, 5_000)], [("2", 5_010)], {}) == [hole]
+
+
+def test_a_kill_does_not_explain_a_log_that_ends_after_it() -> None:
+    later = [gap(101, 7_000)]
+    assert without_kills(later, [("2", 5_000)], {}) == later
+
+
+def test_a_broker_that_served_groups_was_not_silent_for_long_before_the_kill() -> None:
+    cut = [gap(101, 5_000)]
+    assert without_kills(cut, [("2", 20_000)], {"2": 10_000}) == cut
+    assert without_kills(cut, [("2", 20_000)], {"3": 10_000}) == []
+
+
+@pytest.mark.parametrize(("lines", "whole"), [(90, True), (101, True), (102, False), (200, False)])
+def test_the_journal_knows_how_long_a_log_was_at_a_kill(lines: int, *, whole: bool) -> None:
+    end = [gap(101, 5_000)]
+    idle_ms = {"2": 1.0}  # a silence does not matter then
+    known = {("2", 5_500.0): lines}
+    assert without_kills(end, [("2", 5_500.0)], idle_ms, known) == ([] if whole else end)
+
+
+def test_a_broker_that_did_not_shut_down_ends_one_process_of_one_log() -> None:
+    cut_off = gap(161, 9_001, "line not understood: 37 17952")
+    gaps = [gap(101, 5_000), gap(160, 9_000), cut_off, gap(80, 5_000, broker="3")]
+    assert without_cuts(gaps, {"2"}) == [gaps[0], gaps[3]]
+    assert without_cuts(gaps, set()) == gaps
+
+
+def test_a_gap_touches_every_group_from_then_on() -> None:
+    spans = {
+        "early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0},
+        "later": {"first_ms": 9_000.0, "max_rebalance_timeout_ms": None},
+    }
+    found = by_group([gap(1, 5_000), gap(2, 6_000)], spans)
+    assert found == {"early": 4_500.0, "later": 5_000.0}
+    assert by_group([], spans) == {}
+
+
+def test_a_line_without_a_readable_time_may_stand_anywhere() -> None:
+    spans = {"early": {"first_ms": 1_000.0, "max_rebalance_timeout_ms": 500.0}}
+    garbage = Gap("2", 1, None, "line not understood: \0\0")
+    assert by_group([garbage], spans) == {"early": float("-inf")}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Generated 3 tombstone records while deleting offsets for topics [D[id=x-1, name=audit]].",
+        "Generated 3 tombstone records while deleting offsets for partitions [audit-0, audit-12].",
+        "Removed 3 offsets associated with deleted partitions: audit-0, audit-12.",
+    ],
+)
+def test_offsets_that_go_with_a_deleted_topic_are_no_gap(message: str) -> None:
+    row = {"broker": "1", "line": 1, "at_ms": 1.0, "template": "offsets_removed"}
+    gap = possible_deletion(row | {"message": message})
+    assert is_about_topics({"audit"}, gap)
+    assert not is_about_topics({"orders"}, gap)
+    assert not is_about_topics((), gap)
+    both = message.replace("audit-0", "orders-0, audit-0").replace("=audit]", "=audit], [name=b]")
+    both = possible_deletion(row | {"message": both})
+    assert not is_about_topics({"audit"}, both)
+    long = message.replace("audit-0", "audit-1, " * 99 + "orders-0")
+    long = possible_deletion(
+        row | {"message": long.replace("=audit]", "=audit]" + ", [name=audit]" * 40 + ", [name=b]")}
+    )
+    assert not is_about_topics({"audit"}, long), "beyond what is quoted"
+    assert not is_about_topics({"audit"}, Gap("1", 1, 1.0, "line not understood: audit-0"))
+
+
+def test_groups_that_are_deleted_are_a_gap_whatever_they_are_called() -> None:
+    text = "The following groups were deleted: audit-1, billing. A total of 3 offsets were removed."
+    row = {"broker": "1", "line": 1, "at_ms": 1.0, "template": "groups_deleted", "message": text}
+    assert not is_about_topics({"audit"}, possible_deletion(row))

@@ -1,0 +1,176 @@
+"""Answers that the tap held back or dropped are expected of clients when they got them, if ever."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kafka_protocol import log_line, request_log, tap_lines
+from reference_coordinator.replay import ObservedRequest
+from reports.judgement.clients.client_rules import ClientRules
+from reports.judgement.clients.comparison import UNDELIVERED, Clients
+from reports.judgement.run.deliveries import Deliveries, read
+from reports.judgement.run.history import EVENTS, ClientEvent
+
+GROUP, MEMBER = "orders", "member-1"
+CONNECTION = "127.0.0.1:9092-127.0.0.1:50000"
+ANSWERED_MS = 1_795_000_000_000.0
+HELD_MS = 3_000.0
+
+
+def line(tap, *, connection=f"{CONNECTION}-0-17", serial=7, held_ms=HELD_MS, api="OFFSET_COMMIT"):
+    """A line as the tap writes it, delivered or discarded `held_ms` after the answer came."""
+    content = {
+        "requestHeader": {"clientId": MEMBER, "correlationId": serial, "requestApiKeyName": api},
+        "connection": connection,
+        "responseQueueTimeMs": held_ms,
+        **({"tap": tap} if tap else {}),
+    }
+    body = request_log.COMPLETED + request_log.as_json(content)
+    event = log_line.Event("tap", "DEBUG", body, request_log.LOGGER)
+    return log_line.numbered(1, int(ANSWERED_MS + held_ms), 5, event)
+
+
+def commit(serial=7, answered_ms=ANSWERED_MS, connection=f"{CONNECTION}-1-3"):
+    partitions = [{"partitionIndex": 0, "committedOffset": 5}]
+    stored = [{"partitionIndex": 0, "errorCode": 0}]
+    return ObservedRequest(
+        f"1:{serial}", "1", "OFFSET_COMMIT", 9, MEMBER, connection, answered_ms - 3,
+        answered_ms - 2, answered_ms - 1, answered_ms,
+        {"groupId": GROUP, "topics": [{"name": "t", "partitions": partitions}]},
+        {"topics": [{"name": "t", "partitions": stored}]}, serial,
+    )  # fmt: skip
+
+
+def saw(at_ms):
+    return ClientEvent(at_ms, EVENTS.index("committed"), MEMBER, offsets=1)
+
+
+def judged(deliveries, requests, events):
+    clients = Clients(deliveries=deliveries)
+    found = clients.add([(one, None, one.earliest_ms) for one in requests], events, float("inf"))
+    return [*found, *clients.end()], clients.counts
+
+
+def test_an_answer_that_was_held_is_expected_when_it_was_delivered():
+    held = read([line({"rules": ["r1"]})])
+    assert judged(held, [commit()], [saw(ANSWERED_MS + HELD_MS + 5)])[0] == []
+
+
+def test_without_the_tap_it_is_a_finding():
+    found, _ = judged(Deliveries(), [commit()], [saw(ANSWERED_MS - HELD_MS)])
+    assert found
+
+
+def test_a_client_cannot_report_before_the_delivery():
+    held = read([line({"rules": ["r1"]})])
+    found, _ = judged(held, [commit()], [saw(ANSWERED_MS + 5)])
+    assert found
+
+
+def test_a_dropped_answer_is_not_expected():
+    dropped = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
+    later = commit(8, ANSWERED_MS + 1_000)
+    found, counts = judged(dropped, [commit(), later], [saw(ANSWERED_MS + 1_005)])
+    assert found == []
+    assert counts[UNDELIVERED] == 1
+
+
+def test_a_report_of_a_dropped_answer_is_a_finding():
+    dropped = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
+    found, _ = judged(dropped, [commit()], [saw(ANSWERED_MS + 5)])
+    assert [row["kind"] for row in found] == ["client_and_broker_disagree"]
+
+
+def test_other_answers_of_the_connection_are_compared_as_ever():
+    dropped = read([line({"delivered": False, "why": "dropped", "rules": ["r1"]})])
+    delivered = [commit(number, ANSWERED_MS + number * 1_000) for number in (8, 9)]
+    found, _ = judged(dropped, [commit(), *delivered], [saw(ANSWERED_MS + 9_005)])
+    assert [row["kind"] for row in found] == ["client_and_broker_disagree"]
+
+
+def test_lines_without_the_key_excuse_nothing():
+    assert not read([line(None)]).by_request
+
+
+def test_a_request_that_was_sent_twice_is_reported_once():
+    """The broker logs both, the client gets the first answer."""
+    first = line({"rules": ["r1"]}, held_ms=0.0)
+    copy = line({"delivered": False, "rules": ["r1"], "copy": True}, held_ms=2.0)
+    twice = read([first, copy.replace('"responseQueueTimeMs":2.0', '"responseQueueTimeMs":0.0')])
+    again = commit(answered_ms=ANSWERED_MS + 2)
+    later = commit(8, ANSWERED_MS + 1_000)
+    reports = [saw(ANSWERED_MS + 5), saw(ANSWERED_MS + 1_005)]
+    assert judged(twice, [commit(), again, later], reports)[0] == []
+    assert judged(Deliveries(), [commit(), again, later], reports)[0] != []
+
+
+def test_copies_are_counted_for_the_requests_of_their_connection_alone():
+    copy = {"delivered": False, "rules": ["r1"], "copy": True}
+    twice = read([line({"rules": ["r1"]}), line(copy)])
+    key = MEMBER, "OFFSET_COMMIT", 7
+    assert twice.copies(key, f"{CONNECTION}-1-3", ANSWERED_MS) == 1
+    assert twice.copies((MEMBER, "OFFSET_COMMIT", 8), f"{CONNECTION}-1-3", ANSWERED_MS) == 0
+    assert twice.copies(key, "10.0.0.1:1-10.0.0.2:2-0-1", ANSWERED_MS + 60_000) == 0
+    held = read([line({"rules": ["r1"]})])
+    assert held.copies(key, f"{CONNECTION}-1-3", ANSWERED_MS) == 0
+
+
+def test_a_copy_without_an_answer_was_sent_all_the_same():
+    """The connection ended before; the broker may have logged it."""
+    copy = line({"forwarded": True, "why": "the client closed it", "copy": True})
+    unanswered = copy.replace(request_log.COMPLETED, tap_lines.UNANSWERED)
+    unanswered = unanswered.replace(f'"responseQueueTimeMs":{HELD_MS},', "")
+    twice = read([line({"rules": ["r1"]}), unanswered])
+    assert twice.copies((MEMBER, "OFFSET_COMMIT", 7), f"{CONNECTION}-1-3", ANSWERED_MS) == 1
+    first = twice.of(commit())
+    assert first is not None
+    assert first.at_ms == ANSWERED_MS + HELD_MS
+    assert not read([unanswered.replace('"copy":true', '"copy":false')]).by_request
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        line({"rules": []})[:-30],
+        line({"rules": []}).replace('"correlationId":7', '"correlationId":[7]'),
+        line({"rules": []}).replace('"connection"', '"connexion"'),
+        line({"rules": []}).replace(json.dumps(HELD_MS), '"long"'),
+    ],
+)
+def test_altered_lines_excuse_nothing(altered):
+    assert not read([altered]).by_request
+
+
+def test_numbers_that_begin_anew_differ_by_connection_and_time():
+    held = read([line({"rules": ["r1"]}, connection="10.0.0.1:1-10.0.0.2:2-0-1")])
+    assert held.of(commit()) is not None  # addresses differ behind a NAT, times do not
+    assert held.of(commit(answered_ms=ANSWERED_MS + 60_000)) is None
+    assert held.of(replace(commit(), api="HEARTBEAT")) is None
+
+
+def test_a_client_is_not_blamed_for_what_it_never_learned():
+    """MEMBER_ID_REQUIRED gave it an id (KIP-394), and the answer was dropped."""
+    tap = {"delivered": False, "why": "dropped", "rules": ["r1"]}
+    dropped = read([line(tap, api="JOIN_GROUP", held_ms=0.0)])
+
+    def join(serial, member_id, error, given, at_ms):
+        request = {"groupId": GROUP, "memberId": member_id, "groupInstanceId": None,
+                   "sessionTimeoutMs": 6_000, "rebalanceTimeoutMs": 6_000}  # fmt: skip
+        response = {"errorCode": error, "memberId": given, "generationId": -1}
+        return replace(commit(serial, at_ms), api="JOIN_GROUP", api_version=5, request=request,
+                       response=response)  # fmt: skip
+
+    joins = [
+        join(7, "", 79, "given-1", ANSWERED_MS),
+        join(8, "", 79, "given-2", ANSWERED_MS + 500),
+        join(9, "given-2", 0, "given-2", ANSWERED_MS + 600),
+    ]
+
+    def broken(deliveries):
+        rules = ClientRules(deliveries=deliveries)
+        rules.add(joins, [79, 79, 0])
+        return {row["rule"] for row in rules.rows()}
+
+    assert "takes-its-id" in broken(Deliveries())
+    assert "takes-its-id" not in broken(dropped)

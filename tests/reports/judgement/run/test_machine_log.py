@@ -1,0 +1,109 @@
+"""What held brokers up, as the machine's samples and the JVMs' logs have it."""
+
+import json
+
+import pytest
+
+from reports.judgement.run import machine_log
+from reports.judgement.run.machine_log import Busy, Standstill
+
+# a JVM of Debian, 17.0.15, -XX:+UseSerialGC; times made longer
+JVM = """\
+[1795363009003ms][safepoint,cleanup] updating inline caches, 0.0001318 secs
+[1795363009003ms][safepoint,stats  ] ICBufferFull  [  11  0 ][ 2564 185637 1603 189804 ] 0
+[1795363009003ms][safepoint        ] Safepoint "ICBufferFull", Time since last: 670319251 ns, \
+Reaching safepoint: 2564 ns, Cleanup: 185637 ns, At safepoint: 1603 ns, Total: 189804 ns
+[1795363010003ms][safepoint        ] Safepoint "GenCollectFull", Time since last: 670319251 ns, \
+Reaching safepoint: 640000000 ns, Cleanup: 185637 ns, At safepoint: 1603 ns, Total: 650000000 ns
+[1795363011035ms][gc,start         ] GC(0) Pause Young (Allocation Failure)
+[1795363011066ms][gc               ] GC(0) Pause Young (Allocation Failure) 68M->53M(247M) 30.935ms
+[1795363012066ms][gc               ] GC(1) Pause Full (System.gc()) 68M->53M(247M) 230.500ms
+""".splitlines()
+
+
+def text(*entries: dict) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+def test_long_pauses_of_a_jvm_are_standstills() -> None:
+    assert machine_log.of_jvm("2", JVM) == [
+        Standstill(
+            "2", 1795363009353.0, 1795363010003.0, "its JVM was at a safepoint (GenCollectFull)"
+        ),
+        Standstill("2", 1795363011835.5, 1795363012066.0, "its JVM collected garbage (Pause Full)"),
+    ]
+
+
+def test_safepoints_as_jdk_21_writes_them() -> None:
+    words = (
+        '[1795363010003ms][safepoint   ] Safepoint "G1CollectForAllocation", Time since last:'
+        " 1 ns, Reaching safepoint: 2 ns, At safepoint: 3 ns, Leaving safepoint: 4 ns,"
+        " Total: 200000000 ns"
+    )
+    (found,) = machine_log.of_jvm("1", [words])
+    assert found.until_ms - found.from_ms == 200.0
+
+
+def test_a_stopped_process_is_a_standstill() -> None:
+    samples = text(
+        {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 2_000},
+        {"event": "stopped", "broker": "1", "from_ms": 1_000, "until_ms": 1_050},
+        {"event": "late", "from_ms": 1_000, "until_ms": 2_000},
+    )
+    assert machine_log.standstills(samples) == [
+        Standstill("1", 1_000, 2_000, "its process was stopped")
+    ]
+
+
+def test_a_runner_that_ran_late_shows_a_busy_machine() -> None:
+    samples = text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})
+    assert machine_log.busy_times(samples) == [
+        Busy("", 1_000, 2_500, "the runner itself ran 1,500 ms late", 1_450)
+    ]
+
+
+def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
+    sample = {"event": "sample", "at_ms": 2_000, "interval_ms": 1_000}
+    busy = lambda **rates: machine_log.busy_times(text(sample | rates))
+    assert busy(cpu_waiting=0.79, cpu_stolen=0.2, throttled_ms={"1": 200}, load=40) == []
+    assert busy(cpu_waiting=0.85) == [
+        Busy("", 1_000, 2_000, "something waited for a CPU in 85% of the time")
+    ]
+    assert busy(cpu_stolen=0.3) == [
+        Busy("", 1_000, 2_000, "the hypervisor gave 30% of the CPU time to others")
+    ]
+    assert busy(throttled_ms={"2": 400, "runner": 900}) == [
+        Busy("2", 1_000, 2_000, "its control group was throttled for 400 ms")
+    ]
+
+
+def test_unreadable_lines_are_left_out() -> None:
+    broken = '{"event": "stopped", "broker": 1, "from_ms": 1, "until_ms": 900}\n[1]\n{"event": "la'
+    odd = text(
+        {"event": "stopped", "broker": "1", "from_ms": "x", "until_ms": 900},
+        {"event": "sample", "at_ms": 2_000, "interval_ms": 0, "cpu_waiting": 1},
+        {"event": "sample", "at_ms": None, "interval_ms": 1, "throttled_ms": [1]},
+    )
+    assert machine_log.standstills(broken + odd) == []
+    assert machine_log.busy_times(broken + odd) == []
+
+
+@pytest.mark.parametrize(
+    ("broker", "at_ms", "waits_ms"),
+    [
+        ("1", 59_900, 0),
+        ("1", 60_100, 1_450),
+        ("1", 62_900, 1_450),
+        ("1", 63_100, 0),
+        ("2", 61_500, 0),
+    ],
+)
+def test_a_thread_may_wait_as_long_as_the_runner_did_where_the_machine_was_busy(
+    broker: str, at_ms: float, waits_ms: float
+) -> None:
+    busy = [
+        *machine_log.busy_times(text({"event": "late", "from_ms": 1_000, "until_ms": 2_500})),
+        Busy("1", 61_000, 62_000, "throttled"),
+    ]
+    assert machine_log.thread_waits_ms(busy, broker, at_ms) == waits_ms
+    assert machine_log.thread_waits_ms(busy[1:], broker, at_ms) == (100 if waits_ms else 0)

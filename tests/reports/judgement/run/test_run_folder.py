@@ -1,0 +1,193 @@
+"""Errors of a run folder: one line with file, line and what is wrong.
+
+A last line without an end is the work of a runner that died over it, and no more than that.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reports import EvidenceError
+from reports.judgement import verdict
+from reports.judgement.run.run_folder import RunFolder
+from tests.recorded.logs import RECORDINGS
+from tests.reports.page_run import ZERO_MS, made_up
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = tmp_path / "run"
+    shutil.copytree(RECORDINGS["kafka-4.3.0"].folder, folder)
+    return RunFolder(folder)
+
+
+def read(run: RunFolder) -> None:
+    """Read all that an analysis reads before Spark starts, and what the verdict reads after."""
+    _ = (run.environment, run.settings, run.grammar, run.faults, run.never_began)
+    _ = (run.level, run.brokers, run.outside)
+    _ = (run.phases, run.kills, run.outages, run.stalls, run.failures, run.steady)
+
+
+def complaint(run: RunFolder) -> str:
+    with pytest.raises(EvidenceError) as caught:
+        read(run)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_recorded_run_folder_is_read(run: RunFolder) -> None:
+    read(run)
+    assert not run.cut_off
+
+
+@pytest.mark.parametrize(
+    ("allowed", "wrong"), [(True, ()), (False, ("f1",)), ("yes", ("f1",)), (None, ("f1",))]
+)
+def test_a_step_is_skipped_only_where_the_plan_allows_it(
+    tmp_path: Path, allowed: object, wrong: tuple[str, ...]
+) -> None:
+    made = made_up(tmp_path / "run")
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, "event": "skipped", "fault_id": "f1"}]
+    run, judged, *_ = made.finish()
+    doubt = "fault f1 was skipped, which the plan does not allow"
+    assert doubt in judged["unknown_because"], "no step of its plan has that name"
+    (run.path / "plan.json").write_text(
+        json.dumps({"steps": [{"id": "f1", "allow_empty": allowed}, {"id": "f1.2"}]})
+    )
+    again = RunFolder(run.path)
+    assert again.wrongly_skipped == wrong
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ('{"at_ms": 1, "eve', "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ('{"at_ms": 1, "event": "x", "why": "\\ud800"}', "no JSON"),
+        ("17", "no JSON object"),
+        ('{"at_ms": 1}', "'event' is missing"),
+        ('{"event": "end"}', "'at_ms' is missing"),
+        ('{"at_ms": "1", "event": "end"}', "'at_ms' is of the wrong type"),
+        ('{"at_ms": NaN, "event": "end"}', "'at_ms' is no time"),
+        ('{"at_ms": 1e300, "event": "phase", "phase": "impact"}', "'at_ms' is no time"),
+        ('{"at_ms": 1, "event": {}}', "'event' is of the wrong type"),
+        ('{"at_ms": 1, "event": "x", "fault_id": []}', "'fault_id' is of the wrong type"),
+        ('{"at_ms": 1, "event": "phase"}', "'phase' is missing"),
+        ('{"at_ms": 1, "event": "steady_state"}', "'ok' is missing"),
+        ('{"at_ms": 1, "event": "intent", "fault_id": "f1"}', "'fault' is missing"),
+        (
+            '{"at_ms": 1, "event": "intent", "fault_id": "f1", "fault": 5, "target": "b"}',
+            "'fault' is of the wrong type",
+        ),
+        (
+            '{"at_ms": 1, "event": "intent", "fault_id": "", "fault": "", "target": "", "args": 1}',
+            "'args' is of the wrong type",
+        ),
+        ('{"at_ms": 1, "event": "injected"}', "'fault_id' is missing"),
+        (
+            '{"at_ms": 1, "event": "injected", "fault_id": "f1", "log_lines": "7"}',
+            "'log_lines' is of the wrong type",
+        ),
+        ('{"at_ms": 1, "event": "verified", "fault_id": "f1"}', "'verified' is missing"),
+        ('{"at_ms": 1, "event": "healed", "fault_id": "f1"}', "'healed' is missing"),
+        ('{"at_ms": 1, "event": "failed", "fault_id": "f1"}', "'error' is missing"),
+        ('{"at_ms": 1, "event": "skipped"}', "'fault_id' is missing"),
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_a_line_that_is_no_journal_entry(
+    line: str, wrong: str, *, last: bool, run: RunFolder
+) -> None:
+    journal = run.path / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    lines.insert(len(lines) if last else 4, line)
+    journal.write_text("\n".join(lines) + "\n")
+    number = len(lines) if last else 5
+    assert f"{journal}:{number}: " in complaint(run)
+    assert wrong in complaint(run)
+
+
+def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunFolder) -> None:
+    log = run.path / "brokers" / "1" / "group.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("1 line\n" * 10)
+    with (run.path / "journal.jsonl").open("a") as journal:
+        for broker, size in (("1", log.stat().st_size), ("2", 7)):
+            entry = {"at_ms": 1, "event": "cut_short", "broker": int(broker), "log_bytes": size}
+            journal.write(json.dumps(entry) + "\n")
+    assert RunFolder(run.path).cut_short == {"1"}
+    log.write_text("1 line\n" * 9)
+    assert RunFolder(run.path).cut_short == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "reconnects"),
+    [("2.8.1", True), ("3.2.3", True), ("3.3.2", False), ("4.3.0", False)],
+)
+def test_brokers_before_3_3_have_a_zookeeper(
+    version: str, run: RunFolder, *, reconnects: bool
+) -> None:
+    run.environment["kafka_version"] = version
+    assert (run.reconnects_ms > 0) == reconnects
+
+
+def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
+    made = made_up(tmp_path / "run")
+    run, before, data, *_ = made.finish()
+    assert before["verdict"] == "pass"
+    journal = run.path / "journal.jsonl"
+    journal.write_text(journal.read_text() + '{"at_ms": 1, "event": "int')
+    after = verdict.judge(RunFolder(run.path), data, [], "4.3")
+    assert (after["verdict"], after["faults"]) == ("unknown", before["faults"])
+    assert "the journal ends within a line" in after["unknown_because"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"coordinator": []}, "'coordinator' is of the wrong type"),
+        ({"coordinator": "zookeeper"}, "no coordinator is called 'zookeeper'"),
+        ({"kafka_version": 4.3}, "'kafka_version' is of the wrong type"),
+        ({"seed": None}, "'seed' is of the wrong type"),
+        ({"broker_config": []}, "'broker_config' is of the wrong type"),
+        ({"broker_config": {"group.max.size": float("inf")}}, "broker_config: "),
+        ({"broker_config": {"group.max.size": {}}}, "broker_config: "),
+        ({"broker_config": {"replica.lag.time.max.ms": "30s"}}, "broker_config: "),
+        ({"broker_config": {"replica.lag.time.max.ms": None}}, "broker_config: "),
+        ({"broker_config": {"replica.lag.time.max.ms": float("nan")}}, "broker_config: "),
+        ({"broker_config": {"offsets.commit.timeout.ms": "0"}}, "broker_config: "),
+        ({"broker_ids": 5}, "'broker_ids' is of the wrong type"),
+        ({"unsure": 5}, "'unsure' is of the wrong type"),
+        ({"evidence": "coordinator"}, "a run has no evidence level 'coordinator'"),
+        ({"evidence": []}, "a run has no evidence level []"),
+        ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
+    ],
+)
+def test_an_environment_that_is_none(change: dict[str, object], wrong: str, run: RunFolder) -> None:
+    file = run.path / "environment.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    assert f"{file}: {wrong}" in complaint(run)
+
+
+def test_what_is_not_certain_of_a_cluster_may_be_null(run: RunFolder) -> None:
+    run.environment.update(cluster_id="c", unsure=None)
+    assert run.outside is not None
+    assert run.outside.unsure == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "wrong"),
+    [
+        ([], "no JSON object"),
+        ({}, "'steps' is missing"),
+        ({"steps": {"id": "f1"}}, "'steps' is of the wrong type"),
+        ({"steps": ["f1"]}, "a step: no JSON object"),
+        ({"steps": [{"id": "f1"}, {"id": 2}]}, "a step: 'id' is of the wrong type"),
+    ],
+)
+def test_a_plan_that_is_none(plan: object, wrong: str, run: RunFolder) -> None:
+    file = run.path / "plan.json"
+    file.write_text(json.dumps(plan))
+    assert f"{file}: {wrong}" in complaint(run)

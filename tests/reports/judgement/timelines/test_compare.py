@@ -1,0 +1,145 @@
+"""The comparison of two timelines: which rows pair, and what is wrong with a pair."""
+
+from typing import Any
+
+import pytest
+
+from reference_coordinator.replay import Stall
+from reports.judgement.timelines.compare import EARLY_MS, LATE_MS, LINE_LATE_MS, PAIR_MS, compare
+
+Json = dict[str, Any]
+ROW: Json = {
+    "group": "g", "incarnation": 1, "old_generation": 3, "started_ms": 1_000.0, "reason": "leave",
+    "member_id": "", "joined_ms": 1_100.0, "generation": 4, "members": 2, "assigned_members": 2,
+    "static_members": 0, "leader": "a", "assigned_ms": 1_200.0, "ended_as": "assigned",
+}  # fmt: skip
+
+OLD, NEW = "734961e6-064c-44ce-9cce-5af758da40e4", "c4f41b0d-17ac-4d34-8b87-b949fd04683c"
+
+
+def observed(**changed: Any) -> Json:
+    lines = {"started_line": 5, "joined_line": 6, "assigned_line": 7}
+    more = {"assigned_generation": 4, "assignments": 1, "broker": "1"}
+    return ROW | lines | more | changed
+
+
+def expected(**changed: Any) -> Json:
+    row = ROW | changed
+    return {"earliest_ms": row["started_ms"], "latest_ms": row["started_ms"]} | row
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "line"),
+    [
+        ({}, "match", 5),
+        ({"started_ms": 1_000.0 - EARLY_MS - 1}, "early", 5),
+        ({"started_ms": 1_000.0 + EARLY_MS + 1}, "late", 5),
+        ({"assigned_ms": 1_200.0 + LATE_MS + 1}, "late", 5),
+        ({"reason": "new_member"}, "wrong_reason", 5),
+        ({"generation": 5}, "wrong_generation", 6),
+        ({"assigned_generation": 5}, "wrong_generation", 7),
+        ({"members": 3}, "wrong_members", 6),
+        ({"leader": "b"}, "wrong_members", 7),
+        ({"leader": None, "members": None}, "match", 5),
+        ({"ended_as": "superseded"}, "wrong_members", 7),
+        ({"assignments": 2}, "unexpected", 5),
+        ({"started_ms": None, "started_line": None}, "missing", 6),
+    ],
+)
+def test_a_difference_has_an_outcome_and_a_line(changed: Json, outcome: str, line: int) -> None:
+    (row,) = compare([observed(**changed)], [expected()])
+    assert (row["outcome"], row["broker"], row["line"]) == (outcome, "1", line)
+
+
+@pytest.mark.parametrize(
+    ("due", "seen", "outcome"),
+    [
+        (f"c-1-{OLD}", f"c-1-{OLD}", "match"),
+        (f"c-1-{OLD}", f"c-1-{NEW}", "wrong_reason"),
+        ("c-1-?2:598", f"c-1-{NEW}", "match"),
+        ("c-1-?2:598", f"c-2-{NEW}", "wrong_reason"),
+        ("c-?2:598", f"c-1-{NEW}", "wrong_reason"),
+        ("c-1-?2:598", None, "wrong_reason"),
+    ],
+)
+def test_an_id_that_no_response_names_is_any_id_of_its_client(
+    due: str, seen: str | None, outcome: str
+) -> None:
+    """The JoinGroup that created the member was answered with an error."""
+    new = {"reason": "new_member"}
+    (row,) = compare([observed(member_id=seen, **new)], [expected(member_id=due, **new)])
+    assert row["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "outcome"), [(400, "match"), (LINE_LATE_MS + 301, "late"), (-LATE_MS - 1, "late")]
+)
+@pytest.mark.parametrize("proven", [True, False])
+def test_a_standstill_explains_as_much_lateness_of_a_line_as_it_lasts(
+    late_ms: float, outcome: str, *, proven: bool
+) -> None:
+    """The last member joins at 1,100; its broker stands still for 300 ms after that."""
+    seen = observed(joined_ms=1_100.0 + late_ms, assigned_ms=None)
+    still = lambda broker: [Stall(broker, 1_150.0, 1_450.0, proven=proven)]
+    judged = lambda *stalls: [row["outcome"] for row in compare([seen], [expected()], *stalls)]
+    off = "early" if late_ms < 0 else "late"
+    assert judged() == [off]
+    assert judged(still("1")) == [off if outcome == "late" else outcome]
+    assert judged([Stall("2", 1_150.0, 1_450.0, proven=False)]) == [off]
+
+
+@pytest.mark.parametrize(("late_ms", "outcome"), [(300, "match"), (350, "late")])
+@pytest.mark.parametrize("reason", ["assignment_error", "leave"])
+def test_a_standstill_explains_the_line_that_follows_the_answer_of_a_failed_write(
+    late_ms: float, outcome: str, reason: str
+) -> None:
+    """The answer shows the failure at 1,000; the thread stands still for 300 ms after that."""
+    seen = observed(started_ms=1_000.0 + late_ms, reason=reason, joined_ms=None, assigned_ms=None)
+    due = expected(reason=reason)
+    (row,) = compare([seen], [due], [Stall("1", 1_005.0, 1_305.0)])
+    assert row["outcome"] == (outcome if reason == "assignment_error" else "late")
+    (row,) = compare([seen], [due])
+    assert row["outcome"] == "late"
+
+
+def test_a_standstill_explains_requests_that_were_logged_late() -> None:
+    """The end of the phase seems to come before the request that ends it."""
+    seen = observed(joined_ms=1_100.0 - LATE_MS - 200, assigned_ms=None)
+    (early,) = compare([seen], [expected()])
+    (row,) = compare([seen], [expected()], [Stall("1", 700.0, 1_000.0)])
+    assert (early["outcome"], row["outcome"]) == ("early", "match")
+
+
+def test_a_rebalance_of_one_side_is_missing_or_unexpected() -> None:
+    assert [row["outcome"] for row in compare([], [expected()])] == ["missing"]
+    assert [row["outcome"] for row in compare([observed()], [])] == ["unexpected"]
+
+
+@pytest.mark.parametrize(
+    ("apart_ms", "outcomes"),
+    [(PAIR_MS - 1, ["wrong_generation"]), (PAIR_MS, ["missing", "unexpected"])],
+)
+def test_rows_of_other_generations_pair_by_time_and_reason(
+    apart_ms: float, outcomes: list[str]
+) -> None:
+    other = observed(old_generation=9, started_ms=1_000.0 + apart_ms)
+    assert [row["outcome"] for row in compare([other], [expected()])] == outcomes
+
+
+def test_rows_pair_with_the_nearest_of_their_key() -> None:
+    far, near = observed(started_ms=9_000.0), observed()
+    rows = compare([far, near], [expected()])
+    assert [(row["observed_started_ms"], row["outcome"]) for row in rows] == [
+        (1_000.0, "match"),
+        (9_000.0, "unexpected"),
+    ]
+
+
+@pytest.mark.parametrize(("late_ms", "outcome"), [(221, "match"), (499, "match"), (501, "late")])
+def test_threads_that_wait_for_a_cpu_print_a_line_late(late_ms: float, outcome: str) -> None:
+    """Three of them wait for 100 ms each. On a calm machine the line is late."""
+    seen = observed(joined_ms=1_100.0 + late_ms, assigned_ms=None)
+    (row,) = compare([seen], [expected(assigned_ms=None)], waits_ms=100.0)
+    assert row["outcome"] == outcome
+    (row,) = compare([seen], [expected(assigned_ms=None)])
+    assert row["outcome"] == "late"

@@ -1,0 +1,187 @@
+"""Fenced lines of recorded groups, and such as no answer bears out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafka_protocol.apis import HELD_APIS
+from reference_coordinator.replay import EpochEvent
+from reports.judgement.logged import Chunk, LoggedRow, Requests
+from reports.judgement.recording import Recording
+from reports.judgement.timelines.fenced_lines import (
+    FENCED,
+    LATE_MS,
+    MOST,
+    UNLOGGED_MS,
+    FencedLine,
+    Fencing,
+    Fencings,
+    fenced_lines,
+    fencings,
+)
+from tests.recorded.logs import HISTORIES, RECORDINGS
+
+ALL = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
+EVERY = pytest.mark.parametrize(
+    "recording", [*RECORDINGS.values(), *HISTORIES.values()], ids=[*RECORDINGS, *HISTORIES]
+)
+MISSING, UNEXPECTED, DOUBTFUL = "missing_line", "unexpected_line", "doubtful_line"
+
+
+def lines_of(recording: Recording) -> list[FencedLine]:
+    assert recording.judge.fenced is not None
+    return list(recording.judge.fenced)
+
+
+def fenced_in(recording: Recording, group: str) -> list[Fencing]:
+    chunk = Chunk.of(recording.rows_by_group[group])
+    ids = {number for *_, number in chunk.fenced}
+    observed = Requests.of(chunk).observed
+    return [one for seen in observed if seen.id in ids for one in fencings(seen)]
+
+
+def found(
+    recording: Recording,
+    group: str,
+    lines: Sequence[FencedLine],
+    replaced: Sequence[LoggedRow] | None = (),
+    ends: Sequence[EpochEvent] = (),
+) -> list[str]:
+    """Return the outcomes of a group."""
+    chunk = Chunk.of(recording.rows_by_group[group])
+    fenced = Fencings(tuple(lines))
+    fenced.add(Requests.of(chunk).observed, {number for *_, number in chunk.fenced})
+    return [row["outcome"] for row in fenced.rows(replaced, ends)]
+
+
+def of_heartbeat(recording: Recording) -> tuple[str, Fencing, FencedLine]:
+    """Find a group, a heartbeat that is fenced there, and its line."""
+    group, fencing = next(
+        (group, one)
+        for group in recording.groups
+        for one in fenced_in(recording, group)
+        if one.seen.api == "HEARTBEAT"
+    )
+    (line,) = [line for line in lines_of(recording) if fencing.fits(line)]
+    return group, fencing, line
+
+
+def altered(recording: Recording, line: FencedLine, **fields: Any) -> list[FencedLine]:
+    return [one._replace(**fields) if one == line else one for one in lines_of(recording)]
+
+
+@EVERY
+def test_each_recorded_line_is_that_of_one_answer(recording: Recording) -> None:
+    for group, rows in recording.rows_by_group.items():
+        tables = recording.judge.tables(group, rows)
+        assert not [row for name, row in tables if name == "member_lines"]
+    fenced = [one for group in recording.groups for one in fenced_in(recording, group)]
+    lines = lines_of(recording)
+    assert len(lines) >= 7 * (recording in RECORDINGS.values())
+    for line in lines:
+        assert len([one for one in fenced if one.fits(line)]) == 1
+    for one in fenced:
+        waited = one.seen.api in HELD_APIS
+        assert waited or len([line for line in lines if one.fits(line)]) == 1
+
+
+@ALL
+def test_a_line_that_is_missing(recording: Recording) -> None:
+    group, _, line = of_heartbeat(recording)
+    assert found(recording, group, lines_of(recording)) == []
+    rest = [one for one in lines_of(recording) if one != line]
+    assert found(recording, group, rest) == [MISSING]
+
+
+@ALL
+@pytest.mark.parametrize("field", ["member", "instance", "operation"])
+def test_a_line_about_another(recording: Recording, field: str) -> None:
+    """One about a member that nobody knows belongs to no group."""
+    group, _, line = of_heartbeat(recording)
+    lines = altered(recording, line, **{field: "another"})
+    expected = [MISSING] if field == "member" else [MISSING, UNEXPECTED]
+    assert found(recording, group, lines) == expected
+
+
+@ALL
+def test_a_line_about_a_member_that_is_not_fenced(recording: Recording) -> None:
+    group, _, line = of_heartbeat(recording)
+    live = line._replace(member=line.holder, line=line.line + 1)
+    assert found(recording, group, [*lines_of(recording), live]) == [UNEXPECTED]
+    assert found(recording, group, [*lines_of(recording), line]) == [UNEXPECTED]
+
+
+@ALL
+def test_a_line_about_a_member_of_another_group(recording: Recording) -> None:
+    group, _, line = of_heartbeat(recording)
+    (other, fencing), *_ = [
+        (name, one)
+        for name in recording.groups
+        if name != group
+        for one in fenced_in(recording, name)
+    ]
+    lines = altered(recording, line, member=fencing.member, instance=fencing.instance)
+    assert MISSING in found(recording, group, lines)
+    assert UNEXPECTED in found(recording, other, lines)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("holder", "outcomes"), [("another", [DOUBTFUL]), ("", [])], ids=["another", "none"]
+)
+def test_who_has_the_instance(recording: Recording, holder: str, outcomes: list[str]) -> None:
+    """It is an id that the instance had; before 3.0 no line says it."""
+    group, fencing, line = of_heartbeat(recording)
+    assert found(recording, group, altered(recording, line, holder=holder)) == outcomes
+    itself = altered(recording, line, holder=fencing.member)
+    assert found(recording, group, itself) == [DOUBTFUL]
+
+
+@ALL
+@pytest.mark.parametrize("by_ms", [-0.5, 0.5])
+def test_when_a_line_is_printed(recording: Recording, by_ms: float) -> None:
+    group, fencing, line = of_heartbeat(recording)
+    wrong = [MISSING, UNEXPECTED]
+    late = altered(recording, line, at_ms=fencing.seen.answered_ms + LATE_MS + by_ms)
+    assert found(recording, group, late) == (wrong if by_ms > 0 else [])
+    early = altered(recording, line, at_ms=fencing.seen.earliest_ms + by_ms)
+    assert found(recording, group, early) == (wrong if by_ms < 0 else [])
+
+
+@ALL
+@pytest.mark.parametrize("by_ms", [-1.0, 1.0])
+def test_a_broker_that_ends_may_not_have_logged_the_request(
+    recording: Recording, by_ms: float
+) -> None:
+    group, _, line = of_heartbeat(recording)
+    live = line._replace(member=line.holder, line=line.line + 1)
+    end = EpochEvent(live.at_ms + UNLOGGED_MS + by_ms, line.broker, "ended")
+    expected = [UNEXPECTED] if by_ms > 0 else []
+    assert found(recording, group, [*lines_of(recording), live], ends=[end]) == expected
+
+
+@ALL
+def test_a_request_that_waits_is_fenced_without_a_line(recording: Recording) -> None:
+    """Its instance got a new member id meanwhile; before 2.8 that line names no group."""
+    rows = recording.rows_by_group["returning"]
+    replaced = [row for row in rows if row["template"] == "static_replaced"]
+    lines = lines_of(recording)
+    assert found(recording, "returning", lines, replaced) == []
+    assert found(recording, "returning", lines, None) == []
+    assert found(recording, "returning", lines, []) == [MISSING] * 2
+    moved = [{**row, "at_ms": row["at_ms"] + 60_000} for row in replaced]
+    assert found(recording, "returning", lines, moved) == [MISSING] * 2
+
+
+@ALL
+def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recording) -> None:
+    group, _, line = of_heartbeat(recording)
+    fenced = Fencings(None)
+    chunk = Chunk.of(recording.rows_by_group[group])
+    fenced.add(Requests.of(chunk).observed, {number for *_, number in chunk.fenced})
+    assert list(fenced.rows((), ())) == []
+    row = next(one.row for one in recording.lines if one.template == FENCED)
+    assert fenced_lines([row] * MOST, recording.run.grammar) is not None
+    assert fenced_lines([row] * (MOST + 1), recording.run.grammar) is None
+    assert line in (fenced_lines([row], recording.run.grammar) or ()) or row["line"] != line.line
