@@ -78,5 +78,5 @@ def test_a_step_is_not_taken_for_a_slope_with_small_error() -> None:
 
 def test_a_short_time_allows_for_what_fills_once() -> None:
     assert allowed("threads", 60) == allowed("threads", 3_600) == BOUNDS["threads"]
-    assert allowed("memory MB", 3_600) == BOUNDS["memory MB"] + 10
-    assert allowed("memory MB", 360) == BOUNDS["memory MB"] + 100
+    assert allowed("memory MB", 3_600) == BOUNDS["memory MB"] + 20
+    assert allowed("memory MB", 360) == BOUNDS["memory MB"] + 200
