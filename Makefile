@@ -31,7 +31,7 @@ test-all: $(BIN)/groupquake  ## the long ones, the whole library in containers, 
 
 bench: $(BIN)/groupquake  ## goals beside figures: about 25 minutes; one row: make bench ROWS=verdict
 	@mkdir -p build
-	$(BIN)/python -m benchmarks.fleet $(foreach row,$(ROWS),--rows $(row)) --json build/bench.json --page build/bench.md
+	$(BIN)/python -m benchmarks.goals $(foreach row,$(ROWS),--rows $(row)) --json build/bench.json --page build/bench.md
 
 soak: $(BIN)/groupquake  ## 300 members and a fault a minute, for an hour: do our processes grow?
 	$(BIN)/groupquake dev soak

@@ -20,7 +20,7 @@ VERSIONS = range(LOWEST, HIGHEST + 1)
 
 
 class Server:
-    """Reads whole requests, and answers as it is told."""
+    """Reads whole requests, and answers on demand."""
 
     def __init__(self) -> None:
         self._listens = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Goals beside figures: `python -m benchmarks.fleet`, or `make bench`.
+"""Goals beside figures: `python -m benchmarks.goals`, or `make bench`.
 
 Each row runs real brokers, members and faults, and gives lines: a figure beside a named peer that
 was measured in the same run, and its goal, if it has one. The whole takes about 30 minutes on two

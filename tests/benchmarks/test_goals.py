@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from benchmarks import fleet
+from benchmarks import goals
 from benchmarks.chaos_timing import errors_ms
 from benchmarks.figures import p50, p99, quantile
-from benchmarks.fleet import Line, lines, markdown
+from benchmarks.goals import Line, lines, markdown
 from benchmarks.group_log import Pairs
 from benchmarks.members import Held
 
@@ -108,20 +108,20 @@ def test_members_of_wire_are_compared_with_those_of_librdkafka():
 
 def test_the_table_has_a_cell_for_every_column_of_its_head():
     found = {"event": {"event_us": 2.0, "statistics_us": 1.0}}
-    rows = [fleet.HEAD, *(line.cells for line in lines(found))]
-    assert {row.count("|") for row in markdown(rows).splitlines()} == {len(fleet.HEAD) + 1}
+    rows = [goals.HEAD, *(line.cells for line in lines(found))]
+    assert {row.count("|") for row in markdown(rows).splitlines()} == {len(goals.HEAD) + 1}
 
 
 def test_rows_of_earlier_calls_are_kept(tmp_path, monkeypatch, capsys):
     kept, page = tmp_path / "kept.json", tmp_path / "page.md"
     kept.write_text(json.dumps({"event": {"event_us": 4.0, "statistics_us": 2.0}}))
-    row = fleet.ROWS["verdict"]
+    row = goals.ROWS["verdict"]
     measured = {"ratio": 1.5, "stages_s": {"analysis": 9.0}}
     monkeypatch.setattr(
-        fleet, "ROWS", {**fleet.ROWS, "verdict": row._replace(measure=lambda *_: measured)}
+        goals, "ROWS", {**goals.ROWS, "verdict": row._replace(measure=lambda *_: measured)}
     )
     arguments = ["--rows", "verdict", "--json", str(kept), "--page", str(page)]
-    fleet.main(arguments, standalone_mode=False)
+    goals.main(arguments, standalone_mode=False)
     assert json.loads(kept.read_text()).keys() == {"event", "verdict"}
     assert "no, by 20%" in capsys.readouterr().out
     assert "| analysis 9.0 s | 1.5 x | ≤ 1.25 x | no, by 20% |" in page.read_text()
