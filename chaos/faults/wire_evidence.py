@@ -228,14 +228,15 @@ class Logs:
     def hit(self, rule_id: str, **shown: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the lines of the tap, by broker, that name the rule and tell this."""
         for log in sorted(self.tap.folder.glob("*/group.log")):
-            for line in log.read_text().splitlines(keepends=True):
-                if f'"{rule_id}"' not in line or '"tap":{' not in line or not line.endswith("\n"):
-                    continue  # of no interest, or not written wholly yet
-                body = line[line.index("request:") + len("request:") : line.rindex(" (")]
-                content = json.loads(body)
-                tap = content.get("tap", {})
-                if rule_id in tap.get("rules", ()) and shown.items() <= tap.items():
-                    yield int(log.parent.name), content
+            with log.open(errors="replace") as lines:  # a log of hours is larger than memory
+                for line in lines:
+                    if f'"{rule_id}"' not in line or '"tap":{' not in line or line[-1] != "\n":
+                        continue  # of no interest, or not written wholly yet
+                    body = line[line.index("request:") + len("request:") : line.rindex(" (")]
+                    content = json.loads(body)
+                    tap = content.get("tap", {})
+                    if rule_id in tap.get("rules", ()) and shown.items() <= tap.items():
+                        yield int(log.parent.name), content
 
     def times_logged(self, broker: int, content: Mapping[str, Any], since_ms: float) -> int | None:
         """Return how often the broker's own log has a request of the tap's; None without a log.
