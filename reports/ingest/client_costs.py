@@ -5,7 +5,7 @@ Nothing of it depends on the brokers' logs, so that it may be computed beside th
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, replace
 from math import inf
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from reports.ingest import ownership
 from reports.ingest.log_files import literal
 from reports.ingest.tables import among, rows_of
-from reports.judgement.costs import Costs, Expulsion, Handover, Holding, Stop
+from reports.judgement.costs import Costs, Expulsion, Handover, Holding, HubGaps, Stop
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -34,11 +34,29 @@ def client_costs(
         spark.createDataFrame([], ownership.OWNERSHIP).write.mode("overwrite").parquet(table)
         return Costs()
     membership = ownership.membership(spark, literal(history))
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(2) as beside:
         stops = beside.submit(lambda: rows_of(ownership.stops(membership)))
+        gaps = beside.submit(hub_gaps, spark, history)
         ownership.intervals(membership).write.mode("overwrite").parquet(table)
         owned = spark.read.schema(ownership.OWNERSHIP).parquet(literal(table))
-        return costs(owned, stops.result(), groups, partitions)
+        found = costs(owned, stops.result(), groups, partitions)
+        return replace(found, hub_gaps=gaps.result())
+
+
+def hub_gaps(spark: SparkSession, history: str) -> HubGaps | None:
+    """Sum up how late gevent's hub ran, by a history at a URI; None if no line tells."""
+    lines = spark.read.schema("event STRING, max_ms DOUBLE").json(literal(history))
+    late = lines.where("event = 'hub_lag' AND max_ms >= 0")
+    (row,) = rows_of(
+        late.select(
+            F.count("*").alias("seconds"),
+            F.percentile("max_ms", F.lit(0.99)).alias("p99_ms"),
+            F.max("max_ms").alias("longest_ms"),
+        )
+    )
+    if not row["seconds"]:
+        return None
+    return HubGaps(row["seconds"], round(row["p99_ms"], 1), row["longest_ms"])
 
 
 def costs(owned: DataFrame, stops: Iterable[Row], groups: Sequence[str], partitions: int) -> Costs:

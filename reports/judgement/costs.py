@@ -6,7 +6,7 @@ zero. The rest comes from the brokers' logs.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil, fsum
 from typing import Any, TypeVar
 
@@ -66,6 +66,18 @@ class Expulsion:
     api: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HubGaps:
+    """How late gevent's hub ran in the load: the longest delay of each of so many `seconds`, in ms.
+
+    What clients report may be as late. With several workers a second of each counts.
+    """
+
+    seconds: int
+    p99_ms: float
+    longest_ms: float
+
+
 T = TypeVar("T", Stop, Handover)
 
 
@@ -74,13 +86,14 @@ class Costs:
     """What rebalances cost, each list in order of time.
 
     `holdings` are those that the page draws, and those that overlap with an earlier owner's.
-    `expulsions` are those of groups that the page shows.
+    `expulsions` are those of groups that the page shows. `hub_gaps` is None without a history.
     """
 
     stops: Sequence[Stop] = ()
     handovers: Sequence[Handover] = ()
     holdings: Sequence[Holding] = ()
     expulsions: Sequence[Expulsion] = ()
+    hub_gaps: HubGaps | None = None
 
     def has_history(self, group: str) -> bool:
         """Whether the client history has assignments of a group."""
@@ -107,7 +120,9 @@ class Costs:
 
 
 def add(verdict: Json, costs: Costs, run: RunFolder, digests: Mapping[str, Digest]) -> None:
-    """Add the costs of each group to its part of the verdict."""
+    """Add the costs of each group to its part of the verdict, and how late the hub ran."""
+    if costs.hub_gaps is not None:
+        verdict["hub_gaps"] = asdict(costs.hub_gaps)
     stops, handovers = by_group(costs.stops), by_group(costs.handovers)
     for name, about in verdict["groups"].items():
         digest = digests.get(name, Digest())

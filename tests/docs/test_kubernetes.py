@@ -1,4 +1,4 @@
-"""The manifest for Locust's Kubernetes operator fits its resource, and Locust takes what it says."""
+"""The manifest for Locust's operator fits its resource, and Locust takes what it says."""
 
 import copy
 import shlex

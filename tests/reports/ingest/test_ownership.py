@@ -9,8 +9,8 @@ from collections import defaultdict
 import pytest
 
 from reports.ingest import ownership
-from reports.ingest.client_costs import client_costs
-from reports.judgement.costs import Costs
+from reports.ingest.client_costs import client_costs, hub_gaps
+from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.run.run_folder import HISTORY
 
 pytestmark = pytest.mark.spark
@@ -252,3 +252,15 @@ def test_a_run_without_history_has_an_empty_table(spark, tmp_path):
     stored = spark.read.parquet(table)
     assert stored.isEmpty()
     assert stored.columns == [column.split()[0] for column in ownership.OWNERSHIP.split(",")]
+
+
+def test_how_late_the_hub_ran(spark, tmp_path):
+    """A line without a time of its own, or cut off, counts for nothing."""
+    history = tmp_path / "history.jsonl"
+    lags = [{"event": "hub_lag", "max_ms": float(ms)} for ms in range(1, 101)]
+    others = [{"event": "assigned", "max_ms": 9_000.0}, {"event": "hub_lag"}]
+    lines = [json.dumps({"at_ms": 1.0, **line}) for line in (*lags, *others)]
+    history.write_text("\n".join([*lines, '{"event": "hub_lag", "max_m']))
+    assert hub_gaps(spark, f"file:{history}") == HubGaps(100, 99.0, 100.0)
+    history.write_text("\n".join(lines[-2:]))
+    assert hub_gaps(spark, f"file:{history}") is None

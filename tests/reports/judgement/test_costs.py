@@ -6,8 +6,8 @@ import pytest
 
 from reports.ingest import client_costs
 from reports.ingest.ownership import OWNERSHIP
-from reports.judgement import members, verdict
-from reports.judgement.costs import Costs, Expulsion, Handover, Stop, summary
+from reports.judgement import costs, members, verdict
+from reports.judgement.costs import Costs, Expulsion, Handover, HubGaps, Stop, summary
 from reports.judgement.logged import REQUEST, Chunk
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 
@@ -164,3 +164,10 @@ def test_same_evidence_same_bytes(tmp_path):
 def test_a_group_without_history_has_no_costs():
     assert not Costs().has_history("g")
     assert Costs().of("g") == Costs([], [], [], [])
+
+
+def test_the_verdict_says_how_late_the_hub_ran(tmp_path):
+    run, judged, *_ = made_up(tmp_path).finish()
+    assert "hub_gaps" not in judged
+    costs.add(judged, Costs(hub_gaps=HubGaps(60, 9.5, 437.0)), run, {})
+    assert judged["hub_gaps"] == {"seconds": 60, "p99_ms": 9.5, "longest_ms": 437.0}

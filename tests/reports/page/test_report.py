@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from reports.judgement import costs
-from reports.judgement.costs import Costs
+from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.verdict import Gap, Results, judge
 from reports.page import report
 from reports.page.drawn_groups import DrawnGroups, Join
@@ -193,6 +193,15 @@ def test_a_run_without_evidence_still_gives_a_page(tmp_path):
     empty = Page(report.render(run, judged, data, DrawnGroups((), (), {}), Costs()))
     assert "PASS" not in empty.text
     assert "group static: no request of it in any broker's log" in empty.text
+
+
+def test_the_page_says_how_late_the_hub_ran(tmp_path):
+    run, judged, data, *_ = made_up(tmp_path).finish()
+    found = Costs(hub_gaps=HubGaps(60, 9.5, 437.0))
+    page = lambda: Page(report.render(run, judged, data, DrawnGroups((), (), {}), found)).text
+    assert "the hub of Locust" not in page()
+    costs.add(judged, found, run, {})
+    assert "by up to 437.0 ms" in page()
 
 
 def test_hostile_names_stay_text(tmp_path):
