@@ -1,7 +1,7 @@
 """Goals beside figures: `python -m benchmarks.goals`, or `make bench`.
 
 Each row runs real brokers, members and faults, and gives lines: a figure beside a named peer that
-was measured in the same run, and its goal, if it has one. The whole takes about 30 minutes on two
+was measured in the same run, and its goal, if it has one. The whole takes about 25 minutes on two
 cores. With `--json` the rows of earlier calls are kept, so that rows can be measured one by one.
 """
 
@@ -130,7 +130,7 @@ def _of_members(found: Json) -> Iterator[Line]:
     yield Line(f"{what}: sessions lost", lost, wire["lost"], "", 0)
     yield Line("wire : librdkafka, members a core", f"librdkafka {_number(peer['per_core'])}",
                wire["per_core"] / peer["per_core"], "x", 20, more=True)  # fmt: skip
-    yield Line("hub gap p99, 300 of librdkafka", f"wire {wire['hub_gap_p99_ms']:.3g} ms",
+    yield Line("p99 of the longest hub gap of each second, 300 of librdkafka", f"wire {wire['hub_gap_p99_ms']:.3g} ms",
                peer["hub_gap_p99_ms"], "ms", 100)  # fmt: skip
 
 

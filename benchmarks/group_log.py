@@ -29,6 +29,8 @@ LOGGERS = ("kafka.request.logger", "org.apache.kafka.coordinator.group")
 _ALTER, _LOGGER, _SET = 44, 8, 0
 """IncrementalAlterConfigs, the kind of resource and the operation (KIP-412)."""
 RATE = 2_000.0
+IDLE_TICKS = 20
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -125,10 +127,14 @@ def _busy(broker: Broker, seconds: float, *, on: bool) -> tuple[float, float]:
 
 
 def _idle(broker: Broker, seconds: float) -> float:
-    """Return the share of a core that the broker takes without requests, in percent."""
+    """Return the share of a core that the broker takes without requests, in percent.
+
+    Processor time is counted in ticks of 10 ms: a window holds at least `IDLE_TICKS` of them.
+    """
     began, before_s = time.monotonic(), broker.cpu_s()
-    time.sleep(seconds)
-    return 100 * (broker.cpu_s() - before_s) / (time.monotonic() - began)
+    while (spent_s := broker.cpu_s() - before_s) < IDLE_TICKS * TICK_S:
+        time.sleep(seconds)
+    return 100 * spent_s / (time.monotonic() - began)
 
 
 def _add(pairs: Pairs, value: float, *, on: bool) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 BLOCKS = 20
 HOUR_S = 3_600.0
-_FEWEST = 5
+_FEWEST = 6
 _TWO_SIDED_95 = NormalDist().inv_cdf(0.975)
 
 

@@ -85,7 +85,8 @@ class SecondJudgement:
         for tail in silent_tails(rows, self.unmeasured, self.judge.epochs):
             if not findings.proven_roots(findings.unproven_since(left, {group: tail.last_ms})):
                 return tail.doubt(group)
-        joins = overtaken_joins.overtaken_joins(rows)
+        known = () if self.judge.wire is not None else self.judge.clients.librdkafka
+        joins = overtaken_joins.overtaken_joins(rows, known)  # the tap has unanswered ones itself
         if joins and not self._proven(late, group, [*rows, *joins]):
             return overtaken_joins.doubt(group, joins)
         long = [s for s in self.standstills if s.until_ms - s.from_ms >= WRITES_FAIL_MS]

@@ -48,7 +48,7 @@ def test_noise_is_no_leak_and_a_leak_shows_in_it(kind: str) -> None:
                 for at_s, stray in zip(HALF_HOUR, strays, strict=True)
             ]
         )
-        flat, leak = rises(0.0), rises(10 * bound)
+        flat, leak = rises(0.0), rises(5 * bound)
         assert flat is not None
         assert leak is not None
         noisy.append(not flat.is_flat(bound))
@@ -71,9 +71,11 @@ def test_the_error_bars_hold_the_true_slope() -> None:
 
 def test_a_step_is_not_taken_for_a_slope_with_small_error() -> None:
     """Memory that rises once, as a cache fills, has wide error bars."""
-    found = slope_of([(at_s, 200.0 + 4.0 * (at_s > 900)) for at_s in HALF_HOUR])
+    found = slope_of([(at_s, 200.0 + 35.0 * (at_s > 900)) for at_s in HALF_HOUR])
     assert found is not None
-    assert found.is_flat(allowed("memory MB", 1_800))
+    bound = allowed("memory MB", 1_800)
+    assert found.per_hour > bound
+    assert found.is_flat(bound)
 
 
 def test_a_short_time_allows_for_what_fills_once() -> None:
