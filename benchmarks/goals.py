@@ -130,7 +130,7 @@ def _of_members(found: Json) -> Iterator[Line]:
     yield Line(f"{what}: sessions lost", lost, wire["lost"], "", 0)
     yield Line("wire : librdkafka, members a core", f"librdkafka {_number(peer['per_core'])}",
                wire["per_core"] / peer["per_core"], "x", 20, more=True)  # fmt: skip
-    yield Line("p99 of the longest hub gap of each second, 300 of librdkafka", f"wire {wire['hub_gap_p99_ms']:.3g} ms",
+    yield Line("hub gap, p99 of each second's longest", f"wire {wire['hub_gap_p99_ms']:.3g} ms",
                peer["hub_gap_p99_ms"], "ms", 100)  # fmt: skip
 
 

@@ -11,9 +11,6 @@ from chaos.errors import ChaosError, LoadGoneError, WorkerGoneError
 
 TIMEOUT_S = 30.0
 """Closing a consumer whose JoinGroup is pending takes librdkafka about 5 s."""
-FINISH_S = 100.0
-"""How long all members may take to close; a LeaveGroup may queue behind a JoinGroup for 5 s, and
-the histories of workers have to come."""
 
 DUPLICATE = ".duplicate"
 """What follows the name of a member in the client.id of its duplicate."""
@@ -82,12 +79,12 @@ class Members:
         """Let a load process that waits for its run join this cluster; the others are paths."""
         self._ask("begin", experiment=experiment, bootstrap=bootstrap, history=history)
 
-    def finish(self) -> tuple[str, ...]:
+    def finish(self, within_s: float) -> tuple[str, ...]:
         """Let the load process close all its members; they are closed when this returns.
 
         Returns what is missing of the load, in words: workers, and lines of their histories.
         """
-        return tuple(self._ask("finish", FINISH_S))
+        return tuple(self._ask("finish", within_s))
 
     def quit(self) -> None:
         """Let the load process stop all users and end."""

@@ -21,6 +21,7 @@ from chaos.members import Members
 from groupquake.exits import NotSteadyError
 from groupquake.live_view import LiveView
 from groupquake.runner import Runner
+from loadtest.client_configs import closing_s
 from scenarios import Experiment
 
 EVERY_S = 1.0
@@ -38,7 +39,7 @@ def run_attached(runner: Runner, port: int) -> Outcome:
 
 @contextmanager
 def _attached(
-    members: Members, folder: Path, bootstrap: str, _: Experiment, __: Mapping[str, str]
+    members: Members, folder: Path, bootstrap: str, experiment: Experiment, _: Mapping[str, str]
 ) -> Iterator[Members]:
     """Run the load on the cluster inside the block. Raises NotSteadyError."""
     folder = folder.resolve()
@@ -50,7 +51,7 @@ def _attached(
         yield members
     finally:
         with suppress(ChaosError):
-            members.finish()
+            members.finish(closing_s(len(experiment.members())))
 
 
 @contextmanager

@@ -23,17 +23,13 @@ from chaos.members import Members
 from groupquake import telemetry
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import ALONE, Workers
-from loadtest.client_configs import spawn_rate
+from loadtest.client_configs import closing_s, spawn_rate
 from loadtest.dies_with_parent import dying_with_parent
 from scenarios import Experiment
 from scenarios.clients import kind_of
 
 RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
 """The variable by which the load, its members and what they start are known."""
-END_S = 30.0
-CLOSED_A_SECOND = 50
-"""How many members the load closes in a second, at least: 7,200 took more than 30 s at a load of
-25. A load that is ended earlier leaves a history without their ends."""
 
 
 @contextmanager
@@ -87,7 +83,7 @@ def running(
     try:
         members = Members(_await_port(process, control_file, log, workers.start_s), token)
         yield members
-        _quit(process, members, END_S + len(experiment.members()) / CLOSED_A_SECOND)
+        _quit(process, members, closing_s(len(experiment.members())))
     finally:
         process.kill()
         exit_code(process)

@@ -31,8 +31,12 @@ from groupquake.kafka_admin import KafkaAdmin
 from groupquake.machine_sampler import MachineSampler
 from groupquake.signals import Signals
 from groupquake.wire_script_process import WireScripts
+from loadtest.client_configs import closing_s
 from scenarios import Experiment
 from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
+
+HISTORIES_S = 40.0
+"""How long the histories of workers may take to come once all members are closed."""
 
 Load = Callable[[Path, str, Experiment, Mapping[str, str]], AbstractContextManager[Members]]
 """Runs the load of an experiment, given run folder, bootstrap servers and variables of its
@@ -225,15 +229,15 @@ class Runner:
             if not self.keep:
                 self.load_ended()
             self.progress("closing the members")
-            self._close(members, journal)
+            self._close(members, journal, outcome)
         return outcome
 
-    def _close(self, members: Members, journal: Journal) -> None:
+    def _close(self, members: Members, journal: Journal, outcome: Outcome) -> None:
         """Close the members; what is missing of the load then makes the verdict `unknown`."""
         try:
-            missing = members.finish()
-        except LoadGoneError:
-            missing = ()  # the controller has said so
+            missing = members.finish(HISTORIES_S + closing_s(len(self.experiment.members())))
+        except LoadGoneError as error:
+            missing = () if isinstance(outcome.error, LoadGoneError) else (str(error),)
         except ChaosError as error:
             missing = (str(error),)
         for what in missing:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+import gevent
+
 from loadtest.blocking_calls import MOST_THREADS, BlockingCalls
 from loadtest.client_configs import ClientConfig, ClientConfigs, ClientKind, MemberConfig
 from loadtest.command_member import CommandMember
@@ -101,8 +103,8 @@ class ClientPool:
         None is leased any more.
         """
         self._is_closed = True
-        for handle in (*self._members.values(), *self._producers.values()):
-            handle.close()
+        handles = (*self._members.values(), *self._producers.values())
+        gevent.joinall([gevent.spawn(handle.close) for handle in handles], raise_error=True)
 
     def _handle_of(self, config: ClientConfig) -> ClientHandle:
         if isinstance(config, MemberConfig):

@@ -13,7 +13,7 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from loadtest.base_member import row
-from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig
+from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig, closing_s
 from loadtest.client_pool import OF_ONE
 from loadtest.control_protocol import Commands, member_of
 from loadtest.distribution.messages import (
@@ -21,7 +21,6 @@ from loadtest.distribution.messages import (
     COMMAND,
     COMMAND_S,
     END,
-    END_S,
     EVERY_S,
     HISTORY,
     HISTORY_END,
@@ -151,7 +150,7 @@ class Leader:
         """
         self._ending = True
         self._runner.send_message(END)
-        with gevent.Timeout(END_S, False):
+        with gevent.Timeout(closing_s(len(self._configs.members)), False):
             while any(one.goes_on for one in self._workers.values()):
                 gevent.sleep(EVERY_S)
 

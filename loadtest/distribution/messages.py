@@ -18,5 +18,3 @@ ROWS_S = 5.0
 """How long a worker may take to list its members."""
 EVERY_S = 0.25
 """How often a worker sends its history, and the master looks which workers are there."""
-END_S = 30.0
-"""How long the master waits for the end of the histories once all users have stopped."""
