@@ -24,8 +24,9 @@ import psutil
 
 from benchmarks.tap import CONFIG, Client, latencies, ready
 from chaos.clusters.process import ProcessCluster
+from kafka_protocol.request_log import LOGGER as REQUEST_LOGGER
 
-LOGGERS = ("kafka.request.logger", "org.apache.kafka.coordinator.group")
+LOGGERS = (REQUEST_LOGGER, "org.apache.kafka.coordinator.group")
 _ALTER, _LOGGER, _SET = 44, 8, 0
 """IncrementalAlterConfigs, the kind of resource and the operation (KIP-412)."""
 RATE = 2_000.0

@@ -218,8 +218,8 @@ class LoadSession:
         run.state = "running"
 
     def _finish(self, _: dict[str, Any]) -> list[str]:
-        """Close all members; return what is missing of the load, in words."""
-        if self.run is not None:
+        """Close all members; return what is missing of the load, in words. Again does no more."""
+        if self.run is not None and not self.run.closing.is_set():
             self.run.state = "closing"
             self.run.closing.set()
         if self.runner.state not in (STATE_INIT, STATE_STOPPED):
