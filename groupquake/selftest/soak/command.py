@@ -79,7 +79,7 @@ TITLES = ("run", "process", "of it", "first", "last", "an hour", "bound", "")
               help="How long the members run, both runs together.")  # fmt: skip
 @click.option("--members", type=click.IntRange(20, 5_000), default=300, show_default=True,
               help="Number of members.")  # fmt: skip
-@click.option("--every", "every_s", type=click.IntRange(45), default=60, show_default=True,
+@click.option("--every", "every_s", type=click.IntRange(30), default=60, show_default=True,
               help="Seconds from one fault to the next.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True,
               help="Decides which faults there are.")  # fmt: skip
