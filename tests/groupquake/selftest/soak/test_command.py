@@ -46,9 +46,13 @@ def test_nothing_grows_in_five_minutes(process: Command) -> None:
     done = process("dev", "soak", "--minutes", 5, "--every", 45, "--seed", 1, timeout_s=900)
     rows = [re.split(r"  +", line) for line in done.out.splitlines()]
     table = {tuple(row[:3]): row for row in rows if row[0] in ("soak", "soak-tapped")}
-    for run, name in PLACES:
-        for kind in ("threads", "descriptors", "memory MB"):
-            assert table[run, name, kind][-1] in ("flat", "too few samples"), done.out
+    outcomes = [
+        table[run, name, kind][-1]
+        for run, name in PLACES
+        for kind in ("threads", "descriptors", "memory MB")
+    ]
+    assert set(outcomes) <= {"flat", "too few samples"}, done.out
+    assert outcomes.count("flat") >= len(outcomes) / 2, done.out
     assert len(re.findall(r"verdict (?:pass|unknown); ", done.out)) == 2, done.out + done.err
     assert done.code in (Exit.PASS, Exit.UNKNOWN)
 
