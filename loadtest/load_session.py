@@ -24,6 +24,7 @@ from loadtest import experiment, options
 from loadtest.client_configs import NO_CLIENTS, SPAWN_RATE, ClientConfigs, spawn_rate
 from loadtest.client_pool import ClientPool, Leases, OwnLeases, commands
 from loadtest.control import ControlServer
+from loadtest.distribution.fixed_workers import FixedWorkers
 from loadtest.distribution.master import Leader, forwarded
 from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError
@@ -67,7 +68,10 @@ class LoadSession:
         given, runner = environment.parsed_options, environment.runner
         assert given is not None, "Locust's command line always parses options"
         if isinstance(runner, MasterRunner):
-            self.master = Leader(runner, environment.events, stay=options.has_experiment(given))
+            stay = options.has_experiment(given)
+            if stay:
+                environment.dispatcher_class = FixedWorkers
+            self.master = Leader(runner, environment.events, stay=stay)
         elif isinstance(runner, WorkerRunner):
             # the history of a worker's own command line: programs need what is beside it
             folder = Path(given.history).parent if given.history else None

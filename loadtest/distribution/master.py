@@ -276,7 +276,7 @@ class Leader:
 
     def _lose(self, id_: str, worker: Worker) -> None:
         worker.left = worker.received.written is not None
-        if worker.left and self._ending:
+        if self._ending and (worker.left or not worker.took):
             return
         worker.lost_ms = now_ms()
         had = self._table.held_by(id_)
