@@ -98,7 +98,7 @@ class Members:
     ) -> Iterator[None]:
         """Inside the block, call `gone` (in another thread) as soon as the load process ends.
 
-        `news` gets what happens to its workers, if it has some: `worker_lost`, `worker_back`.
+        `news` gets what happens to its workers, if it has some: `worker_lost`.
         """
         connection = self._connect()
         over = threading.Event()

@@ -33,7 +33,6 @@ which adds what becomes of each `worker`:
 
     leased      it runs this member, or this producer, from now on
     worker_lost it is not heard of any more since `last_heard_ms`; it had these `members`
-    worker_back it is heard of again, and has them still
 """
 
 import json

@@ -10,6 +10,7 @@ With several Locust processes the master has the leases, the control channel and
 (`loadtest.distribution`), and each worker has the clients that its users lease.
 """
 
+import os
 import secrets
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,10 @@ from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 if TYPE_CHECKING:
     from loadtest.control_protocol import Command
     from loadtest.telemetry import Telemetry
+
+
+CRASHED = 1
+"""The exit code of a worker that its master lost."""
 
 
 class LoadSession:
@@ -75,7 +80,7 @@ class LoadSession:
         elif isinstance(runner, WorkerRunner):
             # the history of a worker's own command line: programs need what is beside it
             folder = Path(given.history).parent if given.history else None
-            self._worker = Follower(runner, folder, self.close_load)
+            self._worker = Follower(runner, folder, self.close_load, partial(os._exit, CRASHED))
         self._telemetry = None if self._worker else _telemetry(environment)
 
     @property
@@ -171,7 +176,7 @@ class LoadSession:
         self._stopping = False
         self._empty.clear()
         if self.master is not None:
-            self.master.expect_workers()
+            self.master.watch_for_losses()
         if self._chosen is not None:
             port = self.control().port
             self.runs.append(

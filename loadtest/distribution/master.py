@@ -20,12 +20,14 @@ from loadtest.distribution.messages import (
     ANSWER,
     COMMAND,
     COMMAND_S,
+    DISMISS,
     END,
     EVERY_S,
     HISTORY,
     HISTORY_END,
     LEASE,
     LEASED,
+    LOST_S,
     RELEASE,
     ROWS_S,
 )
@@ -38,10 +40,10 @@ if TYPE_CHECKING:
     from locust.runners import MasterRunner
 
 Json = dict[str, Any]
-MISSING = "missing"
-"""The state of a worker that Locust misses (`locust.runners.STATE_MISSING`)."""
-NOT_MISSING = -1
-"""A count of heartbeats with which Locust does not forget a worker that it misses."""
+LOST_LOOKS = round(LOST_S / EVERY_S)
+"""How often the master looks before it has lost a worker."""
+NOT_MISSING = 1
+"""A count of heartbeats with which Locust does not miss a worker."""
 
 
 @dataclass(slots=True)
@@ -51,8 +53,10 @@ class Worker:
     name: str
     heard_ms: float
     received: Received = field(default_factory=Received)
+    looks: int = 0
+    """How often the master looked since then. A master that was late itself looked once."""
     lost_ms: float | None = None
-    """Since when it is missing; None while it is there."""
+    """When the master lost it, which is final; None before."""
     took: bool = False
     """Whether it ever asked for a client."""
     left: bool = False
@@ -83,7 +87,7 @@ class Leader:
         self._ending = False
         self._killed: set[str] = set()
         self.news: list[Json] = []
-        """What happened to workers: `worker_lost` and `worker_back`, with `at_ms` and `worker`."""
+        """What happened to workers: `worker_lost`, with `at_ms`, `worker`, and its `members`."""
         self._has_news = Event()
         listeners: dict[str, Callable[..., None]] = {
             LEASE: self._on_lease,
@@ -100,7 +104,7 @@ class Leader:
 
     def when_connected(self, workers: int, do: Callable[[], object]) -> None:
         """Call `do` once so many workers have connected."""
-        while len(self._workers) < workers:
+        while sum(one.lost_ms is None for one in self._workers.values()) < workers:
             gevent.sleep(EVERY_S)
         do()
 
@@ -139,7 +143,7 @@ class Leader:
             self._has_news.wait()
         return self.news[after:]
 
-    def expect_workers(self) -> None:
+    def watch_for_losses(self) -> None:
         """Take a worker that ends from now on for lost."""
         self._ending = False
 
@@ -161,7 +165,7 @@ class Leader:
         """
         missing = []
         for id_, worker in self._workers.items():
-            if worker.lost_ms is not None:
+            if worker.lost_ms is not None and worker.took:
                 had = self._table.held_by(id_)
                 missing.append(_loss(worker, had))
                 for member in self._configs.members:
@@ -230,11 +234,15 @@ class Leader:
 
     def _hear(self, id_: str) -> Worker:
         worker = self._of(id_)
-        worker.heard_ms = now_ms()
+        worker.heard_ms, worker.looks = now_ms(), 0
+        if worker.lost_ms is not None:
+            self._dismiss(id_)
         return worker
 
     def _on_lease(self, msg: Any, **_: object) -> None:
         worker = self._hear(msg.node_id)
+        if worker.lost_ms is not None:
+            return
         worker.took = True
         name = self._table.lease(msg.data["kind"], msg.node_id)
         if name is not None:
@@ -244,8 +252,11 @@ class Leader:
         self._runner.send_message(LEASED, answer, msg.node_id)
 
     def _on_release(self, msg: Any, **_: object) -> None:
-        if self._table.holder(msg.data["name"]) == msg.node_id:  # else of a load before
-            self._table.release(msg.data["name"], msg.node_id)
+        name = msg.data["name"]
+        if self._of(msg.node_id).lost_ms is not None:
+            return  # what it had is settled
+        if self._table.holder(name) == msg.node_id:  # else of a load before
+            self._table.release(name, msg.node_id)
 
     def _on_answer(self, msg: Any, **_: object) -> None:
         if (asked := self._asked.get(msg.data["number"])) is not None:
@@ -265,13 +276,14 @@ class Leader:
             gevent.sleep(EVERY_S)
             for id_, worker in list(self._workers.items()):
                 node = self._runner.clients.get(id_)
-                there = node is not None and node.state != MISSING
-                if there and worker.lost_ms is not None:
-                    self._found(worker)
-                elif not there and worker.lost_ms is None:
+                worker.looks += 1
+                if worker.lost_ms is not None:
+                    self._forget(id_)
+                elif node is None or (self._stay and worker.looks > LOST_LOOKS):
                     self._lose(id_, worker)
-                if node is not None and self._stay:
-                    # Locust would forget it after a minute, and start all users of others again
+                elif self._stay:
+                    # Locust would end the test with the last worker that it misses, and start all
+                    # users again a minute after any
                     node.heartbeat = max(node.heartbeat, NOT_MISSING)
 
     def _lose(self, id_: str, worker: Worker) -> None:
@@ -286,11 +298,18 @@ class Leader:
         if not self._stay:
             for name in had:
                 self._table.release(name, id_)
+        if not worker.left:
+            self._dismiss(id_)
+        self._forget(id_)
         self._tell("worker_lost", worker, members=list(had), last_heard_ms=worker.heard_ms)
 
-    def _found(self, worker: Worker) -> None:
-        worker.lost_ms = None
-        self._tell("worker_back", worker)
+    def _dismiss(self, id_: str) -> None:
+        """Let a lost worker end, should it hear this: others may have its members."""
+        self._runner.send_message(DISMISS, client_id=id_)
+
+    def _forget(self, id_: str) -> None:
+        """Let Locust forget a lost worker: its stop waits for the users of those that it knows."""
+        self._runner.clients.pop(id_, None)
 
     def _tell(self, event: str, worker: Worker, **fields: Any) -> None:
         at_ms = now_ms()

@@ -7,6 +7,8 @@ COMMAND, ANSWER = "groupquake-command", "groupquake-answer"
 """A control command for a member, and the reply to it by its `number`."""
 END = "groupquake-end"
 """The master ends the load: workers close their clients."""
+DISMISS = "groupquake-dismiss"
+"""The master lost this worker, which is final: it ends at once, as in a crash."""
 HISTORY, HISTORY_END = "groupquake-history", "groupquake-history-end"
 """`lines` of a worker's history from the number `first` on; and how many it wrote in all."""
 
@@ -18,3 +20,5 @@ ROWS_S = 5.0
 """How long a worker may take to list its members."""
 EVERY_S = 0.25
 """How often a worker sends its history, and the master looks which workers are there."""
+LOST_S = 6.0
+"""How long the master hears nothing of a worker before it has lost it."""

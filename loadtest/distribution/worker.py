@@ -4,6 +4,7 @@
 # mypy: disable-error-code="no-untyped-call"
 
 import itertools
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from loadtest.control_protocol import Commands, carry_out
 from loadtest.distribution.messages import (
     ANSWER,
     COMMAND,
+    DISMISS,
     END,
     EVERY_S,
     HISTORY,
@@ -30,19 +32,27 @@ from loadtest.distribution.spool import Spool
 if TYPE_CHECKING:
     from locust.runners import WorkerRunner
 
+_LOG = logging.getLogger(__name__)
+
 
 class Follower:
     """What connects this worker with its master, over all its loads."""
 
     def __init__(
-        self, runner: "WorkerRunner", folder: Path | None, end_load: Callable[[], object]
+        self,
+        runner: "WorkerRunner",
+        folder: Path | None,
+        end_load: Callable[[], object],
+        crash: Callable[[], object],
     ) -> None:
         """Its histories are in `folder`, or in one for temporary files.
 
-        `end_load` is called when the master ends the load; it calls `end`.
+        `end_load` is called when the master ends the load; it calls `end`. `crash` is called when
+        the master has lost this worker; it ends the process at once.
         """
         self._runner = runner
         self._folder = folder
+        self._crash = crash
         self._numbers = itertools.count(1)
         self._asked: dict[int, AsyncResult[ClientConfig | None]] = {}
         self._commands: Commands = {}
@@ -51,6 +61,7 @@ class Follower:
         runner.register_message(LEASED, self._on_leased)
         runner.register_message(COMMAND, self._on_command, concurrent=True)
         runner.register_message(END, lambda **_: end_load(), concurrent=True)
+        runner.register_message(DISMISS, self._on_dismiss)
 
     def begin(self, commands: Commands) -> Path:
         """Begin a load; return the path of its history, which is sent as it grows.
@@ -103,6 +114,14 @@ class Follower:
     def _on_command(self, msg: Any, **_: object) -> None:
         reply = carry_out(msg.data["request"], self._commands)
         self._send(ANSWER, {"number": msg.data["number"], "reply": reply})
+
+    def _on_dismiss(self, **_: object) -> None:
+        spool, self._spool = self._spool, None
+        if spool is not None:
+            self._sender.kill()
+            spool.close()
+        _LOG.error("the master heard nothing of this worker for too long; it ends now")
+        self._crash()
 
     def _send_as_it_grows(self) -> None:
         while (spool := self._spool) is not None:

@@ -11,7 +11,7 @@ import gevent
 import pytest
 
 from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
-from loadtest.distribution.master import MISSING, Leader
+from loadtest.distribution.master import Leader
 from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError, WorkerGoneError
 from loadtest.history import History
@@ -45,15 +45,14 @@ class Bus:
         self._connected = listener
 
     def get_worker_index(self, id_: str) -> int:
-        return list(self.clients).index(id_)
+        return int(id_.rpartition("_")[2])
 
     def register_message(self, message: str, listener: Any, **_: Any) -> None:
         self.listeners["master"][message] = listener
 
     def send_message(self, message: str, data: Any = None, client_id: str | None = None) -> None:
         for id_ in self.clients if client_id is None else [client_id]:
-            if self.clients[id_].state != MISSING:
-                self.hand("master", id_, message, data)
+            self.hand("master", id_, message, data)
 
     def hand(self, sender: str, receiver: str, message: str, data: Any) -> None:
         if message not in self.lost:
@@ -76,23 +75,30 @@ class Load:
 
     def __init__(self, folder: Path, *, stay: bool = True) -> None:
         self.bus = Bus()
+        self.crashed: list[str] = []
         self.file = folder / "history.jsonl"
         self.leader = Leader(self.bus, self.bus.events, stay=stay)  # type: ignore[arg-type]
         self.history = History(self.file)
         self.leader.begin(CONFIGS, self.history)
-        self.workers = [self._worker(folder, f"host_{number}") for number in (0, 1)]
+        self.ids = ("host_0", "host_1")
+        self.workers = [self._worker(folder, id_) for id_ in self.ids]
         self.histories = [History(worker.begin(self._commands())) for worker in self.workers]
 
     def _worker(self, folder: Path, id_: str) -> Follower:
-        return Follower(self.bus.worker(id_), folder, lambda: self.end_worker(id_))
+        return Follower(
+            self.bus.worker(id_),
+            folder,
+            lambda: self.end_worker(id_),
+            lambda: self.crashed.append(id_),
+        )
 
     def end_worker(self, id_: str) -> None:
-        number = list(self.bus.clients).index(id_)
+        number = int(id_.rpartition("_")[2])
         self.histories[number].close()
         self.workers[number].end()
 
     def close(self) -> None:
-        for id_ in self.bus.clients:
+        for id_ in self.ids:
             self.end_worker(id_)
         self.history.close()
 
@@ -107,7 +113,7 @@ class Load:
         return {"stop": stop, "members": lambda _: [], "start": lambda _: gevent.sleep(60)}
 
     def lose(self, id_: str) -> None:
-        self.bus.clients[id_].state = MISSING
+        del self.bus.clients[id_]  # as when Locust has forgotten it
         self.leader.await_news(len(self.leader.news))
 
     def lines(self) -> list[dict[str, Any]]:
@@ -205,19 +211,32 @@ def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(loa
     assert len(load.of("killed")) == 1
 
 
-def test_a_worker_that_is_heard_of_again_was_late(load: Load) -> None:
+def test_a_worker_that_is_lost_stays_lost_and_ends_once_it_hears_that(load: Load) -> None:
     load.workers[0].lease("static")
     load.lose("host_0")
-    load.bus.clients["host_0"].state = "running"
-    assert [one["event"] for one in load.leader.await_news(1)] == ["worker_back"]
-    assert load.leader.forward({"do": "stop", "member": "a"})["stopped"] == "a"
-    load.leader.stop_workers()
-    assert load.leader.missing() == []
+    gevent.sleep(0)
+    assert load.crashed == ["host_0"]
+    load.bus.clients["host_0"] = SimpleNamespace(state="running", heartbeat=3)
+    assert load.workers[1].lease("static") == CONFIGS.members[1]
+    load.workers[1].release("b")
+    with gevent.Timeout(0.5, False):
+        assert load.workers[0].lease("static") is None, "it gets no other"
+    load.workers[0].release("a")
+    gevent.sleep(0.5)
+    assert load.crashed[1:], "it hears so again"
+    assert load.bus.clients.keys() == {"host_1"}
+    with pytest.raises(WorkerGoneError):
+        load.leader.forward({"do": "stop", "member": "a"})
+    assert [one["event"] for one in load.leader.news] == ["worker_lost"]
 
 
 def test_without_an_experiment_others_get_the_members_of_a_lost_worker(tmp_path: Path) -> None:
     load = Load(tmp_path, stay=False)
     load.workers[0].lease("static")
+    load.workers[1].lease("static")
+    load.bus.clients["host_0"].state = "missing"
+    gevent.sleep(0.6)
+    assert load.workers[1].lease("static") is None, "they may run there still"
     load.lose("host_0")
     assert load.workers[1].lease("static") == CONFIGS.members[0]
     load.close()
