@@ -4,6 +4,10 @@ It accepts connections from this machine that begin with the token of the run. E
 greenlet of its own, since a `stop` may take seconds and must not delay the next request.
 """
 
+import os
+from collections.abc import Callable
+from errno import EISDIR
+from functools import partial
 from pathlib import Path
 
 import gevent
@@ -31,17 +35,22 @@ class ControlServer:
         """The port that it listens on."""
         return int(self._server.server_port)
 
-    def announce(self, path: Path) -> None:
-        """Write `{"port": N}` to a file, atomically. Raises LoadtestError if that fails."""
-        draft = path.with_name(path.name + ".new")
+    def announcement(self, path: Path) -> Callable[[], object]:
+        """Return what writes `{"port": N}` to a file, atomically, once it is called.
+
+        Raises LoadtestError at once if that cannot be done.
+        """
         try:
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+            draft = path.with_name(path.name + ".new")
             draft.write_text(f'{{"port": {self.port}}}\n')
-            draft.replace(path)
         except OSError as error:
             raise LoadtestError(
                 f"--control-file {path}: cannot be written ({error.strerror});"
                 " name a file in a folder that exists"
             ) from error
+        return partial(draft.replace, path)
 
     def _serve(self, connection: socket.socket, _address: object) -> None:
         with connection.makefile("rb") as lines:

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +92,10 @@ def _prepare(environment: Environment) -> None:
         token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
         if not token:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
-        server, file = session.control(token), Path(given.control_file)
+        announce = session.control(token).announcement(Path(given.control_file))
         if session.master is None:
-            server.announce(file)
+            announce()
         else:  # its users start once the workers are there
-            announce = partial(server.announce, file)
             gevent.spawn(session.master.when_connected, given.expect_workers, announce)
     if environment.web_ui:
         # Locust's page shows a host, meant for a web server.

@@ -12,6 +12,12 @@ import pytest
             "t",
             "--control-file /nowhere/port.json: cannot",
         ),
+        (("--control-file", "/"), "t", "--control-file /: cannot be written (Is a directory)"),
+        (
+            ("--master", "--master-bind-port", "0", "--control-file", "/nowhere/port.json"),
+            "t",
+            "--control-file /nowhere/port.json: cannot",
+        ),
         (("--experiment", "/nowhere/e.yaml"), "t", "/nowhere/e.yaml"),
         (("Producer",), "t", "no users of the named classes to run"),
     ],

@@ -21,7 +21,7 @@ verbs = {
     "release": lambda _: released.set(),
     "end": lambda _: ended.set(),
 }
-ControlServer("s3cret", verbs).announce(Path(sys.argv[1]))
+ControlServer("s3cret", verbs).announcement(Path(sys.argv[1]))()
 print("announced", flush=True)
 ended.wait()
 """
