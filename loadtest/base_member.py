@@ -10,11 +10,12 @@ from loadtest.errors import LoadtestError
 from loadtest.history import History
 from loadtest.locust_statistics import StatisticRecorder
 
-State = Literal["starting", "joined", "stopped", "killed", "fenced", "failed"]
+State = Literal["starting", "joined", "stopped", "killed", "fenced", "failed", "unknown"]
 """`joined` lasts from the first assignment until the membership is lost, through rebalances.
 
 With a cooperative assignor, the client does not report a lost membership without partitions.
-Members in the states after `joined` have no client until they are opened again.
+Members in the states after `joined` have no client until they are opened again; `unknown` is one
+whose worker does not answer.
 """
 
 

@@ -4,6 +4,7 @@
 # mypy: disable-error-code="no-untyped-call"
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import gevent
 from gevent.event import AsyncResult, Event
 
-from loadtest.base_member import row
+from loadtest.base_member import State, row
 from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig, closing_s
 from loadtest.client_pool import OF_ONE
 from loadtest.control_protocol import Commands, member_of
@@ -44,6 +45,14 @@ LOST_LOOKS = round(LOST_S / EVERY_S)
 """How often the master looks before it has lost a worker."""
 NOT_MISSING = 1
 """A count of heartbeats with which Locust does not miss a worker."""
+
+LIFE: dict[str, State] = {
+    "created": "killed",
+    "killed": "killed",
+    "fenced": "fenced",
+    "closed": "stopped",
+}
+"""What a client is that is lost with its worker, by the latest of these events of its life."""
 
 
 @dataclass(slots=True)
@@ -85,7 +94,8 @@ class Leader:
         self._clients: dict[str, ClientConfig] = {}
         self._history = History(None)
         self._ending = False
-        self._killed: set[str] = set()
+        self._lives: dict[str, str] = {}
+        """The latest of the events in LIFE that its history has of each client."""
         self.news: list[Json] = []
         """What happened to workers: `worker_lost`, with `at_ms`, `worker`, and its `members`."""
         self._has_news = Event()
@@ -119,8 +129,10 @@ class Leader:
         there = [id_ for id_, worker in self._workers.items() if worker.lost_ms is None]
         asked = [gevent.spawn(self._rows_of, id_) for id_ in there]
         gevent.joinall(asked)
-        rows = {(id_, one["name"]): one for id_, of in zip(there, asked, strict=True)
-                for one in of.value or ()}  # fmt: skip
+        rows = {
+            id_: None if of.value is None else {row["name"]: row for row in of.value}
+            for id_, of in zip(there, asked, strict=True)
+        }
         return [self._row(member, rows) for member in self._configs.members]
 
     def forward(self, request: Json) -> Any:
@@ -159,49 +171,53 @@ class Leader:
                 gevent.sleep(EVERY_S)
 
     def missing(self) -> list[str]:
-        """Return what is missing of the load, in words, once its workers have stopped.
-
-        The members that a lost worker had are `killed`, at the time when it was last heard of.
-        """
+        """Return what is missing of the load, in words, once its workers have stopped."""
         missing = []
         for id_, worker in self._workers.items():
             if worker.lost_ms is not None and worker.took:
-                had = self._table.held_by(id_)
-                missing.append(_loss(worker, had))
-                for member in self._configs.members:
-                    if member.name in had and member.name not in self._killed:
-                        self._killed.add(member.name)
-                        self._kill(member, worker)
+                missing.append(_loss(worker, self._table.held_by(id_)))
             if worker.took and (problem := worker.received.problem):
                 missing.append(f"the history of {worker.name} is not whole: {problem}")
         return missing
 
     def close(self) -> None:
-        """Do nothing: the clients are closed by their workers."""
+        """Write the end of what lost workers had; other clients are closed by their workers."""
+        for id_, worker in self._workers.items():
+            if worker.lost_ms is not None:
+                self._kill_members_of(id_, worker)
 
-    def _kill(self, member: MemberConfig, worker: Worker) -> None:
-        self._history.write(
-            "killed",
-            at_ms=worker.heard_ms,
-            member=member.name,
-            group=member.group,
-            kind=member.kind,
-            partitions=[],
-            worker=worker.name,
-        )
+    def _kill_members_of(self, id_: str, worker: Worker) -> None:
+        """Write that those which ran were killed when their worker was last heard of."""
+        for name in self._table.held_by(id_):
+            member = self._clients[name]
+            if isinstance(member, MemberConfig) and self._lives.get(name) == "created":
+                self._lives[name] = "killed"
+                self._history.write(
+                    "killed",
+                    at_ms=worker.heard_ms,
+                    member=name,
+                    group=member.group,
+                    kind=member.kind,
+                    partitions=[],
+                    worker=worker.name,
+                )
 
-    def _row(self, member: MemberConfig, rows: dict[tuple[str, str], Json]) -> Json:
+    def _row(self, member: MemberConfig, rows: dict[str, dict[str, Json] | None]) -> Json:
         holder = self._table.holder(member.name)
-        if holder is not None and (found := rows.get((holder, member.name))):
-            return found
-        worker = None if holder is None else self._workers.get(holder)
-        return row(member, "killed" if worker and worker.lost_ms else "stopped")
+        if holder is None:
+            return row(member, "stopped")
+        if self._of(holder).lost_ms is not None:
+            return row(member, LIFE.get(self._lives.get(member.name, ""), "stopped"))
+        of_worker = rows.get(holder)
+        if of_worker is None:
+            return row(member, "unknown")
+        return of_worker.get(member.name) or row(member, "stopped")
 
-    def _rows_of(self, id_: str) -> list[Json]:
+    def _rows_of(self, id_: str) -> list[Json] | None:
         try:
             rows: list[Json] = self._ask(id_, {"do": "members"}, ROWS_S)
         except LoadtestError:
-            return []
+            return None
         return rows
 
     def _ask(self, id_: str, request: Json, within_s: float) -> Any:
@@ -264,7 +280,11 @@ class Leader:
 
     def _on_history(self, msg: Any, **_: object) -> None:
         worker = self._hear(msg.node_id)
-        self._history.add(worker.received.take(msg.data["first"], msg.data["lines"]))
+        lines = worker.received.take(msg.data["first"], msg.data["lines"])
+        for line in map(json.loads, lines):
+            if line["event"] in LIFE:
+                self._lives[line["member"]] = line["event"]
+        self._history.add(lines)
 
     def _on_history_end(self, msg: Any, **_: object) -> None:
         self._hear(msg.node_id).received.written = msg.data["lines"]
@@ -296,6 +316,7 @@ class Leader:
             if of == id_ and not answer.ready():
                 answer.set_exception(_gone(worker))
         if not self._stay:
+            self._kill_members_of(id_, worker)
             for name in had:
                 self._table.release(name, id_)
         if not worker.left:

@@ -189,8 +189,9 @@ def test_a_batch_that_never_came_is_named(load: Load) -> None:
 def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(load: Load) -> None:
     load.workers[0].lease("static")
     load.workers[1].lease("static")
+    load.histories[0].write("created", member="a")
     waiting = gevent.spawn(load.leader.forward, {"do": "start", "member": "a"})
-    gevent.sleep(0)
+    gevent.sleep(0.5)
     load.lose("host_0")
     with pytest.raises(WorkerGoneError, match=r"worker-0 \(host\) is gone since"):
         waiting.get(timeout=5)
@@ -201,14 +202,41 @@ def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(loa
     assert states == {"a": "killed", "b": "stopped"}
     assert load.of("worker_lost")[0]["members"] == ["a"]
     load.leader.stop_workers()
+    assert load.of("killed") == []
+    load.leader.close()
     [lost, not_whole] = load.leader.missing()
     assert lost.startswith("worker-0 (host) was lost at ")
     assert lost.endswith(", with a")
     assert "it did not say how many lines it wrote" in not_whole
     [killed] = load.of("killed")
     assert (killed["member"], killed["at_ms"]) == ("a", load.leader.news[0]["last_heard_ms"])
-    assert len(load.leader.missing()) == 2
+    load.leader.close()
     assert len(load.of("killed")) == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "state"), [((), "stopped"), (("closed",), "stopped"), (("fenced",), "fenced")]
+)
+def test_a_member_that_did_not_run_is_not_killed_with_its_worker(
+    load: Load, events: tuple[str, ...], state: str
+) -> None:
+    load.workers[0].lease("static")
+    for event in ("created", *events) if events else ():
+        load.histories[0].write(event, member="a")
+    gevent.sleep(0.5)
+    load.lose("host_0")
+    load.leader.close()
+    assert load.leader.members()[0]["state"] == state
+    assert load.of("killed") == []
+
+
+def test_members_of_a_worker_that_does_not_answer_are_unknown(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.master.ROWS_S", 0.1)
+    load.workers[0].lease("static")
+    load.bus.lost = {"groupquake-answer"}
+    assert [row["state"] for row in load.leader.members()] == ["unknown", "stopped"]
 
 
 def test_a_worker_that_is_lost_stays_lost_and_ends_once_it_hears_that(load: Load) -> None:
