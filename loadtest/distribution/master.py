@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from locust.runners import MasterRunner
 
 Json = dict[str, Any]
+LOST_LOOKS = round(LOST_S / EVERY_S)
+"""How often the master looks before it has lost a worker."""
 NOT_MISSING = 1
 """A count of heartbeats with which Locust does not miss a worker."""
 
@@ -297,17 +299,12 @@ class Leader:
                 worker.looks += 1
                 if worker.lost_ms is not None:
                     self._forget(id_)
-                elif node is None or (self._stay and self._is_silent(worker)):
+                elif node is None or (self._stay and worker.looks > LOST_LOOKS):
                     self._lose(id_, worker)
                 elif self._stay:
                     # Locust would end the test with the last worker that it misses, and start all
                     # users again a minute after any
                     node.heartbeat = max(node.heartbeat, NOT_MISSING)
-
-    def _is_silent(self, worker: Worker) -> bool:
-        """Return whether a worker is late for too long; it closes many members at once."""
-        within_s = closing_s(len(self._configs.members)) if self._ending else LOST_S
-        return worker.looks * EVERY_S > within_s
 
     def _lose(self, id_: str, worker: Worker) -> None:
         worker.left = worker.received.written is not None
