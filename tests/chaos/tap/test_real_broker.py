@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -83,13 +84,19 @@ def bodies(log: Path) -> list[str]:
     return found
 
 
-def by_request(lines: list[str]) -> dict[tuple[str, int], dict]:
-    found = {}
+def by_request(lines: list[str]) -> dict[tuple[str, int, int], dict]:
+    """Return requests by their connection, number and how often both came before.
+
+    A port of the client may be used again.
+    """
+    found: dict[tuple[str, int, int], dict] = {}
+    before: Counter[tuple[str, int]] = Counter()
     for line in lines:
         content = request_log.parsed(line)
         ends = "-".join(content["connection"].split("-")[:2])
-        found[ends, content["requestHeader"]["correlationId"]] = content
-    assert len(found) == len(lines)
+        request = ends, content["requestHeader"]["correlationId"]
+        found[*request, before[request]] = content
+        before[request] += 1
     return found
 
 
