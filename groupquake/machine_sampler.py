@@ -17,14 +17,14 @@ Documentation/accounting/psi.rst.
 
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any
+
+from groupquake.background import Background
 
 FILE = "machine.jsonl"
 TICK_S = 0.05
@@ -57,32 +57,15 @@ def busy_line() -> str | None:
 
 
 @dataclass
-class MachineSampler:
+class MachineSampler(Background):
     """Samples in a thread of its own as long as the context lasts, into the file `into`.
 
     `brokers` returns the process ids of the brokers that run, by broker id.
     """
 
+    thread_name = "machine sampler"
     into: Path
     brokers: Pids
-    _over: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread = field(init=False)
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread = threading.Thread(target=self._run, name="machine sampler", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End, with what is open written down."""
-        self._over.set()
-        self._thread.join()
 
     def _run(self) -> None:
         with suppress(OSError), self.into.open("a", encoding="utf-8", buffering=1) as out:

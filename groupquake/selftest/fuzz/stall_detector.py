@@ -4,12 +4,11 @@ In a stall, timers expire late and responses come late, which is no fault of the
 detector sends heartbeats on its own connection for a group that no sequence uses.
 """
 
-import threading
 import time
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
+from groupquake.background import Background
 from loadtest.wire import Connection, WireError
 
 EVERY_S = 0.05
@@ -20,35 +19,22 @@ BEAT = {"groupId": "fuzz-stall-detector", "generationId": -1, "memberId": ""}
 
 
 @dataclass
-class StallDetector:
+class StallDetector(Background):
     """Sends heartbeats to a broker as long as the context lasts, in one thread.
 
     Times are those of `time.monotonic`, in s.
     """
 
+    thread_name = "stall-detector"
     host: str
     port: int
     _stalls: list[tuple[float, float]] = field(default_factory=list)
     _last_response_s: float = field(default_factory=time.monotonic)
-    _over: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread = field(init=False)
 
     def __enter__(self) -> Self:
         """Start the thread."""
         self._last_response_s = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name="stall-detector", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the thread, after the awaited response."""
-        self._over.set()
-        self._thread.join()
+        return super().__enter__()
 
     def stalls(self, from_s: float, until_s: float) -> list[tuple[float, float]]:
         """List the stalls between two times, cut to them."""

@@ -28,7 +28,7 @@ ONCE: Mapping[str, float] = {"threads": 0.0, "descriptors": 0.0, "memory MB": 20
 caches. In runs of 30 minutes memory may so gain 90 MB an hour in all."""
 SETTLES_S = 20.0
 """How long after a fault was verified connections and threads may still come and go."""
-OURS = ("runner", "Locust", "tap")
+MEASURED = ("runner", "Locust", "tap")
 """The processes that must stay flat, as the sampler names them; the tap comes last."""
 SAMPLES = "soak.jsonl"
 """The file of a run folder with all samples."""
@@ -109,13 +109,13 @@ def soak(minutes: float, members: int, every_s: int, seed: int, runs: Path) -> E
             return Exit(code)
         _keep(folder / SAMPLES, series)
         codes.append(code)
-        rows += _rows(name, folder, series, OURS if tap else OURS[:2])
+        rows += _rows(name, folder, series, MEASURED if tap else MEASURED[:2])
         verdicts += _of_verdict(name, folder)
     console.result("\n".join([*_table(rows), "", *verdicts]))
     grows = any(row.outcome == "GROWS" for row in rows)
     if grows or Exit.FAIL in codes:
         return Exit.FAIL
-    unsure = any(row.slope is None and row.process in OURS for row in rows)
+    unsure = any(row.slope is None and row.process in MEASURED for row in rows)
     return Exit.UNKNOWN if unsure or Exit.UNKNOWN in codes else Exit.PASS
 
 

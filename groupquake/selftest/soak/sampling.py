@@ -1,15 +1,14 @@
 """Samples of the processes of a run: threads, open descriptors, resident memory."""
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psutil
+
+from groupquake.background import Background
 
 EVERY_S = 2.0
 KINDS = ("threads", "descriptors", "memory MB")
@@ -30,33 +29,18 @@ Series = dict[tuple[str, str], list[tuple[float, float]]]
 """By process and kind: (UTC epoch seconds, value)."""
 
 
-class Sampler:
+class Sampler(Background):
     """Samples a process and all that it started, in a thread, inside a `with` block.
 
     Processes of one name are added up. `series` may be read once the block has ended.
     """
 
+    thread_name = "sampler"
+
     def __init__(self, pid: int, every_s: float = EVERY_S) -> None:
         self.series: Series = defaultdict(list)
         self._root = psutil.Process(pid)
         self._every_s = every_s
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sampler")
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End, and keep what was sampled."""
-        self._over.set()
-        self._thread.join()
 
     def _run(self) -> None:
         while not self._over.wait(self._every_s):
