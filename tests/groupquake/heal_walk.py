@@ -180,11 +180,12 @@ def open_or_running(run: Path, *marks: str) -> list[str]:
     found = [f"fault {entry['fault_id']}" for entry in open_faults(read(run / "journal.jsonl"))]
     for process in psutil.process_iter():
         try:
-            own = {*process.cmdline(), *(f"{k}={v}" for k, v in process.environ().items())}
+            command = process.cmdline()
+            own = {*command, *(f"{k}={v}" for k, v in process.environ().items())}
         except psutil.Error:
             continue
-        if marked & own or any(str(run) in part for part in process.cmdline()):
-            found.append(f"process {process.pid} {' '.join(process.cmdline())[:80]}")
+        if marked & own or any(str(run) in part for part in command):
+            found.append(f"process {process.pid} {' '.join(command)[:80]}")
     return found
 
 

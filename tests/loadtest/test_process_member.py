@@ -1,5 +1,6 @@
 """Members in processes of their own on a real broker: frozen, slow, closed and killed."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -51,12 +52,13 @@ def load(locust, kafka, group, tmp_path):
 
 
 def processes(load):
-    """The processes of members and duplicates."""
-    return [
-        child
-        for child in psutil.Process(load.process.pid).children(recursive=True)
-        if "loadtest.member_program" in child.cmdline()
-    ]
+    """The processes of members and duplicates, but for those that end right now."""
+    found = []
+    for child in psutil.Process(load.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is one, too
+            if "loadtest.member_program" in child.cmdline():
+                found.append(child)
+    return found
 
 
 def stopped(load):
