@@ -1,10 +1,10 @@
 """`member.kill`: a member ends as in a crash, without LeaveGroup, and is started afresh."""
 
 import re
-import socket
 import sys
 import threading
 from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,13 @@ from chaos.journal import now_ms
 from chaos.members import Members
 from scenarios import faults as declared
 
+Address = IPv4Address | IPv6Address
+
 _CONNECTION = re.compile(r"(.+):(\d+)-(.+):(\d+)(?:-\d+)+")
-_SOCKETS = Path("/proc/net/tcp")
-"""One file, and so read in time: psutil also looks for each socket's process, which takes longer
-than a fault may be late."""
+_SOCKETS, _SOCKETS_6 = Path("/proc/net/tcp"), Path("/proc/net/tcp6")
+"""Two files, and so read in time: psutil also looks for each socket's process, which takes longer
+than a fault may be late. A Java client's socket stands in the second, its IPv4 addresses mapped
+(RFC 4291, 2.5.5.2)."""
 _ESTABLISHED = "01"
 
 
@@ -94,18 +97,29 @@ def is_open(connection: str) -> bool:
     if named is None:
         return False
     try:
-        broker, client = _as_kernel(named[1], named[2]), _as_kernel(named[3], named[4])
-    except OSError:  # no IPv4 addresses
+        broker, client = ip_address(named[1]), ip_address(named[3])
+    except ValueError:
         return False
-    wanted = f" {client} {broker} {_ESTABLISHED} "
-    with _SOCKETS.open() as rows:
+    ports = int(named[2]), int(named[4])
+    if isinstance(broker, IPv4Address) and isinstance(client, IPv4Address):
+        if _is_listed(_SOCKETS, broker, client, ports):
+            return True
+        broker, client = (IPv6Address(f"::ffff:{each}") for each in (broker, client))
+    return _SOCKETS_6.exists() and _is_listed(_SOCKETS_6, broker, client, ports)
+
+
+def _is_listed(table: Path, broker: Address, client: Address, ports: tuple[int, int]) -> bool:
+    """Return whether one of the kernel's tables has the client's end, established."""
+    there, here = (f"{_as_kernel(h)}:{p:04X}" for h, p in zip((broker, client), ports, strict=True))
+    wanted = f" {here} {there} {_ESTABLISHED} "
+    with table.open() as rows:
         return any(wanted in row for row in rows)
 
 
-def _as_kernel(host: str, port: str) -> str:
-    """Write an address as the kernel's table does: the host as one number of this machine."""
-    number = int.from_bytes(socket.inet_aton(host), sys.byteorder)
-    return f"{number:08X}:{int(port):04X}"
+def _as_kernel(host: Address) -> str:
+    """Write an address as the kernel's tables do: each 32 bits as a number of this machine."""
+    words = (host.packed[at : at + 4] for at in range(0, len(host.packed), 4))
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
 
 
 def make(fault: declared.MemberKill, context: FaultContext) -> tuple[MemberKill, ...]:

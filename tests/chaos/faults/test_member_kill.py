@@ -1,5 +1,8 @@
 import socket
 import time
+from contextlib import contextmanager
+from ipaddress import IPv6Address
+from pathlib import Path
 
 import pytest
 
@@ -12,20 +15,39 @@ def kill(members, evidence) -> MemberKill:
     return MemberKill("static-3", "static", 150, evidence, members)
 
 
+@contextmanager
+def connected(listens: str, connects: str):
+    """Both ends of a connection on this machine, the client's first."""
+    v6 = lambda host: socket.AF_INET6 if ":" in host else socket.AF_INET
+    with (
+        socket.create_server((listens, 0), family=v6(listens)) as listener,
+        socket.socket(v6(connects)) as client,
+    ):
+        client.connect((connects, listener.getsockname()[1]))
+        broker, _ = listener.accept()
+        with broker:
+            yield client, broker
+
+
 @pytest.fixture
 def sockets():
-    """Both ends of a connection on this machine, the client's first."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
-        broker, _ = listener.accept()
-        with client, broker:
-            yield client, broker
+    with connected("127.0.0.1", "127.0.0.1") as both:
+        yield both
 
 
 def name_of(client: socket.socket, numbers: str = "1-4") -> str:
     """What a broker calls a connection."""
-    (here, port), (there, other) = client.getpeername(), client.getsockname()
-    return f"{here}:{port}-{there}:{other}-{numbers}"
+    (here, port), (there, other) = client.getpeername()[:2], client.getsockname()[:2]
+    return f"{as_java(here)}:{port}-{as_java(there)}:{other}-{numbers}"
+
+
+def as_java(host: str) -> str:
+    """An address as Java writes it: mapped ones as IPv4, others without `::`."""
+    if ":" not in host:
+        return host
+    address = IPv6Address(host)
+    words = (f"{int(word, 16):x}" for word in address.exploded.split(":"))
+    return str(address.ipv4_mapped or ":".join(words))
 
 
 def test_a_kill_is_silence_without_leave_group_and_then_a_join(load, kill, stop):
@@ -94,3 +116,21 @@ def test_a_connection_is_open_while_the_kernel_says_so(sockets, numbers):
     client.close()
     until(lambda: not is_open(name))
     assert not is_open("no connection")
+
+
+@pytest.mark.parametrize(
+    ("listens", "connects", "named"),
+    [
+        ("127.0.0.1", "::ffff:127.0.0.1", "127.0.0.1:"),  # as Java connects
+        ("::1", "::1", "0:0:0:0:0:0:0:1:"),
+    ],
+)
+def test_a_socket_of_ip_version_6_is_found(listens, connects, named):
+    if not Path("/proc/net/tcp6").exists():
+        pytest.skip("this machine has no IPv6")
+    with connected(listens, connects) as (client, _):
+        name = name_of(client)
+        assert name.startswith(named)
+        assert is_open(name)
+        client.close()
+        until(lambda: not is_open(name))
