@@ -62,23 +62,40 @@ class Answers:
 
     answers: list[Answer] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
+    tells_of_all: bool = False
+    """Whether the client tells of each answer that reaches it."""
+    _said_ms: float = -inf
+    _silent_from_ms: float = -inf
+    """The last event, and the last before the client was silent for longer than OLD_MS."""
 
     def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
         """Take the answer that an event tells of; return it, and those before it.
 
-        Of several before the event it is the first that is not old, or else the last.
+        Of several before the event it is the first that is not old, or else the last. If the client
+        tells of all, what came on the same connection since it fell silent is not old: one that was
+        frozen reads its answers in order.
         """
+        if at_ms - self._said_ms > OLD_MS:
+            self._silent_from_ms = self._said_ms
+        self._said_ms = at_ms
         fitting = [place for place, one in enumerate(self.answers) if fits(one)]
         if not fitting:
             return None, []
         before = [at for at in fitting if self.answers[at].early_ms <= at_ms + ARRIVAL_ERROR_MS]
-        recent = [at for at in before if self.answers[at].at_ms >= at_ms - OLD_MS]
+        recent = [at for at in before if self._is_recent(self.answers[at], at_ms, before[-1])]
         at = min(
             recent or before[-1:] or fitting[:1], key=lambda at: self.answers[at].tells is None
         )
         found, passed = self.answers[at], self.answers[:at]
         del self.answers[: at + 1]
         return found, passed
+
+    def _is_recent(self, answer: Answer, at_ms: float, last: int) -> bool:
+        """Whether an answer is not old for an event, before which the `last` one came."""
+        if answer.at_ms >= at_ms - OLD_MS:
+            return True
+        unread = self.tells_of_all and answer.at_ms > self._silent_from_ms
+        return unread and answer.seen.connection == self.answers[last].seen.connection
 
     def reported(self, answer: Answer) -> None:
         """Excuse answers that say the same within OLD_MS.
@@ -105,7 +122,7 @@ class Client:
     """What is known of one client."""
 
     assigned: Answers = field(default_factory=Answers)
-    committed: Answers = field(default_factory=Answers)
+    committed: Answers = field(default_factory=lambda: Answers(tells_of_all=True))
     last_commit: Any = None
     """The offsets of the commit that it reported last."""
     fenced: Answers = field(default_factory=Answers)

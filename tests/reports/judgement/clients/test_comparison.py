@@ -133,6 +133,24 @@ def test_a_commit_that_a_client_says_nothing_of(recording: Recording) -> None:
     assert found == [PROVEN]
 
 
+@ALL
+@pytest.mark.parametrize("early_ms", [-1.0, 1.0])
+@pytest.mark.parametrize("late", [1, 2])
+def test_commits_that_a_client_reads_late(recording: Recording, late: int, early_ms: float) -> None:
+    """A client that was frozen reads what it was answered before as it is answered the next."""
+    events = events_of(recording)
+    commits = [at for at, one in enumerate(events) if one.event == "committed"]
+    client = events[commits[-40]].client
+    mine = [at for at in commits if events[at].client == client]
+    mine = mine[: mine.index(commits[-40]) + late + 1]
+    *read_late, after = mine[-late - 1 :]
+    assert events[after].at_ms - events[read_late[0]].at_ms > 500, "it would not be late"
+    for number, at in enumerate(read_late):
+        events = changed(events, at, at_ms=events[after].at_ms - early_ms + number * 0.1)
+    events = changed(events, after, at_ms=max(events[after].at_ms, events[at].at_ms) + 0.1)
+    assert clients(recording, events)[0] == []
+
+
 def last_of(recording: Recording, api: str, client: str) -> ObservedRequest:
     """Return the last request of a client that was answered NONE."""
     observed = Requests.of(Chunk.of(recording.rows_by_group[GROUP])).observed
