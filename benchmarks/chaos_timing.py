@@ -1,9 +1,8 @@
 """How punctual faults are: `python -m benchmarks.chaos_timing [--faults 100] [--json]`.
 
 A real run of the command line, in which members are killed one after the other. A fault is planned
-for a time after the begin of the impact phase, which the journal has; it is witnessed when the
-load's process writes that the member ended. Each fault has to be verified, by
-the brokers' logs and the kernel.
+for a time after the begin of the impact phase, which the journal has. The load's process, which
+ends the member, writes when it did; that it did is verified by the brokers' logs and the kernel.
 """
 
 import argparse
@@ -57,7 +56,7 @@ def run(folder: Path, faults: int) -> dict[str, Any]:
 
 
 def errors_ms(journal: Iterable[Json], history: Iterable[Json]) -> list[float]:
-    """Return how much later than planned each verified fault was witnessed, in order."""
+    """Return how much later than planned each verified fault was injected, in order."""
     entries = list(journal)
     impact_ms = next(one["at_ms"] for one in entries if one.get("phase") == "impact")
     verified = {one["fault_id"] for one in entries

@@ -1,9 +1,9 @@
 """How many members one core holds: `python -m benchmarks.members [--client NAME=COUNT]… [--json]`.
 
 Static members in Locust, in groups of 50, on one real broker: Locust and what it starts are kept to
-one core, the broker to the others. With `--processes` nothing is kept anywhere. Once all have
-joined they send heartbeats for `--seconds`. It ends with an error if they do not all join; sessions
-that the coordinator ended meanwhile are counted.
+one core, the broker to the others. With `--processes` nothing is kept anywhere, so that one process
+and several can be compared. Once all have joined they send heartbeats for `--seconds`. It ends with
+an error if they do not all join; sessions that the coordinator ended meanwhile are counted.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Held:
     commit: str
     joined_s: float
     cpu: float
-    """With several processes the share of the busiest one."""
+    """With `--processes` the share of the busiest one."""
     memory_kb: float
     """Of each member, beyond what Locust takes without one."""
     hub_gap_p99_ms: float
@@ -81,7 +81,9 @@ class Held:
 class Load:
     """Locust, in one process or in several, and the programs that it starts."""
 
-    def __init__(self, folder: Path, bootstrap: str, experiment: Path, processes: int) -> None:
+    def __init__(
+        self, folder: Path, bootstrap: str, experiment: Path, processes: int, *, on_one_core: bool
+    ) -> None:
         self._log = folder / "locust.log"
         self._probes = folder / "probes"
         self._probes.mkdir()
@@ -100,7 +102,7 @@ class Load:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        if processes == 1:
+        if on_one_core:
             self.process.cpu_affinity([0])
         while len(self._seen()) < processes:
             self._require_up()
@@ -165,9 +167,10 @@ class Load:
 
 
 def hold(
-    folder: Path, client: str, count: int, seconds: float, commit: str, processes: int = 1
+    folder: Path, client: str, count: int, seconds: float, commit: str, processes: int | None = None
 ) -> Held:
-    """Let members of a client join and stay."""
+    """Let members of a client join and stay, on one core unless a number of processes is given."""
+    on_one_core, processes = processes is None, processes or 1
     folder.mkdir(parents=True)
     cluster = ProcessCluster(
         f"bench-{os.getpid()}", folder / "brokers", brokers=1, heap_mb=2_048, config=CONFIG
@@ -177,8 +180,10 @@ def hold(
         experiment = _experiment(folder, client, count, commit)
         if client in ADAPTERS:
             programs.prepare(folder, find(str(experiment)), None, print)
-        load = stack.enter_context(Load(folder, cluster.bootstrap, experiment, processes))
-        if processes == 1:
+        load = stack.enter_context(
+            Load(folder, cluster.bootstrap, experiment, processes, on_one_core=on_one_core)
+        )
+        if on_one_core:
             _keep_off_first_core(folder / "brokers")
         began = time.monotonic()
         while load.joined() < count:
@@ -196,7 +201,7 @@ def hold(
         each = [(spent - before_s.get(pid, 0.0)) / took_s for pid, spent in after_s.items()]
         held = Held(
             client, count, processes, commit, joined_s,
-            cpu=sum(each) if processes == 1 else max(each),
+            cpu=sum(each) if on_one_core else max(each),
             memory_kb=load.memory() / count / 1024,
             hub_gap_p99_ms=load.hub_gap_p99_ms(),
             lost=sum(group_log.read_text().count(words) for words in _REMOVED),
@@ -287,7 +292,7 @@ def main() -> None:
     parser.add_argument("--client", type=_given, action="append", metavar="NAME=COUNT")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--commit", default="5s", help="commit interval (%(default)s)")
-    parser.add_argument("--processes", type=int, default=1, help="of Locust (%(default)s)")
+    parser.add_argument("--processes", type=int, help="of Locust, on all cores (one, on one core)")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     found = []
