@@ -151,6 +151,32 @@ def test_a_thread_that_waits_between_an_answer_and_its_line(
         assert (doubt is not None) == doubtful
 
 
+def test_the_broker_that_may_have_been_late_is_one_that_was_asked() -> None:
+    """Others are idle for longer: one that wrote lines about the group, one that refused it."""
+    run = synthesized_run_of(late(TimerKind.SESSION, 800), RECORDINGS["kafka-4.3.0"], "leading")
+    (wrong,) = judging.proven(judging.found(run, "leading"))
+    rows = run.rows_by_group["leading"]
+    (wrote,) = {row["broker"] for row in rows if row["template"]} - {wrong.broker}
+    assert {row["broker"] for row in rows if row["template"] is None} == {wrong.broker}
+    heartbeat = next(row for row in rows if row.get("api") == "HEARTBEAT")
+    refusal = {"broker": "9", "error_code": 16, "response": '{"throttleTimeMs":0,"errorCode":16}'}
+    refused = {**heartbeat, **refusal}
+    quiet = [
+        Stall(broker, wrong.at_ms - silent_ms, wrong.at_ms + 100, proven=False)
+        for broker, silent_ms in ((wrong.broker, 900), (wrote, 30_000), ("9", 10_000))
+    ]
+    second = SecondJudgement(run.judge, MissingEvidence({}, (), {}), quiet)
+
+    def named(*others: Row, at: str = "") -> str:
+        doubt = second.doubt("leading", [*rows, *others], wrong.at_ms, at)
+        assert doubt is not None
+        return doubt.partition("whether broker ")[2].partition(" worked")[0]
+
+    assert named() == wrong.broker
+    assert named(refused) == "9"
+    assert named(refused, at=wrong.broker) == wrong.broker
+
+
 @pytest.mark.parametrize("recorded", RECORDED)
 def test_a_timer_that_never_expires_is_wrong_on_a_quiet_broker_too(recorded: str) -> None:
     run = synthesized_run_of(late(TimerKind.SYNC, 60_000), RECORDINGS[recorded], "silent")
