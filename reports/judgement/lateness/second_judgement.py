@@ -79,6 +79,7 @@ class SecondJudgement:
             )
             near = look({broker}) or look(serving)
             return broker_activity.doubt(group, near, self.busy, wholly=not left)
+        wrong_ms = min(one.at_ms for one in roots)  # silence may explain the first
         for parting in self.judge.epochs.partings:
             lost = replace(late, epochs=replace(late.epochs, partings=_at_most(late, parting)))
             if not findings.proven_roots(self._findings(lost, group, rows)):

@@ -122,6 +122,24 @@ def test_single_threads_wait_for_a_cpu_on_a_busy_machine(
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
+def test_threads_wait_when_something_is_wrong_that_silence_does_not_explain(recorded: str) -> None:
+    """Nothing shows that the broker worked at the first; the machine is busy at the second."""
+    group = "silent"
+    run = synthesized_run_of(late(TimerKind.SYNC, 780), RECORDINGS[recorded], group)
+    first, other = judging.proven(judging.found(run, group))
+    assert other.at_ms - first.at_ms > 3_000
+    rows = run.rows_by_group[group]
+    quiet = [Stall(first.broker, first.at_ms - 900, first.at_ms + 100, proven=False)]
+    busy = starved(other.at_ms, 0.0)
+    second = SecondJudgement(run.judge, MissingEvidence({}, (), {}), quiet, busy)
+    doubt = second.doubt(group, rows, first.at_ms)
+    assert doubt is not None
+    assert "threads of its brokers waited up to 100 ms" in doubt
+    assert replace(second, busy=()).doubt(group, rows, first.at_ms) is None
+    assert replace(second, possible=()).doubt(group, rows, first.at_ms) is None, "calm at the first"
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
 @pytest.mark.parametrize(("early_ms", "doubtful"), [(12.0, None), (40.0, True), (180.0, False)])
 def test_a_thread_that_waits_between_an_answer_and_its_line(
     recorded: str, early_ms: float, *, doubtful: bool | None
