@@ -67,14 +67,4 @@ def monotonic_ms(line: str) -> tuple[int, float] | None:
 
 def numbered(sn: int, ms: int, nanos: int, event: Event) -> str:
     """Print a line as log4j 2 does."""
-    return f"{sn} {ms} {nanos} {_printed(event)}"
-
-
-def dated(ms: int, event: Event) -> str:
-    """Print a line as log4j 1 does."""
-    at = (_EPOCH + ms * _MILLISECOND).strftime("%Y-%m-%d %H:%M:%S")
-    return f"{at},{ms % 1000:03} {_printed(event)}"
-
-
-def _printed(event: Event) -> str:
-    return f"{event.thread} {event.level} {event.body} ({event.logger})"
+    return f"{sn} {ms} {nanos} {event.thread} {event.level} {event.body} ({event.logger})"

@@ -4,8 +4,8 @@
 package with a bundle of the same form. `replay(…, protocol=…)` takes from the bundle: `new_group`
 (what a group is before its first event), `step` (the coordinator that brokers are compared with),
 `bodies` (events and observed responses) and `as_sent` (what is compared). Commands and reports take
-`profile_named` and `profile_for` from it, and the comparison takes `row_key`. Nothing reads `name`
-and `timeline_row` yet.
+`profile_named` and `profile_for` from it, and the comparison takes `row_key`: columns of
+`timeline_row`, which nothing else reads yet.
 
 The rest of the replay is still classic. A second protocol needs its own form of each:
 
@@ -89,7 +89,6 @@ class Body(Generic[Request_co, Response_co]):
 class GroupProtocol(Generic[Group, Event, Effect, Response, Profile]):
     """One group protocol: its state machine, its rules by release, its wire, its timeline."""
 
-    name: str
     new_group: Callable[[str], Group]
     """Makes the state of a group that does not exist yet, from its group id."""
     step: Callable[[Group, Event, Profile], tuple[Group, tuple[Effect, ...]]]

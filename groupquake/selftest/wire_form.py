@@ -1,25 +1,17 @@
 """What the tap would have seen of a recorded run: its requests and answers, and nothing else.
 
-In: a recording of brokers' logs. Out: a run folder of level `wire`, or its lines. The times are
-those at which a broker took a request up, at the earliest by its line, and answered it; when it
-acted on it in between is left out.
+In: lines of brokers' logs. Out: those of level `wire`. The times are those at which a broker took a
+request up, at the earliest by its line, and answered it; when it acted on it in between is left
+out.
 """
 
-import json
-import shutil
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from kafka_protocol import tap_lines
 from kafka_protocol.log_line import Event, numbered
 from kafka_protocol.request_log import LOGGER, printed
-from reports.judgement.log.log_places import log_of
-from reports.judgement.recording import Line, Recording
-from reports.judgement.run.evidence_level import Level
+from reports.judgement.recording import Line
 
-SMALL_FILES = (
-    "experiment.yaml", "plan.json", "journal.jsonl", "machine.jsonl", "history.jsonl",
-)  # fmt: skip
 OF_BROKER = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
 """Times within a broker, which the wire does not show."""
 
@@ -45,21 +37,3 @@ def on_wire(lines: Iterable[Line], brokers: Iterable[str]) -> Mapping[str, list[
         ]
         for broker, seen in found.items()
     }
-
-
-def write_run(recording: Recording, target: Path, lines: Iterable[Line] | None = None) -> None:
-    """Write the run folder that a recording would have been at level `wire`.
-
-    `lines` stand in the place of its own.
-    """
-    target.mkdir(parents=True, exist_ok=True)
-    for name in SMALL_FILES:
-        if (recording.folder / name).is_file():
-            shutil.copyfile(recording.folder / name, target / name)
-    environment = recording.environment | {"evidence": Level.WIRE}
-    (target / "environment.json").write_text(json.dumps(environment, indent=2))
-    seen = on_wire(recording.lines if lines is None else lines, recording.run.brokers)
-    for broker, texts in seen.items():
-        log = target / log_of(broker, Level.WIRE.folder)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text("".join(f"{text}\n" for text in texts))

@@ -19,7 +19,7 @@ The rules are those of Java clients from 3.7.1 to 4.3. Where other clients diffe
   and let a member that has too many give up the later ones of its own list, not the ones with the
   highest numbers (before 3.7.1: KAFKA-16277).
 - librdkafka compares two members by instance id if both have one, and else by member id, so static
-  members do not come before dynamic ones: `members.in_order_of_librdkafka`.
+  members do not come before dynamic ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cmp_to_key
 
 from reference_coordinator.assignors.consumer_protocol import Subscription, TopicPartition
 from reference_coordinator.assignors.jvm_order import in_hash_order, string_hash, units
@@ -25,22 +24,6 @@ def in_order(members: Iterable[Member]) -> list[Member]:
 def _place(member: Member) -> tuple[bool, bytes]:
     instance = member.group_instance_id
     return instance is None, units(member.member_id if instance is None else instance)
-
-
-def in_order_of_librdkafka(members: Iterable[Member]) -> list[Member]:
-    """By instance id where two members have one, by member id where one of them has none.
-
-    No order at all in a group of both kinds, if instance ids sort otherwise than member ids do.
-    """
-    return sorted(members, key=cmp_to_key(_compared_by_librdkafka))
-
-
-def _compared_by_librdkafka(one: Member, other: Member) -> int:
-    if one.group_instance_id is not None and other.group_instance_id is not None:
-        a, b = one.group_instance_id.encode(), other.group_instance_id.encode()
-    else:
-        a, b = one.member_id.encode(), other.member_id.encode()
-    return (a > b) - (a < b)
 
 
 def in_hash_order_of_ids(members: Iterable[Member]) -> list[Member]:

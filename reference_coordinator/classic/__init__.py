@@ -19,7 +19,6 @@ ClassicProtocol = GroupProtocol[Group, Event, Effect, Response, Profile]
 """The type of `CLASSIC`, and of bundles with another `step`: coordinators that break a rule."""
 
 CLASSIC: ClassicProtocol = GroupProtocol(
-    name="classic",
     new_group=Group,
     step=step,
     profile_named=profile_named,

@@ -17,7 +17,7 @@ from reference_coordinator.replay.result import Replay, Violation
 
 STEPS = 300_000
 """How many events trying to leave requests out may replay; a search counts for each of its own."""
-LOGGED = ("hints", "stalls", "outages", "loading", "epoch_events")
+LOGGED = ("hints", "stalls", "outages", "loading", "partings", "epoch_events")
 """What brokers logged in addition: left out at once where the answers alone show the violation."""
 
 

@@ -80,7 +80,7 @@ class Conditions:
 
         A Scala broker has let the request in, waits for the group's lock, and finds it Dead
         (`GroupCoordinator.onGroupUnloaded`): COORDINATOR_NOT_AVAILABLE, not NOT_COORDINATOR. It
-        unloads a group some time after it says that it schedules that.
+        unloads a group some time after it says that it starts to (the line `unload_started`).
         """
         early, timer = self.tolerance.early, self.tolerance.timer
         return (

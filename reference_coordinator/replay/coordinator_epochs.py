@@ -6,7 +6,7 @@ overlap, and each is replayed by itself. One epoch hands the group's stored reco
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from operator import attrgetter
@@ -302,25 +302,33 @@ def _of(items: Iterable, broker: str) -> list:  # type: ignore[type-arg]
 class StoredRecords:
     """The group's records as they were written: the incarnation of the writer, and the write.
 
-    A record that could not be appended counts for nothing. `uncertain` says that the replay skipped
-    evidence and has seen no record written since.
+    A record that could not be appended counts for nothing. `skipped_at` is how many entries there
+    were when the replay skipped evidence for the last time, if it did.
     """
 
     stored: list[tuple[int, Stored]] = field(default_factory=list)
-    uncertain: bool = False
+    skipped_at: int | None = None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether the replay skipped evidence, and has seen no record written since."""
+        return self.skipped_at is not None and not any(self._written(self.skipped_at))
+
+    def skip(self) -> None:
+        """Note that evidence is skipped."""
+        self.skipped_at = len(self.stored)
 
     def keep(self, incarnation: int, stored: Stored) -> None:
         """Note a record that the coordinator of an epoch wrote, or that this failed."""
         self.stored.append((incarnation, stored))
-        self.uncertain &= stored.failed
 
-    def mark(self) -> tuple[int, bool]:
+    def mark(self) -> tuple[int, int | None]:
         """Remember how far they came, for `back_to`."""
-        return len(self.stored), self.uncertain
+        return len(self.stored), self.skipped_at
 
-    def back_to(self, mark: tuple[int, bool]) -> None:
+    def back_to(self, mark: tuple[int, int | None]) -> None:
         """Forget what came since."""
-        count, self.uncertain = mark
+        count, self.skipped_at = mark
         del self.stored[count:]
 
     def loaded_by(
@@ -332,10 +340,15 @@ class StoredRecords:
         each incarnation did. What a replaced coordinator writes after that does not count.
         """
         found = None
-        failed = {stored.request for _, stored in self.stored if stored.failed}
-        for writer, stored in self.stored:
+        for writer, stored in self._written(0):
             over = takeovers.get(writer + 1, float("inf"))
-            in_time = writer < epoch.incarnation and stored.at_ms <= over
-            if in_time and (stored.request is None or stored.request not in failed):
+            if writer < epoch.incarnation and stored.at_ms <= over:
                 found = stored.record
         return found
+
+    def _written(self, first: int) -> Iterator[tuple[int, Stored]]:
+        """Yield the entries from a place on whose records were appended."""
+        failed = {stored.request for _, stored in self.stored if stored.failed}
+        for writer, stored in self.stored[first:]:
+            if stored.request is None or stored.request not in failed:
+                yield writer, stored

@@ -218,7 +218,7 @@ class GroupReplay:
         before = next(befores, None)
         if record is None or not may_have_stored_more(before, span.loaded_ms, self._profile):
             return record
-        new_ids = unlogged_returns(record, span.requests, self._given_ids)
+        new_ids = unlogged_returns(record, span.requests, self._given_ids, span.loaded_ms)
         if not new_ids:
             return record
         epoch.outcome.bound["unlogged_return"] += len(new_ids)

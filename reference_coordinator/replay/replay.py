@@ -381,7 +381,7 @@ class Replayer:
             seen for seen in (*hypothesis.pending_requests.values(), *given_up) if seen.response
         ]
         outcome.checked += [Checked(seen.id, False) for seen in unsure]
-        self.records.uncertain = True
+        self.records.skip()
         if census is None:
             return len(parts), Hypothesis.of(hypothesis.conditions, hypothesis.group)
         outcome.bound["census"] += 1

@@ -15,9 +15,12 @@ from reference_coordinator.classic.records import GroupRecord
 from reference_coordinator.replay.alternatives import GivenIds
 from reference_coordinator.replay.coordinator_epochs import Span
 from reference_coordinator.replay.evidence import ObservedRequest
+from reference_coordinator.replay.stretches import SETTLING_MS
 
 UUID_LENGTH = 36
 AS_MEMBER = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+WHILE_LOADING = (("HEARTBEAT", Error.NONE), ("SYNC_GROUP", Error.REBALANCE_IN_PROGRESS))
+"""What a coordinator that loads the group answers with whatever id (SyncGroup: Scala)."""
 
 
 def may_have_stored_more(before: Span | None, loaded_ms: float, profile: Profile) -> bool:
@@ -29,15 +32,19 @@ def may_have_stored_more(before: Span | None, loaded_ms: float, profile: Profile
 
 
 def unlogged_returns(
-    record: GroupRecord, requests: Iterable[ObservedRequest], given_ids: GivenIds
+    record: GroupRecord,
+    requests: Iterable[ObservedRequest],
+    given_ids: GivenIds,
+    loaded_ms: float,
 ) -> dict[str, str]:
     """Find members of a record that have new ids under its next coordinator, new by old id.
 
     `requests` are those of that coordinator, in order of time: the first id of an instance counts.
+    It has loaded the group at `loaded_ms`.
     """
     found: dict[str, str] = {}
     statics = {m.group_instance_id: m.member_id for m in record.members if m.group_instance_id}
-    for member_id in dict.fromkeys(_members_in(requests)):
+    for member_id in dict.fromkeys(_members_in(requests, loaded_ms + SETTLING_MS)):
         instance = member_id[: -UUID_LENGTH - 1]
         old = statics.get(instance)
         if old is not None and member_id.startswith(f"{instance}-") and old not in found:
@@ -55,10 +62,12 @@ def with_new_ids(record: GroupRecord, new_ids: dict[str, str]) -> GroupRecord:
     return replace(record, members=members, leader=leader)
 
 
-def _members_in(requests: Iterable[ObservedRequest]) -> Iterator[str]:
+def _members_in(requests: Iterable[ObservedRequest], loads_until_ms: float) -> Iterator[str]:
     """Yield the ids that a coordinator's responses show to be those of members."""
     for seen in requests:
         response = seen.response_fields
-        if response.get("errorCode") in AS_MEMBER and seen.request.get("groupInstanceId"):
+        error = response.get("errorCode")
+        may_load = seen.earliest_ms <= loads_until_ms and (seen.api, error) in WHILE_LOADING
+        if error in AS_MEMBER and not may_load and seen.request.get("groupInstanceId"):
             yield seen.request.get("memberId") or ""
         yield response.get("leader") or ""

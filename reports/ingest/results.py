@@ -198,15 +198,18 @@ def _places(tables: Tables, rows: Iterable[tuple[str, float]]) -> Before:
 
 
 def late_alone(
-    tables: Tables, run: RunFolder, data: Results, wrong: Mapping[str, Sequence[float]]
+    tables: Tables,
+    run: RunFolder,
+    data: Results,
+    wrong: Mapping[str, Sequence[tuple[float, str]]],
 ) -> dict[str, str]:
     """Say, by group, why all that is wrong with it may be lateness that nothing disproves.
 
-    `wrong` tells when something is wrong with groups, ms. Others are left out.
+    `wrong` tells when something is wrong with groups, ms, and at which broker. Others are left out.
     """
     if not wrong:
         return {}
-    every = [at_ms for times in wrong.values() for at_ms in times]
+    every = [at_ms for found in wrong.values() for at_ms, _ in found]
     requests, lines = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
     second = SecondJudgement(
         tables.judge,
@@ -217,8 +220,8 @@ def late_alone(
         [kill for kill in run.kills if kill not in run.log_lines],
     )
     doubts = {
-        group: second.doubt(group, tables.rows_of_group(group), min(times))
-        for group, times in wrong.items()
+        group: second.doubt(group, tables.rows_of_group(group), *min(found))
+        for group, found in wrong.items()
     }
     return {group: doubt for group, doubt in doubts.items() if doubt is not None}
 

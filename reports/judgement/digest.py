@@ -90,7 +90,7 @@ class Digester:
     topics: Mapping[str, Sequence[str]]
     """The topics of each group of the experiment."""
     partitions: Mapping[str, int]
-    """How many partitions each topic of the experiment has in the end."""
+    """How many partitions each topic of the experiment has in the end, but for deleted ones."""
     level: Level = Level.REQUESTS
     """At level `wire` the replay alone tells when a rebalance began, and why."""
 
@@ -99,7 +99,8 @@ class Digester:
         """Take what it has to know from a run folder."""
         topics = {group.name: tuple(group.topics) for group in run.experiment.workload.groups}
         end_ms = dict(run.phases).get("teardown", inf)
-        return cls(run.phases, end_ms, topics, run.partitions, run.level)
+        partitions = {name: n for name, n in run.partitions.items() if name not in run.deleted}
+        return cls(run.phases, end_ms, topics, partitions, run.level)
 
     def unowned(self, group: str, assigned: Iterable[Row], observed: Iterable[Row]) -> list[str]:
         """List the partitions of a group that have no owner when the load is stopped."""

@@ -238,7 +238,7 @@ class Judge:
         return Case(
             group, self.grammar, self.epochs, self.stalls, (*self.outages, *shutdown),
             held_up, asks_again,
-            assignments.Assignments(self.partitions, self.outages),
+            assignments.Assignments(self.partitions, self.outages, self.deleted),
             heard,
             FetchedOffsets(self.epochs, heard.counts, self.deleted),
             Fencings(None if self.wire is not None else self.fenced),

@@ -207,12 +207,12 @@ def _missing(run: RunFolder, data: Results) -> MissingEvidence:
     return MissingEvidence(by_group(data.gaps, data.groups), run.kills, waits, data.tells_bytes)
 
 
-def proven_wrong(verdict: Json) -> dict[str, list[float]]:
-    """Return when something is proven wrong that lateness may explain, in ms, by group."""
-    wrong: dict[str, list[float]] = defaultdict(list)
+def proven_wrong(verdict: Json) -> dict[str, list[tuple[float, str]]]:
+    """Return when something is proven wrong that lateness may explain (ms), and where, by group."""
+    wrong: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for finding in verdict["findings"]:
         if finding["root"] and finding["proven"] and finding["kind"] not in findings.NEVER_LATE:
-            wrong[finding["group"]].append(finding["at_ms"])
+            wrong[finding["group"]].append((finding["at_ms"], finding["log"]["broker"]))
     return wrong
 
 

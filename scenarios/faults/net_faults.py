@@ -201,7 +201,3 @@ class NetDuplicate(net.ChosenFault):
     def planned(self) -> Planned:
         """Return its row of the plan."""
         return self._planned_rule()
-
-
-NET_FAULTS = (NetPartition, NetIsolate, NetDelay, NetDropAnswers, NetHold, NetDuplicate)
-"""The faults that need the tap."""

@@ -1,6 +1,7 @@
 """The form of the lines of group.log: times of both forms, printed and parsed."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,6 @@ from kafka_protocol.log_line import (
     DATED,
     NUMBERED,
     Event,
-    dated,
     dated_ms,
     is_numbered,
     numbered,
@@ -18,7 +18,14 @@ from kafka_protocol.log_line import (
 )
 
 STARTED = Event("main", "INFO", "[GroupCoordinator 1]: Startup complete.", "kafka.Coordinator")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIMES = st.integers(1_000_000_000_000, 9_999_999_999_999)
+
+
+def dated(ms: int, event: Event) -> str:
+    """Print a line as log4j 1 does."""
+    at = (EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S")
+    return f"{at},{ms % 1000:03} {event.thread} {event.level} {event.body} ({event.logger})"
 
 
 @given(TIMES)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,17 +11,19 @@ from typing import Any
 
 import pytest
 
+from groupquake.selftest import wire_form
 from groupquake.selftest.mutants.command import KEPT
 from groupquake.selftest.mutants.evidence import runs_in
 from groupquake.selftest.mutants.judging import bound, found
-from groupquake.selftest.wire_form import write_run
 from kafka_protocol.errors import Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import ENDED, UNANSWERED
 from kafka_protocol.tap_lines import LOGGER as TAP
 from reports.judgement.doubtful import foreign_groups
+from reports.judgement.log.log_places import log_of
 from reports.judgement.log.processes import END_MISSING
 from reports.judgement.recording import Recording
+from reports.judgement.run.evidence_level import Level
 from tests.recorded.logs import FETCHES, HISTORIES, RECORDINGS, TAPPED
 from tests.reports.conftest import Judge, unpacked
 from tests.reports.page_run import made_up
@@ -28,6 +31,9 @@ from tests.reports.page_run import made_up
 Tables = dict[str, list[dict[str, Any]]]
 RUNS = RECORDINGS | FETCHES | HISTORIES
 NONE = '"errorCode":0}'
+SMALL_FILES = (
+    "experiment.yaml", "plan.json", "journal.jsonl", "machine.jsonl", "history.jsonl",
+)  # fmt: skip
 KNOWN_BY_LINES_ALONE = "session_expired"
 """Sessions that end after the last request of a group leave a line, and no answer."""
 
@@ -37,6 +43,20 @@ def tables(recording: Recording, group: str) -> Tables:
     for name, row in recording.judge.tables(group, recording.rows_by_group[group]):
         rows.setdefault(name, []).append(row)
     return rows
+
+
+def write_run(recording: Recording, target: Path) -> None:
+    """Write the run folder that a recording would have been at level `wire`."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in SMALL_FILES:
+        if (recording.folder / name).is_file():
+            shutil.copyfile(recording.folder / name, target / name)
+    environment = recording.environment | {"evidence": Level.WIRE}
+    (target / "environment.json").write_text(json.dumps(environment, indent=2))
+    for broker, texts in wire_form.on_wire(recording.lines, recording.run.brokers).items():
+        log = target / log_of(broker, Level.WIRE.folder)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("".join(f"{text}\n" for text in texts))
 
 
 def on_wire(recording: Recording, folder: Path) -> Recording:

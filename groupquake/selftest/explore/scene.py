@@ -4,7 +4,7 @@ Time stands still while requests come in, and passes up to the next timer that e
 """
 
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from reference_coordinator.classic.events import Timer
 from reference_coordinator.classic.records import GroupRecord
@@ -107,23 +107,6 @@ class Scene:
     is_closed: bool = False
     """The broker has loaded the group and takes no requests yet."""
     faults_left: int = 0
-
-
-class SceneFields(TypedDict, total=False):
-    """Fields of a `Scene` that change together."""
-
-    group: Group
-    processes: tuple[Process, ...]
-    now_ms: float
-    timers: tuple[Armed, ...]
-    appends: tuple[Append, ...]
-    stored: Append | None
-    serial: int
-    count: int
-    in_hand: frozenset[str]
-    broker: int
-    is_closed: bool
-    faults_left: int
 
 
 class Action(NamedTuple):

@@ -27,6 +27,7 @@ from reference_coordinator.assignors import (
 from reference_coordinator.replay import ObservedRequest, Outage
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
+from reports.judgement.run.deleted_topics import Deletions
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -67,11 +68,13 @@ class Assignments:
 
     `partitions` is the number of partitions that each topic has had all the time. In an outage a
     leader may not know its topics: nothing is missing then. In the first KNOWN_MS of the group it
-    may not know one at all: that is not proven.
+    may not know one at all: that is not proven. A topic that is `deleted` is not due from then on;
+    members of some clients go on to subscribe to it.
     """
 
     partitions: Mapping[str, int] = field(default_factory=dict)
     outages: tuple[Outage, ...] = ()
+    deleted: Deletions = field(default_factory=dict)
     _subscribed: dict[int, Subscribed] = field(default_factory=lambda: defaultdict(Subscribed))
     _last: tuple[Json, Subscribed] | None = None
     """The last assignment that was accepted."""
@@ -144,9 +147,10 @@ class Assignments:
             )
         if of.assignor not in ASSIGNORS or self._in_outage(seen):
             return
+        topics = sorted(one for one in of.topics if not self._may_be_gone(one, seen))
         due = (
             TopicPartition(topic, number)
-            for topic in of.topics
+            for topic in topics
             for number in range(self.partitions.get(topic, 0))
         )
         withheld = of.owned if of.assignor in COOPERATIVE else frozenset()
@@ -157,9 +161,12 @@ class Assignments:
             yield row(
                 Breach.NOT_ASSIGNED,
                 proven=not (early and names.isdisjoint(one.topic for one in given)),
-                expected=f"every partition of {', '.join(sorted(of.topics))} is assigned",
+                expected=f"every partition of {', '.join(topics)} is assigned",
                 observed=f"{_are(missing)} assigned to no member",
             )
+
+    def _may_be_gone(self, topic: str, seen: ObservedRequest) -> bool:
+        return topic in self.deleted and seen.answered_ms >= self.deleted[topic].from_ms
 
     def _in_outage(self, seen: ObservedRequest) -> bool:
         return any(one.has(seen.answered_ms) for one in self.outages)

@@ -60,25 +60,32 @@ class SecondJudgement:
     unmeasured: Sequence[tuple[str, float]] = ()
     """The kills (broker, ms) of which it is not known how long the broker's log was then."""
 
-    def doubt(self, group: str, rows: Iterable[Row], wrong_ms: float) -> str | None:
+    def doubt(
+        self, group: str, rows: Iterable[Row], wrong_ms: float, broker: str = ""
+    ) -> str | None:
         """Say why what is wrong with a group proves nothing; None if it is proven.
 
-        Something is wrong at `wrong_ms` for the first time.
+        Something is wrong at `wrong_ms` for the first time, at `broker` if that is known.
         """
         rows = list(rows)
         stalls = (*self.judge.stalls, *self.possible)
         late = replace(self.judge, stalls=stalls, busy=tuple(self.busy))
         left = self._findings(late, group, rows)
-        serving = {row["broker"] for row in rows}
-        if not findings.proven_roots(left):
-            mine = [stall for stall in self.possible if stall.broker in serving]
-            near = broker_activity.longest_near(mine, wrong_ms)
+        serving = {row["broker"] for row in rows if row["template"] is None}
+        roots = findings.proven_roots(left)
+        if not roots:
+            look = lambda at: broker_activity.longest_near(
+                [stall for stall in self.possible if stall.broker in at], wrong_ms
+            )
+            near = look({broker}) or look(serving)
             return broker_activity.doubt(group, near, self.busy, wholly=not left)
+        wrong_ms = min(one.at_ms for one in roots)  # silence may explain the first
         for parting in self.judge.epochs.partings:
             lost = replace(late, epochs=replace(late.epochs, partings=_at_most(late, parting)))
             if not findings.proven_roots(self._findings(lost, group, rows)):
                 return broker_activity.doubt_of_parting(group, parting)
-        waits_ms = max(thread_waits_ms(self.busy, broker, wrong_ms) for broker in serving)
+        waits = (thread_waits_ms(self.busy, one, wrong_ms) for one in serving)
+        waits_ms = max(waits, default=0.0)
         late = replace(late, waits_ms=waits_ms)
         if waits_ms and not self._proven(late, group, rows):
             return broker_activity.doubt_of_threads(group, waits_ms, self.busy, wrong_ms)

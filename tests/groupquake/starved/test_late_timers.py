@@ -122,6 +122,24 @@ def test_single_threads_wait_for_a_cpu_on_a_busy_machine(
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
+def test_threads_wait_when_something_is_wrong_that_silence_does_not_explain(recorded: str) -> None:
+    """Nothing shows that the broker worked at the first; the machine is busy at the second."""
+    group = "silent"
+    run = synthesized_run_of(late(TimerKind.SYNC, 780), RECORDINGS[recorded], group)
+    first, other = judging.proven(judging.found(run, group))
+    assert other.at_ms - first.at_ms > 3_000
+    rows = run.rows_by_group[group]
+    quiet = [Stall(first.broker, first.at_ms - 900, first.at_ms + 100, proven=False)]
+    busy = starved(other.at_ms, 0.0)
+    second = SecondJudgement(run.judge, MissingEvidence({}, (), {}), quiet, busy)
+    doubt = second.doubt(group, rows, first.at_ms)
+    assert doubt is not None
+    assert "threads of its brokers waited up to 100 ms" in doubt
+    assert replace(second, busy=()).doubt(group, rows, first.at_ms) is None
+    assert replace(second, possible=()).doubt(group, rows, first.at_ms) is None, "calm at the first"
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
 @pytest.mark.parametrize(("early_ms", "doubtful"), [(12.0, None), (40.0, True), (180.0, False)])
 def test_a_thread_that_waits_between_an_answer_and_its_line(
     recorded: str, early_ms: float, *, doubtful: bool | None
@@ -149,6 +167,32 @@ def test_a_thread_that_waits_between_an_answer_and_its_line(
         assert second.doubt(group, late_lines, begun_ms) is None
         doubt = replace(second, busy=starved(begun_ms, 0.0)).doubt(group, late_lines, begun_ms)
         assert (doubt is not None) == doubtful
+
+
+def test_the_broker_that_may_have_been_late_is_one_that_was_asked() -> None:
+    """Others are idle for longer: one that wrote lines about the group, one that refused it."""
+    run = synthesized_run_of(late(TimerKind.SESSION, 800), RECORDINGS["kafka-4.3.0"], "leading")
+    (wrong,) = judging.proven(judging.found(run, "leading"))
+    rows = run.rows_by_group["leading"]
+    (wrote,) = {row["broker"] for row in rows if row["template"]} - {wrong.broker}
+    assert {row["broker"] for row in rows if row["template"] is None} == {wrong.broker}
+    heartbeat = next(row for row in rows if row.get("api") == "HEARTBEAT")
+    refusal = {"broker": "9", "error_code": 16, "response": '{"throttleTimeMs":0,"errorCode":16}'}
+    refused = {**heartbeat, **refusal}
+    quiet = [
+        Stall(broker, wrong.at_ms - silent_ms, wrong.at_ms + 100, proven=False)
+        for broker, silent_ms in ((wrong.broker, 900), (wrote, 30_000), ("9", 10_000))
+    ]
+    second = SecondJudgement(run.judge, MissingEvidence({}, (), {}), quiet)
+
+    def named(*others: Row, at: str = "") -> str:
+        doubt = second.doubt("leading", [*rows, *others], wrong.at_ms, at)
+        assert doubt is not None
+        return doubt.partition("whether broker ")[2].partition(" worked")[0]
+
+    assert named() == wrong.broker
+    assert named(refused) == "9"
+    assert named(refused, at=wrong.broker) == wrong.broker
 
 
 @pytest.mark.parametrize("recorded", RECORDED)

@@ -12,6 +12,7 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cmp_to_key
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +25,22 @@ EACH = 40
 """Sampled leaders of each kind."""
 BIGGEST = 12
 """Bigger groups are left out."""
+
+
+def in_order_of_librdkafka(members: Iterable[Member]) -> list[Member]:
+    """By instance id where two members have one, by member id where one of them has none.
+
+    No order at all in a group of both kinds, if instance ids sort otherwise than member ids do.
+    """
+    return sorted(members, key=cmp_to_key(_compared_by_librdkafka))
+
+
+def _compared_by_librdkafka(one: Member, other: Member) -> int:
+    if one.group_instance_id is not None and other.group_instance_id is not None:
+        a, b = one.group_instance_id.encode(), other.group_instance_id.encode()
+    else:
+        a, b = one.member_id.encode(), other.member_id.encode()
+    return (a > b) - (a < b)
 
 
 @dataclass(frozen=True)

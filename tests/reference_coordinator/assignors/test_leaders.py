@@ -6,10 +6,14 @@ from functools import partial
 import pytest
 import yaml
 
-from reference_coordinator.assignors.members import in_order_of_librdkafka
 from reference_coordinator.assignors.range_and_round_robin import assign_ranges
 from tests.recorded.logs import RECORDINGS
-from tests.reference_coordinator.assignors.leaders import Led, read, sampled
+from tests.reference_coordinator.assignors.leaders import (
+    Led,
+    in_order_of_librdkafka,
+    read,
+    sampled,
+)
 
 as_librdkafka = partial(assign_ranges, order=in_order_of_librdkafka)
 

@@ -4,8 +4,9 @@ import pytest
 
 from reference_coordinator.assignors import ASSIGNORS, AssignorError, Member, Subscription
 from reference_coordinator.assignors.consumer_protocol import TopicPartition
-from reference_coordinator.assignors.members import in_order, in_order_of_librdkafka
+from reference_coordinator.assignors.members import in_order
 from reference_coordinator.assignors.sticky_data import encode
+from tests.reference_coordinator.assignors.leaders import in_order_of_librdkafka
 
 
 def parts(text: str) -> tuple[TopicPartition, ...]:

@@ -12,7 +12,7 @@ from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.event_files.counterexample import Counterexample, counterexample
 from reference_coordinator.event_files.reading import EventSequence
 from reference_coordinator.event_files.writing import CASE, PAGE, Account
-from reference_coordinator.replay import replay
+from reference_coordinator.replay import Parting, replay
 from reports.judgement.recording import Recording
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.event_files.event_lines import from_log, of_scenario, one
@@ -80,6 +80,15 @@ def test_a_reduced_counterexample_shows_the_same_violation_and_is_minimal() -> N
 
 def test_requests_after_the_wrong_response_are_removed() -> None:
     assert "HEARTBEAT:a:3300" not in kept(reduced(fenced_without_reason())[1])
+
+
+def test_what_brokers_logged_in_addition_is_removed() -> None:
+    """A broker was cut off from the others; that explains nothing here."""
+    sequence = one(of_scenario(fenced_without_reason()))
+    parted = altered(sequence.evidence, partings=(Parting("2", 0.0, 1.0, 2.0, 3.0),))
+    found = counterexample(parted, NEWEST.with_settings(sequence.settings))
+    assert found is not None
+    assert found.evidence.partings == ()
 
 
 def test_heartbeats_are_kept_if_a_session_would_expire_without_them() -> None:

@@ -6,6 +6,8 @@ from kafka_protocol.append_errors import AppendError
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import EpochEvent, Hint, HintKind, Outage, Stall
+from reference_coordinator.replay.coordinator_epochs import StoredRecords
+from reference_coordinator.replay.output import Stored
 from tests.reference_coordinator.replay.conftest import (
     IDS,
     PROFILE,
@@ -45,6 +47,24 @@ def test_the_next_coordinator_finds_the_members_and_their_generation() -> None:
     outcome = scenario.replay()
     assert outcome.violations == ()
     assert unexplained(outcome) == []
+
+
+def test_only_a_record_that_was_written_makes_certain_what_a_coordinator_loads() -> None:
+    """The replay notes the write when it starts, and its failure when that is answered."""
+    records = StoredRecords()
+    records.keep(1, Stored(1.0, None, "1:1"))
+    assert not records.uncertain
+    records.skip()
+    mark = records.mark()
+    assert records.uncertain
+    records.keep(1, Stored(2.0, None, "1:2"))
+    assert not records.uncertain
+    records.keep(1, Stored(3.0, None, "1:2", failed=True))
+    assert records.uncertain
+    records.keep(1, Stored(4.0, None))
+    assert not records.uncertain
+    records.back_to(mark)
+    assert records.uncertain
 
 
 def test_what_was_not_stored_is_lost_with_the_coordinator() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, Evidence, ObservedRequest, Replay, replay
 from reference_coordinator.replay.unlogged_returns import AS_MEMBER
 from tests.recorded.logs import RECORDINGS
@@ -56,6 +57,34 @@ def test_a_successor_knows_an_id_that_no_response_gave(name: str) -> None:
     assert "unlogged_return" not in judged(name, evidence).bound
     outcome = judged(name, renamed(evidence, old, NEW_ID, killed_ms))
     assert (outcome.violations, outcome.bound["unlogged_return"]) == ((), 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("after_ms", "api", "error", "is_explained"),
+    [
+        (-5.0, "HEARTBEAT", Error.NONE, True),
+        (-5.0, "SYNC_GROUP", Error.NONE, False),
+        (110.0, "HEARTBEAT", Error.NONE, False),
+    ],
+)
+def test_an_answer_while_the_group_loads_shows_no_member(
+    name: str, after_ms: float, api: str, error: int, *, is_explained: bool
+) -> None:
+    """The old process of an instance goes on with its old id, which the record has no more."""
+    evidence, killed_ms, old = recorded(name)
+    lie = renamed(evidence, old, NEW_ID, killed_ms)
+    loaded_ms = next(e.at_ms for e in lie.epoch_events if e.kind == "loaded" and e.epoch == 1)
+    like = next(s for s in evidence.requests if s.api == api and s.request.get("memberId") == old)
+    after = next(s for s in lie.requests if s.at_ms > loaded_ms)
+    at_ms = loaded_ms + after_ms
+    early = replace(
+        like, id="early", connection="early", broker=after.broker, response={"errorCode": error},
+        earliest_ms=at_ms, at_ms=at_ms, latest_ms=at_ms, answered_ms=at_ms,
+    )  # fmt: skip
+    requests = sorted((*lie.requests, early), key=lambda seen: seen.at_ms)
+    outcome = judged(name, replace(lie, requests=tuple(requests)))
+    assert (not outcome.violations) == is_explained
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,6 +8,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.logged import LoggedRow
 from reports.judgement.recording import Recording
+from reports.judgement.run.deleted_topics import Deletion
 from tests.recorded.logs import RECORDINGS
 
 GROUP = "static"
@@ -120,6 +122,15 @@ def test_a_leader_may_not_know_its_topics_while_brokers_are_down(
     )
     outages = (Outage(answered_ms + from_ms, answered_ms + until_ms),)
     assert breaches(recording, rows, outages=outages) == [Breach.NOT_ASSIGNED] * found
+
+
+@ALL
+def test_nothing_of_a_topic_that_was_deleted_is_due(recording: Recording) -> None:
+    generation, shares = last_shares(recording)
+    one = min(shares)
+    lie = {**shares, one: written((), shares[one])}
+    deleted = {"orders": Deletion(0.0, inf)}
+    assert breaches(recording, altered(recording, lie, generation), deleted=deleted) == []
 
 
 @ALL

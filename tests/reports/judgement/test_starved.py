@@ -95,7 +95,7 @@ def test_a_violation_that_lateness_explains_is_a_doubt(made):
     made.add_violation("2:777", made.recovery_ms - 1_000, "dynamic", "dynamic-dynamic-1")
     result = judged(made)
     assert result["verdict"] == "fail"
-    assert verdict.proven_wrong(result) == {"dynamic": [made.recovery_ms - 1_000]}
+    assert verdict.proven_wrong(result) == {"dynamic": [(made.recovery_ms - 1_000, "2")]}
     result = judged(made, late_alone={"dynamic": WHY})
     assert result["verdict"] == "unknown"
     assert WHY in result["unknown_because"]

@@ -13,6 +13,7 @@ from reference_coordinator.replay import Outage
 from reports.judgement.breaches import Breach
 from reports.judgement.clients.assignments import Assignments, unowned
 from reports.judgement.logged import REQUEST, Requests
+from reports.judgement.run.deleted_topics import Deletion
 from tests.reports.page_run import ZERO_MS, MadeUpRun, made_up
 
 Json = dict[str, Any]
@@ -152,6 +153,25 @@ MORE = ("orders", "more")
 
 
 @pytest.mark.parametrize(
+    ("deleted", "from_ms", "found"),
+    [
+        ("more", 19_999.0, []),
+        ("more", 20_000.0, []),
+        ("more", 20_001.0, ["more-0 is assigned to no member"]),
+        ("orders", 0.0, ["more-0 is assigned to no member"]),
+    ],
+)
+def test_a_topic_that_was_deleted_cannot_be_assigned(
+    deleted: str, from_ms: float, found: list[str]
+) -> None:
+    """A member of Java goes on to subscribe to it."""
+    assignments = Assignments(PARTITIONS, deleted={deleted: Deletion(from_ms, from_ms)})
+    requests = [join(1, *MORE), sync(1, *WHOLE, at_ms=20_000.0)]
+    rows = [row for one in requests for row in assignments.add(Requests.decoded([one]))]
+    assert [row["observed"] for row in rows] == found
+
+
+@pytest.mark.parametrize(
     ("topics", "after_ms", "shares", "proven"),
     [
         (MORE, 10_000.0, WHOLE, False),
@@ -272,6 +292,15 @@ def test_partitions_that_were_added_and_given_to_nobody_make_it_fail(made: MadeU
 
 def test_partitions_that_nobody_added_after_all_are_not_missed(made: MadeUpRun) -> None:
     made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **GROWTH[0]}]
+    _, verdict, *_ = made.finish()
+    assert verdict["groups"]["static"]["unowned"] == []
+
+
+def test_partitions_of_a_topic_that_was_deleted_are_not_missed(made: MadeUpRun) -> None:
+    made.assigned[0]["partitions"] = ""
+    deletion = {"fault": "topic.delete", "args": {"topic": "orders"}}
+    entries = [GROWTH[0] | deletion, *GROWTH[1:]]
+    made.journal[3:3] = [{"at_ms": ZERO_MS + 20_000, **entry} for entry in entries]
     _, verdict, *_ = made.finish()
     assert verdict["groups"]["static"]["unowned"] == []
 
