@@ -79,6 +79,7 @@ def describe(
         "platform": platform.platform(),
         "git": git_state(),
         "client_history": bool(experiment.members()),
+        "machine_samples": True,
         "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "repeat_command": shlex.join(command),
         **outside,

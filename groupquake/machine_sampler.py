@@ -68,10 +68,12 @@ class MachineSampler(Background):
     brokers: Pids
 
     def _run(self) -> None:
+        # a disk may be full: the verdict tells of a file that is missing, or ends early
         with suppress(OSError), self.into.open("a", encoding="utf-8", buffering=1) as out:
             ticks = _Ticks(out, self.brokers)
             while not self._over.wait(TICK_S):
                 ticks.tick()
+            ticks.tick()
             ticks.end()
 
 

@@ -14,6 +14,8 @@ class AppendError(StrEnum):
 
     NOT_LEADER = "write_not_leader"
     NOT_REPLICATED = "write_not_replicated"
+    APPENDED = "write_appended"
+    """The record is in the log, and in that of each replica in sync: these are too few."""
     TIMED_OUT = "write_timed_out"
     TOO_LARGE = "write_too_large"
     UNNAMED = "write_failed"
@@ -25,6 +27,8 @@ _WORDS = {
     "NotLeader": AppendError.NOT_LEADER,
     "Disk error": AppendError.NOT_LEADER,
     "KafkaStorageException": AppendError.NOT_LEADER,
+    "written to the log, but to fewer in-sync replicas": AppendError.APPENDED,
+    "NotEnoughReplicasAfterAppend": AppendError.APPENDED,
     "in-sync replicas than required": AppendError.NOT_REPLICATED,
     "NotEnoughReplicas": AppendError.NOT_REPLICATED,
     "does not host this topic-partition": AppendError.NOT_REPLICATED,
@@ -36,7 +40,9 @@ _WORDS = {
     "fetch size is invalid": AppendError.TOO_LARGE,
     "InvalidFetchSize": AppendError.TOO_LARGE,
 }
-"""Messages of `org.apache.kafka.common.protocol.Errors`, and names of its exceptions."""
+"""Messages of `org.apache.kafka.common.protocol.Errors`, and names of its exceptions.
+
+Of two that are in a line the first counts."""
 
 
 def append_error(message: str) -> AppendError:

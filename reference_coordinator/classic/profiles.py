@@ -321,7 +321,7 @@ class Profile:
         match error:
             case AppendError.NOT_LEADER:
                 return (Error.NOT_COORDINATOR,)
-            case AppendError.NOT_REPLICATED:
+            case AppendError.NOT_REPLICATED | AppendError.APPENDED:
                 return (Error.COORDINATOR_NOT_AVAILABLE,)
             case AppendError.TOO_LARGE:
                 return (too_large,)

@@ -26,6 +26,7 @@ ROUNDED_MS = 10.0
 
 TIMED_OUT = "failed_write_timed_out"
 LOGGED = "failed_write_logged"
+APPENDED = "failed_write_appended"
 UNLOADED = "failed_write_unloaded"
 IN_OUTAGE = "failed_write_in_outage"
 
@@ -207,7 +208,8 @@ def _append_failed(seen: ObservedRequest, error: Error, conditions: Conditions) 
         before_ms = at_ms - conditions.tolerance.early
         confirmed = conditions.commits.within(seen.handled_ms, before_ms)
         if (named or given_up) and not confirmed:
-            return Outcome(error, LOGGED if named else UNLOADED)
+            of_line = APPENDED if kind == AppendError.APPENDED else LOGGED
+            return Outcome(error, of_line if named else UNLOADED)
     lost = broken and error is Error.NOT_COORDINATOR and _is_led_elsewhere(seen, conditions)
     return Outcome(error, UNLOADED) if lost else STORED
 
@@ -215,7 +217,8 @@ def _append_failed(seen: ObservedRequest, error: Error, conditions: Conditions) 
 def empty_write_failed(write: Persist, at_ms: float, conditions: Conditions) -> bool:
     """Tell whether a write of a group that became empty at a time, by a timer, failed.
 
-    No answer tells: the broker's own line does, in an outage, before a later commit is confirmed.
+    No answer tells: the broker's own line that nothing could be appended does, in an outage, before
+    a later commit is confirmed.
     """
     empty = write.request is None and write.record is not None and not write.record.members
     if not (empty and conditions.requests and any(o.has(at_ms) for o in conditions.outages)):
@@ -223,7 +226,7 @@ def empty_write_failed(write: Persist, at_ms: float, conditions: Conditions) -> 
     tolerance, broker = conditions.tolerance, conditions.requests[0].broker
     return any(
         event.broker == broker
-        and event.kind == AppendError.NOT_LEADER
+        and event.kind in (AppendError.NOT_LEADER, AppendError.NOT_REPLICATED)
         and at_ms - tolerance.early <= event.at_ms <= at_ms + tolerance.reply
         and not conditions.commits.within(at_ms, event.at_ms - tolerance.early)
         for event in conditions.of_partition

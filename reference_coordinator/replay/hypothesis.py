@@ -167,7 +167,8 @@ class Hypothesis:
             lines = list(expected_lines(before, self.group, event, effects))
             for line, subject, says in lines:
                 window = self.clock.now_ms, candidate.earliest_ms, candidate.latest_ms
-                self.output.expected_lines.append(ExpectedLine(line, subject, *window, says))
+                due = ExpectedLine(line, subject, *window, says, conditions.incarnation)
+                self.output.expected_lines.append(due)
             keys = printed(lines, effects)
             by_line_ms = keep_to_lines(
                 self.clock, keys, candidate, until_ms, conditions, may_stray=self.lines_may_stray

@@ -64,8 +64,8 @@ class Output:
         """Count a write that failed. If it timed out, a line may say so, at that time or later.
 
         Its request may have been answered before `now_ms`, when it fails. A record that could not
-        be appended is in no log. One that timed out may be, and so may one whose broker gave the
-        partition up.
+        be appended is in no log. One that too few replicas have is in theirs. One that timed out
+        may be, and so may one whose broker gave the partition up.
         """
         self.bind("failed_write")
         self.bind(why)

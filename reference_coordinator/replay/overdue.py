@@ -34,7 +34,8 @@ def overdue_line(hypothesis: Hypothesis, epoch: CoordinatorEpoch) -> ExpectedLin
         return None
     if latest_ms >= epoch.ended_ms:
         return None
-    return ExpectedLine(line, f"generation {generation}", latest_ms, latest_ms, latest_ms)
+    due_ms, subject = (latest_ms,) * 3, f"generation {generation}"
+    return ExpectedLine(line, subject, *due_ms, incarnation=epoch.incarnation)
 
 
 def _join_phase_ends_ms(hypothesis: Hypothesis, epoch: CoordinatorEpoch) -> float:

@@ -51,6 +51,8 @@ class ExpectedLine:
     earliest_ms: float
     latest_ms: float
     says: Says = ()
+    incarnation: int = 0
+    """The load of the coordinator that prints it, as in `CoordinatorEpoch`."""
 
 
 @frozen_dataclass(frozen=True, slots=True)

@@ -152,7 +152,8 @@ class Judge:
     def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
         case = self._case(group)
-        case.add(Chunk.of(rows))
+        part = case.add(Chunk.of(rows))
+        case.fencings.add(part.requests.observed, {number for *_, number in part.chunk.fenced})
         found = _compared(case, self.profile, first_alone=self.first_alone)
         yield from self._differences(case, found)
 
@@ -170,6 +171,8 @@ class Judge:
             yield from (("member_lines", row) for row in loads)
             behind = elections.loads_behind(self.epochs, case.partition, self.stalls)
             yield from (("member_lines", row) for row in behind)
+        fenced = case.fencings.rows(case.replaced, self.epochs.of_brokers)
+        yield from (("member_lines", row) for row in fenced)
         yield from (("violations", row) for row in found.violations)
 
     def tables(
@@ -207,8 +210,6 @@ class Judge:
         yield from (("observed", row) for row in found.observed)
         yield from (("expected", row) for row in found.expected)
         yield from self._differences(case, found)
-        fenced = case.fencings.rows(case.replaced, self.epochs.of_brokers)
-        yield from (("member_lines", row) for row in fenced)
         yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
         yield from case.in_the_end(found.responses, judgement.record_bytes)
         if not case.members.has_statics:
@@ -241,7 +242,10 @@ class Judge:
             assignments.Assignments(self.partitions, self.outages, self.deleted),
             heard,
             FetchedOffsets(self.epochs, heard.counts, self.deleted),
-            Fencings(None if self.wire is not None else self.fenced),
+            Fencings(
+                None if self.wire is not None else self.fenced,
+                self.stalls, self.busy, self.waits_ms,
+            ),
             Absent(absences, self.stalls, self.busy),
             ClientRules(
                 absences, self.outages, self.stalls, known.intervals_ms,

@@ -249,6 +249,8 @@ def _doubts(
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
     if run.lost_history:
         doubts.append("the client history is gone: history.jsonl")
+    if run.unsampled:
+        doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
     if not data.tells_bytes:
         doubts += [
             f"group {group}: whether a member's metadata changed is not in the log, their length is"

@@ -96,6 +96,10 @@ BOUND: Mapping[str, tuple[str, str]] = {
         "failed writes in the log",
         "the broker printed the error while the request was under way",
     ),
+    "failed_write_appended": (
+        "failed writes that are stored",
+        "the broker printed that too few replicas have the record",
+    ),
     "failed_write_unloaded": (
         "writes of a former coordinator",
         "the broker gave the partition up, or another took it over",

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -94,6 +95,20 @@ def test_a_sampler_that_runs_late_says_so(tmp_path):
     file = tmp_path / "machine.jsonl"
     with MachineSampler(file, held_up):
         until(lambda: any(e["until_ms"] - e["from_ms"] >= 400 for e in noted(file, "late")))
+
+
+def test_what_came_late_at_the_end_is_noted(tmp_path):
+    began = threading.Event()
+
+    def held_up():
+        began.set()
+        time.sleep(0.4)
+        return {}
+
+    file = tmp_path / "machine.jsonl"
+    with MachineSampler(file, held_up):
+        began.wait()
+    assert any(e["until_ms"] - e["from_ms"] >= 400 for e in noted(file, "late"))
 
 
 def test_a_tick_is_late_from_150_ms_on(monkeypatch):

@@ -13,6 +13,8 @@ LINES = {
     "than the max message size the server will accept..": AppendError.TOO_LARGE,
     "Writing records to __consumer_offsets-6 failed due to: Messages are rejected since there are "
     "fewer in-sync replicas than required..": AppendError.NOT_REPLICATED,
+    "Writing records to __consumer_offsets-6 failed due to: Messages are written to the log, but "
+    "to fewer in-sync replicas than required..": AppendError.APPENDED,
     "Writing records to __consumer_offsets-6 failed due to: No space left.": AppendError.UNNAMED,
     # 4.4 on
     "Failed to write records to __consumer_offsets-4 because this broker is no longer the leader "
@@ -27,6 +29,12 @@ LINES = {
     "Offset commit Map(timed out-3 -> x) from group static, consumer failed-1 with generation 1 "
     "failed when appending to log due to org.apache.kafka.common.errors."
     "NotLeaderOrFollowerException": AppendError.NOT_LEADER,
+    "Appending metadata message for group g generation 3 failed due to org.apache.kafka.common."
+    "errors.NotEnoughReplicasException, returning COORDINATOR_NOT_AVAILABLE error code to the "
+    "client": AppendError.NOT_REPLICATED,
+    "Appending metadata message for group g generation 3 failed due to org.apache.kafka.common."
+    "errors.NotEnoughReplicasAfterAppendException, returning COORDINATOR_NOT_AVAILABLE error code "
+    "to the client": AppendError.APPENDED,
     "Metadata from group g with generation 3 failed when appending to log due to "
     "org.apache.kafka.common.errors.TimeoutException": AppendError.TIMED_OUT,
     "Appending metadata message for group g generation 3 failed due to "

@@ -15,12 +15,14 @@ from reports.judgement import findings
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
 from reports.judgement.group import Judge
-from reports.judgement.lateness.second_judgement import findings_of
+from reports.judgement.lateness.broker_activity import possible_in
+from reports.judgement.lateness.second_judgement import SecondJudgement, findings_of
 from reports.judgement.missing.gaps import by_group
 from reports.judgement.recording import Recording
 
 __all__ = [
-    "DOUBTFUL", "bound", "fails", "found", "missing_evidence", "proven", "synthesized_run_of",
+    "DOUBTFUL", "bound", "fails", "found", "missing_evidence", "proven", "second_judgement",
+    "synthesized_run_of",
 ]  # fmt: skip
 Tables = Mapping[str, list[dict[str, Any]]]
 """The rows of a group's tables (`reports.judgement.group`), by table."""
@@ -38,10 +40,34 @@ def bound(recording: Recording, group: str) -> Mapping[str, int]:
 
 
 def fails(recording: Recording, group: str) -> bool:
-    """Return whether the evidence of a group makes the verdict `fail`.
+    """Return whether the evidence of a group makes the verdict `fail`, in both judgements."""
+    roots = _first_wrong(recording, group) or proven(found(recording, group))
+    late = [root.at_ms for root in roots if root.may_be_late]
+    if len(late) < len(roots) or not roots:
+        return bool(roots)
+    rows = recording.rows_by_group[group]
+    if second_judgement(recording, group).doubt(group, rows, min(late)) is None:
+        return True
+    return not all(root.may_be_late for root in proven(found(recording, group)))
 
-    One response that is proven wrong is enough if all differences before it are proven too: what
-    follows then need not be explained.
+
+def second_judgement(recording: Recording, group: str) -> SecondJudgement:
+    """Return what judges a group again, as a report does with one that is proven wrong."""
+    run, groups = recording.run, _tables(recording.judge, recording, group)["groups"]
+    return SecondJudgement(
+        recording.judge,
+        missing_evidence(recording, groups),
+        possible_in(*recording.activity, run.brokers, run.busy, run.level),
+        run.busy,
+        recording.standstills,
+        [kill for kill in run.kills if kill not in run.log_lines],
+    )
+
+
+def _first_wrong(recording: Recording, group: str) -> list[Finding]:
+    """Return the first response that is proven wrong, if all differences before it are, too.
+
+    What follows then need not be explained.
     """
     brief = _tables(replace(recording.judge, first_alone=True), recording, group)
     wrong = {(row["broker"], row["line"]) for row in brief["violations"]}
@@ -49,8 +75,8 @@ def fails(recording: Recording, group: str) -> bool:
         if not difference.proven:
             break
         if (difference.broker, difference.line) in wrong:
-            return True
-    return bool(proven(found(recording, group)))
+            return [difference]
+    return []
 
 
 def _tables(judge: Judge, recording: Recording, group: str) -> Tables:

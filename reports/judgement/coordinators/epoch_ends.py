@@ -20,11 +20,12 @@ GIVEN_UP = ("unloaded", "ended")
 class Unsure:
     """What the coordinators of a partition may have left undone.
 
-    A timer that may still expire after the end of a coordinator epoch (`ends`, in ms) need not
-    expire before. In `short_epochs` a broker may have loaded nothing.
+    A timer that may still expire after the end of its coordinator's epoch need not expire before:
+    `ends` gives the number of the load, and when its epoch ended, in ms. In `short_epochs` a broker
+    may have loaded nothing.
     """
 
-    ends: Sequence[float]
+    ends: Sequence[tuple[int, float]]
     short_epochs: Sequence[Outage]
 
     @classmethod
@@ -32,11 +33,10 @@ class Unsure:
         """Gather them from what the brokers of a partition logged; nothing without one."""
         if partition is None:
             return cls((), ())
-        brokers = {load.broker for load in epochs.loads.get(partition, ())}
         ends = [
-            event.at_ms
+            (epochs.incarnation(partition, event.broker, event.at_ms), event.at_ms)
             for event in epochs.events_of(partition)
-            if event.kind in GIVEN_UP and event.broker in brokers
+            if event.kind in GIVEN_UP
         ]
         return cls(ends, [*short_epochs(epochs, partition)])
 
@@ -47,7 +47,7 @@ class Unsure:
         open_ = {
             (row.incarnation, row.old_generation, row.started_ms)
             for row in expected
-            if self._may_end_before(row.started_ms, row.latest_ms)
+            if self._may_end_before(row.incarnation, row.started_ms, row.latest_ms)
         }
         for row in compared:
             due = (row["incarnation"], row["expected_old_generation"], row["expected_started_ms"])
@@ -58,10 +58,11 @@ class Unsure:
         """Tell whether a line that is due may not have been printed."""
         if due.line in OF_LOADS:
             return any(one.has(due.at_ms) for one in self.short_epochs)
-        return self._may_end_before(due.at_ms, due.latest_ms)
+        return self._may_end_before(due.incarnation, due.at_ms, due.latest_ms)
 
-    def _may_end_before(self, at_ms: float, latest_ms: float) -> bool:
-        return any(at_ms <= end_ms <= latest_ms for end_ms in self.ends)
+    def _may_end_before(self, incarnation: int, at_ms: float, latest_ms: float) -> bool:
+        mine = (end_ms for number, end_ms in self.ends if number == incarnation > 0)
+        return any(at_ms <= end_ms <= latest_ms for end_ms in mine)
 
 
 def short_epochs(epochs: CoordinatorEpochs, partition: int) -> Iterator[Outage]:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 SHORTEST_MS = 100.0
@@ -28,6 +29,9 @@ LATE_MS = 100.0
 """From which lateness on the sampler notes it."""
 AROUND_MS = 1_000.0
 """How far from a busy time a machine may be busy, too: it is sampled once a second."""
+SAMPLED_UNTIL_MS = 2_000.0
+"""How long before the teardown the samples may end: one comes each second, and the sampler notes at
+its end, which comes later, how late it is."""
 
 _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
@@ -76,6 +80,17 @@ def busy_times(samples: str) -> list[Busy]:
         elif entry.get("event") == "sample":
             found += _starved(entry)
     return found
+
+
+def unsampled(samples: str, until_ms: float) -> list[Busy]:
+    """Return the time after the last sample, if that does not come up to a time."""
+    told = (
+        _number(entry.get(name)) for entry in _entries(samples) for name in ("at_ms", "until_ms")
+    )
+    last_ms = max((at_ms for at_ms in told if at_ms is not None), default=-inf)
+    if last_ms >= until_ms - SAMPLED_UNTIL_MS:
+        return []
+    return [Busy("", last_ms, inf, "nothing tells how busy the machine was")]
 
 
 def _starved(sample: dict[str, Any]) -> Iterator[Busy]:

@@ -1,6 +1,7 @@
 """The files of a run folder as texts and JSON; each problem is an `EvidenceError` with its file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -58,3 +59,9 @@ class RunFiles:
                 f"{self.place}/{name}: missing; {self.place} is not the folder of a run"
             )
         return file
+
+
+def if_readable(file: Path) -> Iterator[str]:
+    """Yield the text of a file, if there is one."""
+    with suppress(OSError):
+        yield file.read_text(encoding="utf-8", errors="replace")

@@ -1,8 +1,7 @@
 """A run folder: its experiment, its environment and its fault journal."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -29,7 +28,7 @@ from reports.judgement.run.journal import PHASES, Entry, phase_of, read
 from reports.judgement.run.json_form import Form, lacks
 from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.outside import Outside
-from reports.judgement.run.run_files import RunFiles
+from reports.judgement.run.run_files import RunFiles, if_readable
 from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
 from scenarios import Experiment, ScenarioError, load
 
@@ -204,16 +203,25 @@ class RunFolder(RunFiles):
                 of_broker(self.skews, log.parent.name),
             )
             for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
-            for lines in _if_readable(log)
+            for lines in if_readable(log)
         )
-        stopped = (machine_log.standstills(text) for text in _if_readable(self.path / MACHINE))
+        stopped = (machine_log.standstills(text) for text in if_readable(self.path / MACHINE))
         return tuple(chain.from_iterable((*stopped, *of_jvms)))
 
     @cached_property
     def busy(self) -> tuple[Busy, ...]:
         """When the machine gave the brokers too little CPU time to rely on it."""
-        texts = _if_readable(self.path / MACHINE)
-        return tuple(chain.from_iterable(map(machine_log.busy_times, texts)))
+        samples = "".join(if_readable(self.path / MACHINE))
+        return (*machine_log.busy_times(samples), *self.unsampled)
+
+    @cached_property
+    def unsampled(self) -> Sequence[Busy]:
+        """When the machine may have been busy, as its samples are gone; older runs do not tell."""
+        if self.environment.get("machine_samples") is not True:
+            return ()
+        began = dict(self.phases)
+        until_ms = began.get("teardown", min(began.values(), default=-inf))
+        return machine_log.unsampled("".join(if_readable(self.path / MACHINE)), until_ms)
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -388,9 +396,3 @@ class RunFolder(RunFiles):
         """Whether the group was in its steady state before the first fault."""
         states = [entry["ok"] for entry in self.journal if entry["event"] == "steady_state"]
         return bool(states) and states[0]
-
-
-def _if_readable(file: Path) -> Iterator[str]:
-    """Yield the text of a file, if there is one."""
-    with suppress(OSError):
-        yield file.read_text(encoding="utf-8", errors="replace")

@@ -8,13 +8,16 @@ has no such answer belongs to the group in which its member id was used.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
-from reference_coordinator.replay import EpochEvent, ObservedRequest
+from reference_coordinator.replay import EpochEvent, ObservedRequest, Stall
+from reference_coordinator.replay.conditions import SEEMS_AFTER_LINE_MS
+from reports.judgement.logged import HeldUp
+from reports.judgement.run.machine_log import Busy
 from reports.judgement.timelines.member_lines import DOUBTFUL
 from reports.judgement.timelines.said import ALIKE
 
@@ -60,15 +63,23 @@ class Fencing(NamedTuple):
     member: str
     instance: str
 
-    def fits(self, line: FencedLine) -> bool:
-        """Whether a line may be about it."""
+    def fits(self, line: FencedLine, waits_ms: float = 0.0) -> bool:
+        """Whether a line may be about it; a thread of its broker may wait for so long."""
         return (
             line.broker == self.seen.broker
             and line.member == self.member
             and ALIKE["instance"](self.instance, line.instance)
-            and self.seen.earliest_ms <= line.at_ms <= self.seen.answered_ms + LATE_MS
+            and self.is_handled(line.at_ms, waits_ms)
             and (not line.operation or line.operation in OPERATIONS[self.seen.api])
         )
+
+    def is_handled(self, at_ms: float, waits_ms: float) -> bool:
+        """Whether the broker may have been at the request when it printed a line.
+
+        The request's own line may come late, so that the request seems to have come after that.
+        """
+        earliest_ms = self.seen.earliest_ms - SEEMS_AFTER_LINE_MS - waits_ms
+        return earliest_ms <= at_ms <= self.seen.answered_ms + LATE_MS
 
 
 def fenced_lines(rows: Iterable[Row], grammar: Grammar) -> tuple[FencedLine, ...] | None:
@@ -85,9 +96,16 @@ def fenced_lines(rows: Iterable[Row], grammar: Grammar) -> tuple[FencedLine, ...
 
 @dataclass(slots=True)
 class Fencings:
-    """The answers of one group that fence, beside the fenced lines of all groups, if known."""
+    """The answers of one group that fence, beside the fenced lines of all groups, if known.
+
+    Each of the `stalls` of brokers, proven or not, and of the `busy` times of the machine may have
+    held up the line of a request, and so may a thread that waits for a CPU, for `waits_ms`.
+    """
 
     lines: Sequence[FencedLine] | None = None
+    stalls: Sequence[Stall] = ()
+    busy: Sequence[Busy] = ()
+    waits_ms: float = 0.0
     _fencings: list[Fencing] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)
     """Whom of those in lines (`_whom`) requests of the group name."""
@@ -101,13 +119,14 @@ class Fencings:
         self._members = frozenset(map(_whom, self.lines or ()))
         self._instances = frozenset(line.instance for line in self.lines or ())
 
-    def add(self, requests: Iterable[ObservedRequest], fencing: set[str]) -> None:
+    def add(self, requests: Sequence[ObservedRequest], fencing: set[str]) -> None:
         """Take requests; those with the ids `fencing` are answered FENCED_INSTANCE_ID."""
         if self.lines is None or not (self._members or fencing):
             return
+        if refused := [seen for seen in requests if seen.id in fencing]:
+            held_up = HeldUp([replace(stall, proven=True) for stall in self.stalls], self.busy)
+            self._fencings += (one for seen in held_up.widened(refused) for one in fencings(seen))
         for seen in requests:
-            if seen.id in fencing:
-                self._fencings += fencings(seen)
             for member, instance, error in _named(seen):
                 if (member or instance) in self._members:
                     self._named.add(member or instance)
@@ -126,7 +145,7 @@ class Fencings:
         count: Counter[str] = Counter()
         for fencing in sorted(self._fencings, key=lambda one: one.seen.answered_ms):
             count[fencing.member] += 1
-            fitting = (line for line in left if fencing.fits(line))
+            fitting = (line for line in left if fencing.fits(line, self.waits_ms))
             line = min(fitting, key=lambda one: one.at_ms, default=None)
             if line is not None:
                 left.remove(line)
@@ -134,7 +153,7 @@ class Fencings:
                 if line.holder and line.holder not in held:
                     wrong = f"{line.member}: holder '{line.holder}'"
                     yield _row(wrong, count[fencing.member], DOUBTFUL, line)
-            elif not _was_replaced(fencing, replaced):
+            elif not _was_replaced(fencing, replaced, self.waits_ms):
                 row = _row(fencing.member, count[fencing.member], "missing_line", None)
                 yield row | {"due_ms": fencing.seen.at_ms}
         for line in left:
@@ -172,7 +191,7 @@ def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:
             yield one["memberId"], one.get("groupInstanceId") or "", NO_ERROR
 
 
-def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None) -> bool:
+def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None, waits_ms: float = 0.0) -> bool:
     """Whether a request may have waited when its instance got a new member id."""
     seen = fencing.seen
     if seen.api not in HELD_APIS or replaced is None:
@@ -180,7 +199,7 @@ def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None) -> bool:
     return any(
         row["broker"] == seen.broker
         and _is_about(row, fencing)
-        and seen.earliest_ms <= row["at_ms"] <= seen.answered_ms + LATE_MS
+        and fencing.is_handled(row["at_ms"], waits_ms)
         for row in replaced
     )
 

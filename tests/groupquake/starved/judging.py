@@ -3,9 +3,7 @@
 from enum import StrEnum
 from pathlib import Path
 
-from groupquake.selftest.mutants import judging
-from reports.judgement.lateness.broker_activity import possible_in
-from reports.judgement.lateness.second_judgement import SecondJudgement
+from groupquake.selftest.mutants.judging import second_judgement
 from reports.judgement.recording import Recording
 
 
@@ -15,19 +13,6 @@ class Outcome(StrEnum):
     EXPLAINED = "explained"
     LATE_ALONE = "late_alone"
     WRONG = "wrong"
-
-
-def second_judgement(recording: Recording, group: str) -> SecondJudgement:
-    """Return what judges a group again, as a report does with one that is proven wrong."""
-    rows, run = recording.rows_by_group[group], recording.run
-    spans = [row for table, row in recording.judge.tables(group, rows) if table == "groups"]
-    return SecondJudgement(
-        recording.judge,
-        judging.missing_evidence(recording, [{"group": group, **row} for row in spans]),
-        possible_in(*recording.activity, run.brokers, run.busy),
-        run.busy,
-        recording.standstills,
-    )
 
 
 def outcomes(folder: Path) -> dict[str, Outcome]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from groupquake.selftest.mutants import judging
 from groupquake.selftest.mutants.evidence import Runs, runs_in
 from reports.judgement.lateness.broker_activity import lines_of, possible_in, proven
 from reports.judgement.recording import Recording
@@ -48,6 +49,9 @@ def test_a_session_that_ends_late_on_a_stopped_broker_is_in_order(late_timer: Pa
 def test_it_is_a_doubt_where_nothing_shows_that_the_broker_was_stopped(late_timer: Path) -> None:
     (late_timer / MACHINE).unlink()
     assert outcomes(late_timer) == {"static": Outcome.LATE_ALONE}
+    recording = Recording(late_timer)
+    assert judging.proven(judging.found(recording, "static"))
+    assert not judging.fails(recording, "static"), "the tables of mutants and lies judge twice, too"
 
 
 def test_it_is_wrong_where_the_broker_worked_meanwhile(late_timer: Path) -> None:

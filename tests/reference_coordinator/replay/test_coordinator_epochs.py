@@ -19,6 +19,8 @@ from tests.reference_coordinator.replay.conftest import (
     wrong,
 )
 
+APPENDS = (AppendError.NOT_LEADER, AppendError.NOT_REPLICATED, AppendError.APPENDED)
+
 
 def epoch_event(at: float, broker: str, *kinds: str) -> list[EpochEvent]:
     """A broker's doings, 10 ms apart."""
@@ -84,8 +86,9 @@ def test_what_was_not_stored_is_lost_with_the_coordinator() -> None:
     ("line_after_ms", "in_outage", "fails"),
     [(300, True, True), (300, False, False), (1_100, True, False), (None, True, False)],
 )
+@pytest.mark.parametrize("kind", APPENDS)
 def test_a_write_that_no_request_waits_for_fails_by_the_line_of_its_broker(
-    line_after_ms: float | None, *, in_outage: bool, fails: bool
+    line_after_ms: float | None, kind: AppendError, *, in_outage: bool, fails: bool
 ) -> None:
     """Both sessions end at 5510: the group is empty. Broker 2 takes it over, with its members."""
     scenario = transition(7_000)
@@ -96,8 +99,9 @@ def test_a_write_that_no_request_waits_for_fails_by_the_line_of_its_broker(
         *epoch_event(6_700, "1", "unloaded"),
         *epoch_event(7_000, "2", "loading", "loaded"),
     ]
+    fails &= kind is not AppendError.APPENDED
     if line_after_ms is not None:
-        failed = EpochEvent(START + empty_ms + line_after_ms, "1", AppendError.NOT_LEADER)
+        failed = EpochEvent(START + empty_ms + line_after_ms, "1", kind)
         scenario.epoch_events.insert(-3, failed)
     if in_outage:
         scenario.outages = [Outage(START + 5_000, START + 8_000)]

@@ -12,7 +12,7 @@ from reference_coordinator.classic.releases import PROFILES
 from reference_coordinator.replay import EpochEvent, Evidence, ObservedRequest, Outage, replay
 from tests.recorded.logs import RECORDINGS
 from tests.reference_coordinator.replay.conftest import PROFILE, START, Scenario, wrong
-from tests.reference_coordinator.replay.test_outages import commit, refused
+from tests.reference_coordinator.replay.test_outages import commit, refused, unstored
 
 NAMES = ("kafka-3.9.1-java", "kafka-3.9.1-scala", "kafka-4.3.0")
 ALWAYS = (Outage(0.0, 1e15),)
@@ -75,6 +75,7 @@ def too_large(name: str) -> int:
     [
         (AppendError.NOT_LEADER, 16),
         (AppendError.NOT_REPLICATED, 15),
+        (AppendError.APPENDED, 15),
         (AppendError.TOO_LARGE, None),
         (AppendError.UNNAMED, 15),
     ],
@@ -263,6 +264,22 @@ def test_a_broker_whose_partition_another_has_is_not_its_coordinator(
     taken = EpochEvent(START + at, "2", kind)
     assert logged(scenario, "4.3") == ["OFFSET_COMMIT:b:2000"]
     assert ("OFFSET_COMMIT:b:2000" not in logged(scenario, "4.3", taken)) == borne_out
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [(AppendError.NOT_REPLICATED, Error.UNKNOWN_MEMBER_ID), (AppendError.APPENDED, 0)],
+)
+def test_what_too_few_replicas_have_is_loaded_all_the_same(kind: AppendError, error: int) -> None:
+    """The assignment is the group's only record; then broker 2 takes the partition over."""
+    scenario = Scenario()
+    scenario.requests = [*unstored(Error.COORDINATOR_NOT_AVAILABLE, 1_600).requests]
+    scenario.heartbeat("a", 3_500, error, broker="2")
+    taken = [EpochEvent(START + at, "2", k) for at, k in ((3_000, "loading"), (3_010, "loaded"))]
+    for shown in (kind, *{AppendError.NOT_REPLICATED, AppendError.APPENDED} - {kind}):
+        line = EpochEvent(START + 1_599, "1", shown)
+        found = logged(scenario, "3.9-scala", line, *taken)
+        assert found == ([] if shown is kind else ["HEARTBEAT:a:3500"])
 
 
 def test_why_a_failure_was_allowed_is_counted() -> None:

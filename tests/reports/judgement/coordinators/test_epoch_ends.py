@@ -39,7 +39,7 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
     broker: str, kind: str, at_ms: float, *, excused: bool
 ) -> None:
     left = unsure(broker, kind, at_ms)
-    due = ExpectedLine("session_expired", "a", DUE_MS, DUE_MS, LATEST_MS)
+    due = ExpectedLine("session_expired", "a", DUE_MS, DUE_MS, LATEST_MS, incarnation=1)
     assert left.may_be_missing(due) == excused
     row = ExpectedRebalance(1, 3, DUE_MS, DUE_MS, LATEST_MS, "session_expired", "a")
     missing = {
@@ -51,6 +51,26 @@ def test_a_timer_need_not_expire_before_its_coordinator_goes(
     assert [*left.without([row], [missing])] == ([] if excused else [missing])
     for kept in (missing | {"outcome": "late"}, missing | {"expected_old_generation": 4}):
         assert [*left.without([row], [kept])] == [kept]
+
+
+@pytest.mark.parametrize("kind", ["unloaded", "ended"])
+def test_the_end_of_another_coordinator_excuses_nothing(kind: Any) -> None:
+    """Broker 2 loaded the group after broker 1, which ends, or says that it did, later."""
+    epochs = CoordinatorEpochs(1)
+    epochs.loads[0] = [Load(b, n * 1_000.0, n, n, 10, n * 1_000.0) for n, b in ((1, "1"), (2, "2"))]
+    epochs.of_partitions[0] = [EpochEvent(5_012.0, "1", kind)]
+    left = Unsure.of(epochs, 0)
+    for incarnation, excused in ((1, True), (2, False)):
+        due = ExpectedLine("left", "a", DUE_MS, DUE_MS, LATEST_MS, incarnation=incarnation)
+        row = ExpectedRebalance(incarnation, 3, DUE_MS, DUE_MS, LATEST_MS, "left", "a")
+        missing = {
+            "incarnation": incarnation,
+            "expected_old_generation": 3,
+            "expected_started_ms": DUE_MS,
+            "outcome": "missing",
+        }
+        assert left.may_be_missing(due) == excused
+        assert [*left.without([row], [missing])] == ([] if excused else [missing])
 
 
 @pytest.mark.parametrize("kind", ["unloaded", "ended"])

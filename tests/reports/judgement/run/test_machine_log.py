@@ -1,11 +1,12 @@
 """What held brokers up, as the machine's samples and the JVMs' logs have it."""
 
 import json
+from math import inf
 
 import pytest
 
 from reports.judgement.run import machine_log
-from reports.judgement.run.machine_log import Busy, Standstill
+from reports.judgement.run.machine_log import Busy, Standstill, unsampled
 
 # a JVM of Debian, 17.0.15, -XX:+UseSerialGC; times made longer
 JVM = """\
@@ -107,3 +108,18 @@ def test_a_thread_may_wait_as_long_as_the_runner_did_where_the_machine_was_busy(
     ]
     assert machine_log.thread_waits_ms(busy, broker, at_ms) == waits_ms
     assert machine_log.thread_waits_ms(busy[1:], broker, at_ms) == (100 if waits_ms else 0)
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "since_ms"),
+    [(8_000, None), (7_999, 7_999), (None, -inf)],
+    ids=["to the end", "ends early", "none"],
+)
+def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(
+    last_ms: int | None, since_ms: float | None
+) -> None:
+    late = {"event": "late", "from_ms": 6_000, "until_ms": 7_000}
+    sample = {"event": "sample", "at_ms": last_ms, "interval_ms": 1_000}
+    samples = "" if last_ms is None else text(sample, late)
+    found = [(one.broker, one.from_ms, one.until_ms) for one in unsampled(samples, 10_000)]
+    assert found == ([] if since_ms is None else [("", since_ms, inf)])

@@ -11,7 +11,8 @@ import pytest
 
 from reports import EvidenceError
 from reports.judgement import verdict
-from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.run.machine_log import is_busy
+from reports.judgement.run.run_folder import MACHINE, RunFolder
 from tests.recorded.logs import RECORDINGS
 from tests.reports.page_run import ZERO_MS, made_up
 
@@ -191,3 +192,26 @@ def test_a_plan_that_is_none(plan: object, wrong: str, run: RunFolder) -> None:
     file = run.path / "plan.json"
     file.write_text(json.dumps(plan))
     assert f"{file}: {wrong}" in complaint(run)
+
+
+@pytest.mark.parametrize("noted", [True, None], ids=["a sampler ran", "an older run"])
+@pytest.mark.parametrize("last_ms", [None, -2_001, -2_000], ids=["no file", "short", "whole"])
+def test_samples_of_the_machine_that_are_missing(
+    tmp_path: Path, noted: bool | None, last_ms: int | None
+) -> None:
+    """The machine may have been busy, so that what lateness explains proves nothing."""
+    made = made_up(tmp_path / "run")
+    made.environment |= {} if noted is None else {"machine_samples": noted}
+    _, _, data, *_ = made.finish()
+    teardown_ms = made.recovery_ms + 5_000
+    if last_ms is not None:
+        sample = {"event": "sample", "at_ms": teardown_ms + last_ms, "interval_ms": 1_000}
+        (made.folder / MACHINE).write_text(json.dumps(sample) + "\n")
+    run = RunFolder(made.folder)
+    missing = bool(noted) and last_ms != -2_000
+    assert is_busy(run.busy, "1", teardown_ms - 1) == missing
+    assert is_busy(run.busy, "1", ZERO_MS) == (missing and last_ms is None)
+    judged = verdict.judge(run, data, [], "4.3")
+    assert judged["verdict"] == ("unknown" if missing else "pass")
+    doubt = "samples of the machine are missing up to the teardown: machine.jsonl"
+    assert judged["unknown_because"] == ([doubt] if missing else [])
