@@ -64,9 +64,10 @@ class Answers:
     waiting: list[Waiting] = field(default_factory=list)
     tells_of_all: bool = False
     """Whether the client tells of each answer that reaches it."""
-    _said_ms: float = -inf
-    _silent_from_ms: float = -inf
-    """The last event, and the last before the client was silent for longer than OLD_MS."""
+    _said_ms: float = inf
+    _silent_from_ms: float = inf
+    """The last event, and the last before the client was silent for longer than OLD_MS; `inf` while
+    there is none."""
 
     def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
         """Take the answer that an event tells of; return it, and those before it.
