@@ -175,9 +175,8 @@ class Hypothesis:
             )
             if by_line_ms == float("inf"):
                 return OUT_OF_LINE
-        mismatch = None
         answers = [effect for effect in effects if isinstance(effect, Answer)]
-        decided = by_line_ms, self._decided_by(answers, candidate)
+        mismatch, decided = None, (by_line_ms, self._decided_by(answers, candidate))
         for answer in answers:  # their times narrow down when all of this happened
             mismatch = self._check(answer, candidate, decided, excuse) or mismatch
         if mismatch is not None:

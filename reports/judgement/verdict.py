@@ -224,10 +224,7 @@ def _group_names(run: RunFolder, data: Results) -> list[str]:
 
 
 def _doubts(
-    run: RunFolder,
-    data: Results,
-    kip_848: Sequence[str],
-    profile: str | None,
+    run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None
 ) -> list[str]:
     """List, in words, why the verdict cannot be a pass."""
     doubts = []
