@@ -48,7 +48,7 @@ class Follower:
         """Its histories are in `folder`, or in one for temporary files.
 
         `end_load` is called when the master ends the load; it calls `end`. `crash` is called when
-        the master has lost this worker; it ends the process at once.
+        the master has dismissed this worker; it ends the process at once.
         """
         self._runner = runner
         self._folder = folder
@@ -120,7 +120,10 @@ class Follower:
         if spool is not None:
             self._sender.kill()
             spool.close()
-        _LOG.error("the master heard nothing of this worker for too long; it ends now")
+        _LOG.error(
+            "this worker is not the master's: it was not heard of for too long, or is of an earlier"
+            " run; it ends now"
+        )
         self._crash()
 
     def _send_as_it_grows(self) -> None:

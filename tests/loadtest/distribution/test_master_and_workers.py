@@ -62,6 +62,10 @@ class Bus:
     def worker(self, id_: str) -> Any:
         self.clients[id_] = SimpleNamespace(state="ready", heartbeat=3)
         self._connected(client_id=id_)
+        return self.stranger(id_)
+
+    def stranger(self, id_: str) -> Any:
+        """Return a worker that connected to another master."""
         return SimpleNamespace(
             register_message=lambda message, listener, **_: self.listeners[id_].update(
                 {message: listener}
@@ -81,16 +85,15 @@ class Load:
         self.history = History(self.file)
         self.leader.begin(CONFIGS, self.history)
         self.ids = ("host_0", "host_1")
-        self.workers = [self._worker(folder, id_) for id_ in self.ids]
+        self.workers = [self._worker(folder, id_, self.bus.worker(id_)) for id_ in self.ids]
         self.histories = [History(worker.begin(self._commands())) for worker in self.workers]
 
-    def _worker(self, folder: Path, id_: str) -> Follower:
-        return Follower(
-            self.bus.worker(id_),
-            folder,
-            lambda: self.end_worker(id_),
-            lambda: self.crashed.append(id_),
-        )
+    def _worker(self, folder: Path, id_: str, runner: Any) -> Follower:
+        end, crash = lambda: self.end_worker(id_), lambda: self.crashed.append(id_)
+        return Follower(runner, folder, end, crash)
+
+    def of_an_earlier_run(self, folder: Path, id_: str) -> Follower:
+        return self._worker(folder, id_, self.bus.stranger(id_))
 
     def end_worker(self, id_: str) -> None:
         number = int(id_.rpartition("_")[2])
@@ -256,6 +259,48 @@ def test_a_worker_that_is_lost_stays_lost_and_ends_once_it_hears_that(load: Load
     with pytest.raises(WorkerGoneError):
         load.leader.forward({"do": "stop", "member": "a"})
     assert [one["event"] for one in load.leader.news] == ["worker_lost"]
+
+
+@pytest.mark.parametrize("sends", ["history", "history-end", "lease", "release", "answer"])
+def test_a_worker_of_an_earlier_run_ends_and_has_no_part_in_this_one(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sends: str
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.worker.LEASE_S", 0.1)
+    load.workers[0].lease("static")
+    stranger = load.of_an_earlier_run(tmp_path, "host_9")
+    match sends:
+        case "history":
+            history = History(stranger.begin({}))
+            history.write("created", member="a")
+            history.close()
+            gevent.sleep(0.5)
+        case "history-end":
+            stranger.begin({})
+            stranger.end()
+        case "lease":
+            assert stranger.lease("static") is None
+        case "release":
+            stranger.release("a")
+        case "answer":
+            answer = {"number": 1, "reply": {"ok": True, "result": "no"}}
+            waiting = gevent.spawn(load.leader.forward, {"do": "stop", "member": "a"})
+            load.bus.hand("host_9", "master", "groupquake-answer", answer)
+            assert waiting.get()["stopped"] == "a"
+    gevent.sleep(0.1)
+    assert load.crashed == ["host_9"]
+    assert load.of("created") == []
+    assert [line["member"] for line in load.of("leased")] == ["a"]
+    assert load.workers[1].lease("static") == CONFIGS.members[1], "its lease is free"
+    load.leader.stop_workers()
+    assert load.leader.missing() == []
+
+
+def test_a_worker_may_connect_before_the_load_is_there(tmp_path: Path) -> None:
+    load = Load(tmp_path)
+    late = Leader(load.bus, load.bus.events, stay=True)  # type: ignore[arg-type]
+    late.begin(CONFIGS, load.history)
+    assert load.workers[0].lease("static") == CONFIGS.members[0]
+    load.close()
 
 
 def test_without_an_experiment_others_get_the_members_of_a_lost_worker(tmp_path: Path) -> None:
