@@ -82,8 +82,13 @@ def running(
     workers.announce(str(locustfile()))
     try:
         members = Members(_await_port(process, control_file, log, workers.start_s), token)
-        yield members
-        _quit(process, members, closing_s(len(experiment.members())))
+        within_s = workers.quit_s
+        try:
+            yield members
+            within_s = closing_s(len(experiment.members()))
+        finally:
+            if within_s:
+                _quit(process, members, within_s)
     finally:
         process.kill()
         exit_code(process)

@@ -15,6 +15,8 @@ from scenarios.clients import kind_of
 START_S = 60.0
 ELSEWHERE_S = 600.0
 """How long the user has to start workers elsewhere."""
+QUIT_S = 10.0
+"""How long workers elsewhere may take to end with a failed load; others are killed with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Workers:
 
     options: tuple[str, ...] = ()
     start_s: float = START_S
+    quit_s: float = 0.0
+    """How long the load may take to close its members if it fails; 0: they are killed at once."""
     announce: Callable[[str], object] = lambda _: None
     """Says how to start them; it gets the path of the locustfile."""
 
@@ -89,7 +93,7 @@ class WorkerOptions:
             progress(f"start {noun}: locust -f {locustfile} {to_it}")
 
         expect = ("--master", f"--expect-workers={self.elsewhere}")
-        return Workers((*expect, *at), ELSEWHERE_S, announce)
+        return Workers((*expect, *at), ELSEWHERE_S, QUIT_S, announce)
 
 
 def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
