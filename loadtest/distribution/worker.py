@@ -91,7 +91,7 @@ class Follower:
         try:
             return answer.get(timeout=LEASE_S)
         except gevent.Timeout:
-            return None  # one that comes later is returned
+            return answer.get() if answer.ready() else None  # one that comes later is returned
         except gevent.GreenletExit:
             if answer.ready() and (config := answer.get()) is not None:
                 self.release(config.name)

@@ -1,8 +1,10 @@
 """A master and its workers over messages that a small bus carries in Locust's place."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -153,6 +155,25 @@ def test_a_user_that_ends_as_it_is_given_a_client_returns_it(load: Load) -> None
     user.kill()
     gevent.sleep(0.05)
     assert load.workers[1].lease("static") == CONFIGS.members[0]
+
+
+def test_a_client_that_comes_just_as_the_wait_for_it_ends_is_not_lost(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.worker.LEASE_S", 0.1)
+    load.bus.lost = {"groupquake-lease"}
+    leased = load.bus.listeners["host_0"]["groupquake-leased"]
+
+    def answer() -> None:
+        gevent.sleep(0.05)
+        data = {"number": 1, "client": asdict(CONFIGS.members[0])}
+        leased(environment=None, msg=SimpleNamespace(data=data))
+
+    user = gevent.spawn(load.workers[0].lease, "static")
+    gevent.spawn(answer)
+    gevent.sleep(0)
+    time.sleep(0.2)  # the hub is late: it runs the answer and the end of the wait in one go
+    assert user.get() == CONFIGS.members[0]
 
 
 def test_a_command_goes_to_the_worker_that_has_the_member(load: Load) -> None:
