@@ -24,6 +24,7 @@ from groupquake import telemetry
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import ALONE, Workers
 from loadtest.client_configs import closing_s, spawn_rate
+from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
 from scenarios import Experiment
 from scenarios.clients import kind_of
@@ -71,7 +72,7 @@ def running(
                 **environment(),
                 **(telemetry.variables(folder.name, experiment.name) if otel else {}),
                 **security,
-                "GROUPQUAKE_CONTROL_TOKEN": token,
+                TOKEN_VARIABLE: token,
                 RUN_FOLDER: str(folder),
             },
             stdin=subprocess.DEVNULL,
