@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import gevent
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 LOST_LOOKS = round(LOST_S / EVERY_S)
 """How often the master looks before it has lost a worker."""
+CLOCK_MS = 100.0
+"""How far a worker's clock may be off: events of its members are compared with those of others."""
 NOT_MISSING = 1
 """A count of heartbeats with which Locust does not miss a worker."""
 
@@ -70,11 +73,21 @@ class Worker:
     """Whether it ever asked for a client."""
     left: bool = False
     """Whether it ended by itself, with all its members closed."""
+    behind_ms: float = inf
+    """How long its fastest message took, by the two clocks: negative if its clock is ahead."""
 
     @property
     def goes_on(self) -> bool:
         """Whether more of its history will come."""
         return self.took and self.lost_ms is None and self.received.written is None
+
+    @property
+    def clock_problem(self) -> str | None:
+        """Say how far its clock is off; None if it is not, as far as its messages tell."""
+        if not CLOCK_MS < abs(self.behind_ms) < inf:
+            return None
+        how = "behind" if self.behind_ms > 0 else "ahead of"
+        return f"the clock of {self.name} seems {abs(self.behind_ms):.0f} ms {how} the master's"
 
 
 class Leader:
@@ -180,6 +193,8 @@ class Leader:
                 missing.append(_loss(worker, self._table.held_by(id_)))
             if worker.took and (problem := worker.received.problem):
                 missing.append(f"the history of {worker.name} is not whole: {problem}")
+            if worker.took and (problem := worker.clock_problem):
+                missing.append(problem)
         return missing
 
     def close(self) -> None:
@@ -295,6 +310,7 @@ class Leader:
 
     def _on_history(self, msg: Any) -> None:
         worker = self._hear(msg.node_id)
+        worker.behind_ms = min(worker.behind_ms, worker.heard_ms - msg.data["sent_ms"])
         lines = worker.received.take(msg.data["first"], msg.data["lines"])
         for line in map(json.loads, lines):
             if line["event"] in LIFE:

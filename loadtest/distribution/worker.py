@@ -28,6 +28,7 @@ from loadtest.distribution.messages import (
     RELEASE,
 )
 from loadtest.distribution.spool import Spool
+from loadtest.history import now_ms
 
 if TYPE_CHECKING:
     from locust.runners import WorkerRunner
@@ -133,7 +134,8 @@ class Follower:
 
     def _send_history(self, spool: Spool) -> None:
         while lines := spool.new():
-            self._send(HISTORY, {"first": self._sent + 1, "lines": lines})
+            batch = {"first": self._sent + 1, "lines": lines, "sent_ms": now_ms()}
+            self._send(HISTORY, batch)
             spool.taken(len(lines))
             self._sent += len(lines)
 

@@ -16,7 +16,7 @@ from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
 from loadtest.distribution.master import Leader
 from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError, WorkerGoneError
-from loadtest.history import History
+from loadtest.history import History, now_ms
 
 
 def member(name: str) -> MemberConfig:
@@ -208,6 +208,29 @@ def test_a_batch_that_never_came_is_named(load: Load) -> None:
     assert load.leader.missing() == [
         "the history of worker-0 (host) is not whole: lines 1 are missing"
     ]
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "named"),
+    [(-1_200, "ms behind the master's"), (-40, None), (40, None), (1_200, "ms ahead of the")],
+)
+def test_a_worker_whose_clock_is_off_is_named(
+    load: Load, monkeypatch: pytest.MonkeyPatch, ahead_ms: float, named: str | None
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.worker.now_ms", lambda: now_ms() + ahead_ms)
+    load.workers[0].lease("static")
+    for _ in range(5):
+        load.histories[0].write("created", member="a")
+        gevent.sleep(0.3)
+    load.histories[1].write("created", member="b")  # this worker has no client
+    load.leader.stop_workers()
+    missing = load.leader.missing()
+    if named is None:
+        assert missing == []
+    else:
+        [problem] = missing
+        assert problem.startswith("the clock of worker-0 (host) seems 1")
+        assert named in problem
 
 
 def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(load: Load) -> None:
