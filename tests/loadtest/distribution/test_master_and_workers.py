@@ -64,9 +64,9 @@ class Bus:
     def worker(self, id_: str) -> Any:
         self.clients[id_] = SimpleNamespace(state="ready", heartbeat=3)
         self._connected(client_id=id_)
-        return self.stranger(id_)
+        return self.unconnected(id_)
 
-    def stranger(self, id_: str) -> Any:
+    def unconnected(self, id_: str) -> Any:
         """Return a worker that connected to another master."""
         return SimpleNamespace(
             register_message=lambda message, listener, **_: self.listeners[id_].update(
@@ -95,7 +95,7 @@ class Load:
         return Follower(runner, folder, end, crash)
 
     def of_an_earlier_run(self, folder: Path, id_: str) -> Follower:
-        return self._worker(folder, id_, self.bus.stranger(id_))
+        return self._worker(folder, id_, self.bus.unconnected(id_))
 
     def end_worker(self, id_: str) -> None:
         number = int(id_.rpartition("_")[2])
@@ -311,20 +311,20 @@ def test_a_worker_of_an_earlier_run_ends_and_has_no_part_in_this_one(
 ) -> None:
     monkeypatch.setattr("loadtest.distribution.worker.LEASE_S", 0.1)
     load.workers[0].lease("static")
-    stranger = load.of_an_earlier_run(tmp_path, "host_9")
+    former = load.of_an_earlier_run(tmp_path, "host_9")
     match sends:
         case "history":
-            history = History(stranger.begin({}))
+            history = History(former.begin({}))
             history.write("created", member="a")
             history.close()
             gevent.sleep(0.5)
         case "history-end":
-            stranger.begin({})
-            stranger.end()
+            former.begin({})
+            former.end()
         case "lease":
-            assert stranger.lease("static") is None
+            assert former.lease("static") is None
         case "release":
-            stranger.release("a")
+            former.release("a")
         case "answer":
             answer = {"number": 1, "reply": {"ok": True, "result": "no"}}
             waiting = gevent.spawn(load.leader.forward, {"do": "stop", "member": "a"})
