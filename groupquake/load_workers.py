@@ -83,10 +83,17 @@ class WorkerOptions:
         values = {"processes": self.processes, "expect-workers": self.elsewhere, "listen": listen}
         return [f"--{name}={value}" for name, value in values.items() if value]
 
-    def start(self, progress: Callable[[str], None], *, brokers_elsewhere: bool = False) -> Workers:
+    def start(
+        self,
+        progress: Callable[[str], None],
+        *,
+        brokers_elsewhere: bool = False,
+        otel: bool = False,
+    ) -> Workers:
         """Return the workers of a run, on a free port unless one is named.
 
-        `brokers_elsewhere` says whether members find brokers at other addresses than 127.0.0.1.
+        `brokers_elsewhere` says whether members find brokers at other addresses than 127.0.0.1,
+        `otel` whether the run exports: Locust's master does not hand that on.
         """
         if not self.distributed:
             return ALONE
@@ -97,7 +104,7 @@ class WorkerOptions:
             to = (f"--master-host={host}", f"--master-port={port}")
             return Workers((f"--processes={self.processes}", *at, *to))
         named = PLACEHOLDER if host in EVERYWHERE else host
-        to_it = f"--worker --master-host {named} --master-port {port}"
+        to_it = f"--worker --master-host {named} --master-port {port}" + " --otel" * otel
         noun = "a worker" if self.elsewhere == 1 else f"each of {self.elsewhere} workers"
 
         def announce(locustfile: str) -> None:

@@ -164,7 +164,9 @@ def run(
             load_process.running,
             otel=otel,
             workers=workers.start(
-                console.progress, brokers_elsewhere=place.kind == EXTERNAL and not tap
+                console.progress,
+                brokers_elsewhere=place.kind == EXTERNAL and not tap,
+                otel=otel,
             ),
         ),
         load_ended=partial(_begin_analysis, folder, master, judged=not no_report),

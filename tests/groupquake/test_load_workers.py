@@ -20,6 +20,10 @@ def test_workers_of_this_machine_get_their_line(host: str) -> None:
     )
 
 
+def test_workers_export_what_the_run_exports() -> None:
+    assert said("127.0.0.1", otel=True)[-1].endswith("--master-port 5557 --otel")
+
+
 @pytest.mark.parametrize("brokers_elsewhere", [False, True])
 def test_workers_of_others_are_warned_of_brokers_that_they_cannot_reach(
     brokers_elsewhere: bool,
