@@ -7,7 +7,6 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,7 @@ from loadtest.distribution.messages import (
 )
 from loadtest.distribution.received import Received
 from loadtest.errors import LoadtestError, WorkerGoneError
-from loadtest.history import History, now_ms
+from loadtest.history import History, clock, now_ms
 from loadtest.lease_table import LeaseTable
 
 if TYPE_CHECKING:
@@ -391,4 +390,4 @@ def _loss(worker: Worker, had: tuple[str, ...]) -> str:
 
 def _clock(at_ms: float | None) -> str:
     assert at_ms is not None, "it was lost"
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:-3] + " UTC"
+    return f"{clock(at_ms)} UTC"
