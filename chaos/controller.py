@@ -9,8 +9,9 @@ put into it at any moment; a lock could block there for ever.
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -20,7 +21,7 @@ from typing import Any
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
 from chaos.conditions import await_condition
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, LoadGoneError
 from chaos.fault_runner import FaultRunner
 from chaos.faults import Fault, FaultContext, make
 from chaos.interruptible_wait import LOOK_UP_S
@@ -55,8 +56,16 @@ class _Stop:
     """The user ends the run early, and wants its result."""
 
 
+@dataclass(frozen=True, slots=True)
+class _LoadEnded:
+    error: LoadGoneError
+
+
 class _FaultDone:
     """All steps of a fault of the file are done."""
+
+
+_Event = _Abort | _Stop | _LoadEnded | _FaultDone | Exception
 
 
 class Controller:
@@ -84,7 +93,7 @@ class Controller:
         self._members = members
         self._journal = journal
         self._progress = progress
-        self._events: SimpleQueue[_Abort | _Stop | _FaultDone | Exception] = SimpleQueue()
+        self._events: SimpleQueue[_Event] = SimpleQueue()
         self._stop = threading.Event()
         self._context = FaultContext(experiment, cluster, members, view, self._stop, tap, plan.seed)
         self._runner = FaultRunner(journal, progress, self._stop)
@@ -92,6 +101,20 @@ class Controller:
         self._began = 0.0
         self._aborted: str | None = None
         self._error: Exception | None = None
+        self.losses: list[str] = []
+        """What went of the load that had members, in words."""
+        self.lost = threading.Event()
+        """Set with the first of the losses."""
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Inside the block, journal what happens to workers; the end of the load ends `run`."""
+        with ExitStack() as watch:
+            try:
+                watch.enter_context(self._members.watch(self._load_ended, self._take_news))
+            except LoadGoneError as error:
+                self._load_ended(error)
+            yield
 
     def abort(self, signal: str) -> None:
         """End every wait and heal every open fault; `run` returns when that is done.
@@ -108,24 +131,33 @@ class Controller:
         self._events.put(_Stop())
 
     def run(self) -> Outcome:
-        """Carry out the plan; return when it has ended and every fault is healed that can be."""
+        """Carry out the plan; return when it has ended and every fault is healed that can be.
+
+        It is `watching` the load meanwhile.
+        """
         try:
-            with self._members.watch(self._load_ended, self._take_news):
-                self._work()
+            self._work()
         except ChaosError as error:
             self._error = self._error or error
         return Outcome(self._aborted, self._error, self._runner.unhealed)
 
-    def _load_ended(self, error: Exception) -> None:
-        self._journal.write("failed", fault_id=None, error=str(error))
-        self._events.put(error)
+    def _load_ended(self, error: LoadGoneError) -> None:
+        self._events.put(_LoadEnded(error))
+        self._lose(str(error))
+
+    def _lose(self, what: str) -> None:
+        self.losses.append(what)
+        self.lost.set()
 
     def _take_news(self, news: Mapping[str, Any]) -> None:
-        """Write what happened to a worker of the load; the run goes on."""
+        """Write what happened to a worker of the load; a run goes on."""
         fields = {name: value for name, value in news.items() if name not in ("event", "at_ms")}
         self._journal.write(news["event"], seen_at_ms=news["at_ms"], **fields)
         had = f", with {', '.join(fields['members'])}" if fields.get("members") else ""
-        self._progress(f"{news['event'].replace('_', ' ')}: {fields['worker']}{had}")
+        what = f"{news['event'].replace('_', ' ')}: {fields['worker']}{had}"
+        self._progress(what)
+        if had:
+            self._lose(what)
 
     def _work(self) -> None:
         phases = self._phases
@@ -169,7 +201,7 @@ class Controller:
         while not self._events.empty():
             self._handle(self._events.get())
 
-    def _handle(self, event: _Abort | _Stop | _FaultDone | Exception) -> None:
+    def _handle(self, event: _Event) -> None:
         match event:
             case _FaultDone():
                 self._running -= 1
@@ -181,9 +213,15 @@ class Controller:
                 if self._aborted is None:
                     self._aborted = signal
                     self._journal.write("aborted", signal=signal)
+            case _LoadEnded(error):
+                self._journal.write("failed", fault_id=None, error=str(error))
+                self._fail(error)
             case error:
-                self._stop.set()
-                self._error = self._error or error
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._stop.set()
+        self._error = self._error or error
 
     def _run_steps(self, steps: Sequence[Step]) -> None:
         """Run the steps of one fault, each when it is due and the one before is done."""

@@ -22,6 +22,7 @@ from groupquake.exits import NotSteadyError
 from groupquake.live_view import LiveView
 from groupquake.runner import Runner
 from loadtest.client_configs import closing_s
+from loadtest.control_protocol import TOKEN_VARIABLE
 from scenarios import Experiment
 
 EVERY_S = 1.0
@@ -32,7 +33,7 @@ def run_attached(runner: Runner, port: int) -> Outcome:
 
     If the parent ends first, this process gets SIGTERM (`loadtest.dies_with_parent`), and heals.
     """
-    members = Members(port, os.environ.get("GROUPQUAKE_CONTROL_TOKEN", ""))
+    members = Members(port, os.environ.get(TOKEN_VARIABLE, ""))
     with _showing(runner.folder.resolve()):
         return replace(runner, load=partial(_attached, members)).run()
 

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from chaos.tail import Tail
 from kafka_protocol.coordinator_lines import finder_of
 from kafka_protocol.log_line import written_ms
 from kafka_protocol.request_log import COMPLETED
+from loadtest.history import clock
 
 Row = dict[str, str]
 
@@ -114,11 +114,6 @@ def fault_rows(entries: list[Entry]) -> list[Row]:
                 rows[id_]["verified"] = "yes" if verified else "NO"
                 rows[id_]["witness"] = str(entry.get("witness", ""))
     return list(rows.values())[: -SHOWN - 1 : -1]
-
-
-def clock(at_ms: float) -> str:
-    """Return the time of day, in UTC to the millisecond."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 class LiveView:

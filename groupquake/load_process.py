@@ -24,6 +24,7 @@ from groupquake import telemetry
 from groupquake.exits import NotSteadyError
 from groupquake.load_workers import ALONE, Workers
 from loadtest.client_configs import closing_s, spawn_rate
+from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
 from scenarios import Experiment
 from scenarios.clients import kind_of
@@ -71,7 +72,7 @@ def running(
                 **environment(),
                 **(telemetry.variables(folder.name, experiment.name) if otel else {}),
                 **security,
-                "GROUPQUAKE_CONTROL_TOKEN": token,
+                TOKEN_VARIABLE: token,
                 RUN_FOLDER: str(folder),
             },
             stdin=subprocess.DEVNULL,
@@ -82,8 +83,13 @@ def running(
     workers.announce(str(locustfile()))
     try:
         members = Members(_await_port(process, control_file, log, workers.start_s), token)
-        yield members
-        _quit(process, members, closing_s(len(experiment.members())))
+        within_s = workers.quit_s
+        try:
+            yield members
+            within_s = closing_s(len(experiment.members()))
+        finally:
+            if within_s:
+                _quit(process, members, within_s)
     finally:
         process.kill()
         exit_code(process)

@@ -15,6 +15,15 @@ from scenarios.clients import kind_of
 START_S = 60.0
 ELSEWHERE_S = 600.0
 """How long the user has to start workers elsewhere."""
+QUIT_S = 10.0
+"""How long workers elsewhere may take to end with a failed load; others are killed with it."""
+
+EVERYWHERE = ("0.0.0.0", "*")  # noqa: S104 (the user chose it)
+PLACEHOLDER = "ADDRESS_OF_THIS_MACHINE"
+ONLY_HERE = (
+    "members look for the brokers at 127.0.0.1: workers on other machines need a way from there to"
+    " here, or a cluster of yours (--cluster external with cluster.logs, without --tap)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,8 @@ class Workers:
 
     options: tuple[str, ...] = ()
     start_s: float = START_S
+    quit_s: float = 0.0
+    """How long the load may take to close its members if it fails; 0: they are killed at once."""
     announce: Callable[[str], object] = lambda _: None
     """Says how to start them; it gets the path of the locustfile."""
 
@@ -72,8 +83,18 @@ class WorkerOptions:
         values = {"processes": self.processes, "expect-workers": self.elsewhere, "listen": listen}
         return [f"--{name}={value}" for name, value in values.items() if value]
 
-    def start(self, progress: Callable[[str], None]) -> Workers:
-        """Return the workers of a run, on a free port unless one is named."""
+    def start(
+        self,
+        progress: Callable[[str], None],
+        *,
+        brokers_elsewhere: bool = False,
+        otel: bool = False,
+    ) -> Workers:
+        """Return the workers of a run, on a free port unless one is named.
+
+        `brokers_elsewhere` says whether members find brokers at other addresses than 127.0.0.1,
+        `otel` whether the run exports: Locust's master does not hand that on.
+        """
         if not self.distributed:
             return ALONE
         host, port = self.listen or (HOST, None)
@@ -82,14 +103,17 @@ class WorkerOptions:
         if self.processes:
             to = (f"--master-host={host}", f"--master-port={port}")
             return Workers((f"--processes={self.processes}", *at, *to))
-        to_it = f"--worker --master-host {host} --master-port {port}"
+        named = PLACEHOLDER if host in EVERYWHERE else host
+        to_it = f"--worker --master-host {named} --master-port {port}" + " --otel" * otel
         noun = "a worker" if self.elsewhere == 1 else f"each of {self.elsewhere} workers"
 
         def announce(locustfile: str) -> None:
+            if not (brokers_elsewhere or host.startswith("127.") or host == "localhost"):
+                progress(ONLY_HERE)
             progress(f"start {noun}: locust -f {locustfile} {to_it}")
 
         expect = ("--master", f"--expect-workers={self.elsewhere}")
-        return Workers((*expect, *at), ELSEWHERE_S, announce)
+        return Workers((*expect, *at), ELSEWHERE_S, QUIT_S, announce)
 
 
 def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:

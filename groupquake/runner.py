@@ -5,10 +5,9 @@ are open, a command to the controller. However a run ends, no fault stays open a
 """
 
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -190,13 +189,10 @@ class Runner:
         """Run the load and the faults on the cluster as clients see it."""
         bootstrap = cluster.bootstrap
         self.progress(f"starting {len(self.experiment.members())} members in Locust")
-        with self.load(self.folder, bootstrap, self.experiment, self._security()) as members:
-            steady = await_steady(self.experiment, admin.probes(), journal, threading.Event())
-            if not steady.ok:
-                require_allowed(self.folder / "history.jsonl", self.experiment.cluster.prefix or "")
-                missed = "; ".join(str(probe) for probe in steady.probes if not probe.holds)
-                raise NotSteadyError(f"steady state not met: {missed}; see locust.log")
-            self.progress("steady state met")
+        with (
+            self.load(self.folder, bootstrap, self.experiment, self._security()) as members,
+            ExitStack() as watching,
+        ):
             controller = Controller(
                 self.plan,
                 self.experiment,
@@ -207,6 +203,8 @@ class Runner:
                 progress=self.progress,
                 tap=tap,
             )
+            watching.enter_context(controller.watching())
+            self._await_steady(controller, admin, journal)
             with wire_script_process.running(
                 self.folder,
                 bootstrap,
@@ -231,6 +229,15 @@ class Runner:
             self.progress("closing the members")
             self._close(members, journal, outcome)
         return outcome
+
+    def _await_steady(self, controller: Controller, admin: KafkaAdmin, journal: Journal) -> None:
+        """Return once the steady state holds. Raises NotSteadyError, at once if members go."""
+        steady = await_steady(self.experiment, admin.probes(), journal, controller.lost)
+        missed = [*controller.losses] or [str(probe) for probe in steady.probes if not probe.holds]
+        if missed:
+            require_allowed(self.folder / "history.jsonl", self.experiment.cluster.prefix or "")
+            raise NotSteadyError(f"steady state not met: {'; '.join(missed)}; see locust.log")
+        self.progress("steady state met")
 
     def _close(self, members: Members, journal: Journal, outcome: Outcome) -> None:
         """Close the members; what is missing of the load then makes the verdict `unknown`."""

@@ -7,6 +7,9 @@ from typing import Any
 
 from loadtest.errors import LoadtestError, WorkerGoneError
 
+TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (the variable's name, no secret)
+"""The variable of the environment that the token comes in."""
+
 Command = Callable[[dict[str, Any]], Any]
 """Gets the whole request and returns a JSON value."""
 Commands = Mapping[str, Command]

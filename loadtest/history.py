@@ -38,6 +38,7 @@ which adds what becomes of each `worker`:
 import json
 import time
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ from loadtest.errors import LoadtestError
 def now_ms() -> float:
     """Return the time now in UTC epoch milliseconds, to a tenth."""
     return round(time.time() * 1000, 1)
+
+
+def clock(at_ms: float) -> str:
+    """Return the time of day, in UTC to the millisecond."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 class History:

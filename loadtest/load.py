@@ -4,13 +4,12 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import gevent
 
-from loadtest.history import History, now_ms
+from loadtest.history import History, clock, now_ms
 
 LAG_CHECK_S = 0.05
 CHECKS_PER_LINE = 20
@@ -102,16 +101,11 @@ class _WatchedHistory(History):
             partitions = ", ".join(fields.get("partitions", ())) or "nothing"
             self.seen.append(
                 {
-                    "at": _clock(at_ms),
+                    "at": clock(at_ms),
                     "group": fields.get("group") or "",
                     "reason": f"seen by client {fields['member']}: {event} {partitions}",
                 }
             )
-
-
-def _clock(at_ms: float) -> str:
-    """Return the time of day, in UTC to the millisecond."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 def _watch_hub_lag(history: History) -> NoReturn:

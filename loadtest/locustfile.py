@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,11 @@ from locust.runners import LocalRunner, WorkerRunner
 
 from loadtest import experiment, options, ui
 from loadtest.client_configs import PORTABLE
+from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import end_with
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
 from loadtest.ui_form import choose
-from loadtest.ui_run import TOKEN_VARIABLE
 from loadtest.users import ClientUser, DynamicMember, Producer, StaticMember
 
 BAD_USAGE = 64
@@ -46,7 +47,9 @@ def add_options(parser: ArgumentParser, **_: object) -> None:
 @events.init.add_listener
 def on_init(environment: Environment, **_: object) -> None:
     """Prepare the load session."""
-    _or_exit(_follow if isinstance(environment.runner, WorkerRunner) else _prepare, environment)
+    token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
+    is_worker = isinstance(environment.runner, WorkerRunner)
+    _or_exit(_follow if is_worker else partial(_prepare, token), environment)
 
 
 @events.spawning_complete.add_listener
@@ -65,7 +68,7 @@ def _or_exit(step: Any, environment: Environment) -> None:
         sys.exit(BAD_USAGE)
 
 
-def _prepare(environment: Environment) -> None:
+def _prepare(token: str | None, environment: Environment) -> None:
     given = _options(environment)
     alone = isinstance(environment.runner, LocalRunner)
     named = options.has_experiment(given)
@@ -89,7 +92,6 @@ def _prepare(environment: Environment) -> None:
     given.num_users = given.num_users or users
     given.spawn_rate = given.spawn_rate or session.spawn_rate
     if given.control_file:
-        token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
         if not token:
             raise LoadtestError(f"--control-file needs a token in {TOKEN_VARIABLE}; set it")
         announce = session.control(token).announcement(Path(given.control_file))

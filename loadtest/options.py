@@ -7,6 +7,7 @@ from math import isfinite
 from typing import get_args
 
 from loadtest.client_configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
+from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.errors import LoadtestError
 from scenarios import names
 from scenarios.clients import IN_LOAD
@@ -50,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--control-file",
         metavar="FILE",
         help="listen for control commands on a loopback port, and write the port to FILE; the"
-        " token of the commands is read from GROUPQUAKE_CONTROL_TOKEN",
+        f" token of the commands is read from {TOKEN_VARIABLE}",
     )
     group.add_argument(
         "--run-option",

@@ -19,6 +19,7 @@ import gevent
 from gevent import subprocess
 from gevent.event import Event
 
+from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
 
 State = Literal["starting", "running", "healing", "closing", "comparing", "over"]
@@ -27,7 +28,6 @@ State = Literal["starting", "running", "healing", "closing", "comparing", "over"
 SHOWN = 300
 """How many of the latest progress lines are kept."""
 
-TOKEN_VARIABLE = "GROUPQUAKE_CONTROL_TOKEN"  # noqa: S105 (the variable's name, no secret)
 STOP = signal.SIGUSR1
 """Makes the runner end its plan, heal, and judge the run so far."""
 

@@ -1,13 +1,14 @@
 """`member.swap-instance`: two static members restart with each other's instance id (KIP-345)."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from chaos.errors import WorkerGoneError
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.one_member import unless_gone
+from chaos.faults.one_member import WORKER_GONE, unless_gone
 from chaos.journal import now_ms
 from chaos.members import Members
 from scenarios import faults as declared
@@ -44,6 +45,7 @@ class SwapInstance:
         self._members = members
         self._stop = stop
         self._began_ms = self._healing_ms = 0
+        self._lost: tuple[str, ...] = ()
 
     def inject(self) -> None:
         """Close both, and start each with the id of the other; they have not joined yet."""
@@ -59,17 +61,25 @@ class SwapInstance:
         """Give the members of a run that died their own ids."""
         match undo:
             case {"do": "give-ids", "instance_ids": dict(own)}:
-                return _give_back(own, members)
+                return unless_gone(members, lambda there: _how(own, give_back(own, there)))
         return None
 
     def heal(self) -> str:
         """Close both, and start each with its own id; they have not joined yet."""
         self._healing_ms = now_ms()
-        return _give_back(self._own, self._members)
+
+        def act(there: Members) -> str:
+            self._lost = give_back(self._own, there)
+            return _how(self._own, self._lost)
+
+        return unless_gone(self._members, act)
 
     def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the brokers let each join with its own id."""
-        return self._joined(self._own, self._healing_ms, stop)
+        """Wait until the brokers let each join with its own id; one that is lost does not."""
+        ids = {member: one for member, one in self._own.items() if member not in self._lost}
+        found = self._joined(ids, self._healing_ms, stop)
+        lost = "".join(f"; {member}: lost with its worker" for member in self._lost)
+        return Finding(found.holds and not lost, found.evidence + lost)
 
     def _joined(self, ids: Mapping[str, str], since_ms: int, stop: threading.Event) -> Finding:
         found = [
@@ -88,12 +98,33 @@ def restart_as(instance_ids: Mapping[str, str], members: Members) -> None:
         members.start(member, {"instance_id": one})
 
 
-def _give_back(own: Mapping[str, str], members: Members | None) -> str:
-    def act(there: Members) -> str:
-        restart_as(own, there)
-        return "both restarted with their own instance ids over the control channel"
+def give_back(own: Mapping[str, str], members: Members) -> tuple[str, ...]:
+    """Restart both with their own ids; return the one that is lost with its worker, if one is.
 
-    return unless_gone(members, act)
+    Raises WorkerGoneError if both are.
+    """
+    lost: dict[str, WorkerGoneError] = {}
+
+    def each(do: Callable[[str], object]) -> None:
+        for member in (one for one in own if one not in lost):
+            try:
+                do(member)
+            except WorkerGoneError as error:
+                lost[member] = error
+
+    each(members.stop)
+    each(lambda member: members.start(member, {"instance_id": own[member]}))
+    if len(lost) == len(own):
+        raise next(iter(lost.values()))
+    return tuple(lost)
+
+
+def _how(own: Mapping[str, str], lost: tuple[str, ...]) -> str:
+    if not lost:
+        return "both restarted with their own instance ids over the control channel"
+    there = ", ".join(member for member in own if member not in lost)
+    restarted = f"{there} restarted with its own instance id over the control channel"
+    return f"{restarted}; {', '.join(lost)}: {WORKER_GONE}"
 
 
 def make(fault: declared.SwapInstance, context: FaultContext) -> tuple[SwapInstance]:

@@ -160,7 +160,15 @@ def run(
         console.progress,
         SIGNALS,
         tap=tap,
-        load=partial(load_process.running, otel=otel, workers=workers.start(console.progress)),
+        load=partial(
+            load_process.running,
+            otel=otel,
+            workers=workers.start(
+                console.progress,
+                brokers_elsewhere=place.kind == EXTERNAL and not tap,
+                otel=otel,
+            ),
+        ),
         load_ended=partial(_begin_analysis, folder, master, judged=not no_report),
     )
     try:

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import gevent
@@ -34,7 +34,7 @@ from loadtest.distribution.messages import (
 )
 from loadtest.distribution.received import Received
 from loadtest.errors import LoadtestError, WorkerGoneError
-from loadtest.history import History, now_ms
+from loadtest.history import History, clock, now_ms
 from loadtest.lease_table import LeaseTable
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 LOST_LOOKS = round(LOST_S / EVERY_S)
 """How often the master looks before it has lost a worker."""
+CLOCK_MS = 100.0
+"""How far a worker's clock may be off: events of its members are compared with those of others."""
 NOT_MISSING = 1
 """A count of heartbeats with which Locust does not miss a worker."""
 
@@ -70,11 +72,21 @@ class Worker:
     """Whether it ever asked for a client."""
     left: bool = False
     """Whether it ended by itself, with all its members closed."""
+    behind_ms: float = inf
+    """How long its fastest message took, by the two clocks: negative if its clock is ahead."""
 
     @property
     def goes_on(self) -> bool:
         """Whether more of its history will come."""
         return self.took and self.lost_ms is None and self.received.written is None
+
+    @property
+    def clock_problem(self) -> str | None:
+        """Say how far its clock is off; None if it is not, as far as its messages tell."""
+        if not CLOCK_MS < abs(self.behind_ms) < inf:
+            return None
+        how = "behind" if self.behind_ms > 0 else "ahead of"
+        return f"the clock of {self.name} seems {abs(self.behind_ms):.0f} ms {how} the master's"
 
 
 class Leader:
@@ -99,7 +111,7 @@ class Leader:
         self.news: list[Json] = []
         """What happened to workers: `worker_lost`, with `at_ms`, `worker`, and its `members`."""
         self._has_news = Event()
-        listeners: dict[str, Callable[..., None]] = {
+        listeners: dict[str, Callable[[Any], None]] = {
             LEASE: self._on_lease,
             RELEASE: self._on_release,
             ANSWER: self._on_answer,
@@ -107,8 +119,10 @@ class Leader:
             HISTORY_END: self._on_history_end,
         }
         for message, listener in listeners.items():
-            runner.register_message(message, listener)
-        events.worker_connect.add_listener(lambda client_id, **_: self._of(client_id))
+            runner.register_message(message, self._from_our_own(listener))
+        for id_ in runner.clients:  # it was faster
+            self._on_connect(id_)
+        events.worker_connect.add_listener(lambda client_id, **_: self._on_connect(client_id))
         events.heartbeat_sent.add_listener(lambda client_id, **_: self._hear(client_id))
         gevent.spawn(self._watch)
 
@@ -178,6 +192,8 @@ class Leader:
                 missing.append(_loss(worker, self._table.held_by(id_)))
             if worker.took and (problem := worker.received.problem):
                 missing.append(f"the history of {worker.name} is not whole: {problem}")
+            if worker.took and (problem := worker.clock_problem):
+                missing.append(problem)
         return missing
 
     def close(self) -> None:
@@ -206,7 +222,7 @@ class Leader:
         holder = self._table.holder(member.name)
         if holder is None:
             return row(member, "stopped")
-        if self._of(holder).lost_ms is not None:
+        if self._workers[holder].lost_ms is not None:
             return row(member, LIFE.get(self._lives.get(member.name, ""), "stopped"))
         of_worker = rows.get(holder)
         if of_worker is None:
@@ -221,7 +237,7 @@ class Leader:
         return rows
 
     def _ask(self, id_: str, request: Json, within_s: float) -> Any:
-        worker = self._of(id_)
+        worker = self._workers[id_]
         if worker.lost_ms is not None:
             raise _gone(worker)
         number, answer = next(self._numbers), AsyncResult()
@@ -241,21 +257,34 @@ class Leader:
 
     # what workers send
 
-    def _of(self, id_: str) -> Worker:
+    def _on_connect(self, id_: str) -> None:
         if id_ not in self._workers:
             host = id_.rpartition("_")[0]
             name = f"worker-{self._runner.get_worker_index(id_)} ({host})"
             self._workers[id_] = Worker(name, now_ms())
-        return self._workers[id_]
+
+    def _from_our_own(self, listener: Callable[[Any], None]) -> Callable[..., None]:
+        """Let a listener hear workers that connected here; dismiss those of an earlier master.
+
+        They outlive it by a minute, and their sockets connect to who listens at its address.
+        """
+
+        def hear(msg: Any, **_: object) -> None:
+            if msg.node_id in self._workers:
+                listener(msg)
+            else:
+                self._dismiss(msg.node_id)
+
+        return hear
 
     def _hear(self, id_: str) -> Worker:
-        worker = self._of(id_)
+        worker = self._workers[id_]
         worker.heard_ms, worker.looks = now_ms(), 0
         if worker.lost_ms is not None:
             self._dismiss(id_)
         return worker
 
-    def _on_lease(self, msg: Any, **_: object) -> None:
+    def _on_lease(self, msg: Any) -> None:
         worker = self._hear(msg.node_id)
         if worker.lost_ms is not None:
             return
@@ -267,26 +296,27 @@ class Leader:
         answer: Json = {"number": msg.data["number"], "client": client}
         self._runner.send_message(LEASED, answer, msg.node_id)
 
-    def _on_release(self, msg: Any, **_: object) -> None:
+    def _on_release(self, msg: Any) -> None:
         name = msg.data["name"]
-        if self._of(msg.node_id).lost_ms is not None:
+        if self._workers[msg.node_id].lost_ms is not None:
             return  # what it had is settled
         if self._table.holder(name) == msg.node_id:  # else of a load before
             self._table.release(name, msg.node_id)
 
-    def _on_answer(self, msg: Any, **_: object) -> None:
+    def _on_answer(self, msg: Any) -> None:
         if (asked := self._asked.get(msg.data["number"])) is not None:
             asked[1].set(msg.data["reply"])
 
-    def _on_history(self, msg: Any, **_: object) -> None:
+    def _on_history(self, msg: Any) -> None:
         worker = self._hear(msg.node_id)
+        worker.behind_ms = min(worker.behind_ms, worker.heard_ms - msg.data["sent_ms"])
         lines = worker.received.take(msg.data["first"], msg.data["lines"])
         for line in map(json.loads, lines):
             if line["event"] in LIFE:
                 self._lives[line["member"]] = line["event"]
         self._history.add(lines)
 
-    def _on_history_end(self, msg: Any, **_: object) -> None:
+    def _on_history_end(self, msg: Any) -> None:
         self._hear(msg.node_id).received.written = msg.data["lines"]
 
     # workers that come and go
@@ -325,7 +355,7 @@ class Leader:
         self._tell("worker_lost", worker, members=list(had), last_heard_ms=worker.heard_ms)
 
     def _dismiss(self, id_: str) -> None:
-        """Let a lost worker end, should it hear this: others may have its members."""
+        """Let a worker end that is lost or unknown: others may have its members."""
         self._runner.send_message(DISMISS, client_id=id_)
 
     def _forget(self, id_: str) -> None:
@@ -360,4 +390,4 @@ def _loss(worker: Worker, had: tuple[str, ...]) -> str:
 
 def _clock(at_ms: float | None) -> str:
     assert at_ms is not None, "it was lost"
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S.%f}"[:-3] + " UTC"
+    return f"{clock(at_ms)} UTC"

@@ -8,9 +8,10 @@ COMMAND, ANSWER = "groupquake-command", "groupquake-answer"
 END = "groupquake-end"
 """The master ends the load: workers close their clients."""
 DISMISS = "groupquake-dismiss"
-"""The master lost this worker, which is final: it ends at once, as in a crash."""
+"""The master lost this worker, which is final, or never had it: it ends at once, as in a crash."""
 HISTORY, HISTORY_END = "groupquake-history", "groupquake-history-end"
-"""`lines` of a worker's history from the number `first` on; and how many it wrote in all."""
+"""`lines` of a worker's history from the number `first` on, `sent_ms` by its clock; and how many it
+wrote in all."""
 
 LEASE_S = 10.0
 """How long a worker waits for a client before its user asks again."""

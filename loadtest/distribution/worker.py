@@ -28,6 +28,7 @@ from loadtest.distribution.messages import (
     RELEASE,
 )
 from loadtest.distribution.spool import Spool
+from loadtest.history import now_ms
 
 if TYPE_CHECKING:
     from locust.runners import WorkerRunner
@@ -48,7 +49,7 @@ class Follower:
         """Its histories are in `folder`, or in one for temporary files.
 
         `end_load` is called when the master ends the load; it calls `end`. `crash` is called when
-        the master has lost this worker; it ends the process at once.
+        the master has dismissed this worker; it ends the process at once.
         """
         self._runner = runner
         self._folder = folder
@@ -91,7 +92,7 @@ class Follower:
         try:
             return answer.get(timeout=LEASE_S)
         except gevent.Timeout:
-            return None  # one that comes later is returned
+            return answer.get() if answer.ready() else None  # one that comes later is returned
         except gevent.GreenletExit:
             if answer.ready() and (config := answer.get()) is not None:
                 self.release(config.name)
@@ -120,7 +121,10 @@ class Follower:
         if spool is not None:
             self._sender.kill()
             spool.close()
-        _LOG.error("the master heard nothing of this worker for too long; it ends now")
+        _LOG.error(
+            "this worker is not the master's: it was not heard of for too long, or is of an earlier"
+            " run; it ends now"
+        )
         self._crash()
 
     def _send_as_it_grows(self) -> None:
@@ -130,7 +134,8 @@ class Follower:
 
     def _send_history(self, spool: Spool) -> None:
         while lines := spool.new():
-            self._send(HISTORY, {"first": self._sent + 1, "lines": lines})
+            batch = {"first": self._sent + 1, "lines": lines, "sent_ms": now_ms()}
+            self._send(HISTORY, batch)
             spool.taken(len(lines))
             self._sent += len(lines)
 

@@ -45,7 +45,7 @@ _OF_GROUP = (
     Error.COORDINATOR_LOAD_IN_PROGRESS,
     *NOT_SERVED,
 )
-"""The answers to OffsetCommit that are about the member, not its partitions."""
+"""The answers to OffsetCommit and OffsetFetch that are about the member, not its partitions."""
 
 
 class Listener(Protocol):
@@ -95,6 +95,7 @@ class GroupClient:
     _polled_s: float = field(default_factory=time.monotonic)
     """When the application polled last."""
     _commit_s: float = 0.0
+    _fetch_s: float = 0.0
     _heartbeat_s: float = 0.0
     """When the next one is due."""
     _offsets: Mapping[tuple[str, int], int] | None = None
@@ -198,7 +199,8 @@ class GroupClient:
             self._refused(member, error)
             return
         now_s = time.monotonic()
-        self._joined, self._rejoin, self._offsets = True, None, None
+        self._joined, self._rejoin = True, None
+        self._offsets, self._fetch_s = None, 0.0
         self._confirmed_s, self._backoff_s = now_s, BACKOFF_S
         first = random()  # the members of a group join at once; so they do not stay in step
         self._heartbeat_s = now_s + first * self.config.heartbeat_interval_ms / 1000
@@ -217,23 +219,20 @@ class GroupClient:
         self.listener.assigned(new)
 
     def _stay(self, member: WireMember) -> None:
-        """Do what is due next: fetch offsets, look at the topics, a heartbeat or a commit."""
-        if self._owned and self._offsets is None:
-            error, offsets = member.committed(sorted(self._owned), self._answer_s)
-            if error == Error.NONE:
-                self._offsets = offsets
-            else:
-                self._refused(member, error)
-            return
+        """Do what is due next: look at the topics, a heartbeat, fetch offsets or commit them."""
         if member.is_leader and self._topics.changed(member):
             self._rejoin = "the number of partitions has changed"
             return
-        due_s = min(self._heartbeat_s, self._commit_s) if self._owned else self._heartbeat_s
+        offsets_s = self._fetch_s if self._offsets is None else self._commit_s
+        due_s = min(self._heartbeat_s, offsets_s) if self._owned else self._heartbeat_s
         self._sleep(due_s - time.monotonic())
         if time.monotonic() >= self._heartbeat_s:
             self._beat(member)
-        elif self._offsets is not None:
-            self._commit(member, self._offsets)
+        elif self._owned and time.monotonic() >= offsets_s:
+            if self._offsets is None:
+                self._fetch(member)
+            else:
+                self._commit(member, self._offsets)
 
     def _beat(self, member: WireMember) -> None:
         now_s = time.monotonic()
@@ -241,6 +240,16 @@ class GroupClient:
         error = member.heartbeat(self._answer_s)
         self.listener.heartbeat((time.monotonic() - now_s) * 1000, error)
         self._refused(member, error)
+
+    def _fetch(self, member: WireMember) -> None:
+        error, offsets = member.committed(sorted(self._owned), self._answer_s)
+        if error == Error.NONE:
+            self._offsets = offsets
+        elif error in _OF_GROUP:
+            self._refused(member, error)
+        else:
+            self.listener.error(name_of(error))
+            self._fetch_s = time.monotonic() + REFUSED_S
 
     def _commit(self, member: WireMember, fetched: Mapping[tuple[str, int], int]) -> None:
         """Commit the offsets again, 0 where there is none."""

@@ -25,18 +25,23 @@ class Run:
         self.path = path
         self.progress: list[str] = []
 
+    def controller_of(self, experiment: Experiment) -> tuple[Controller, Journal]:
+        journal = Journal(self.path)
+        self.controller = Controller(
+            make_plan(experiment, 1),
+            experiment,
+            self.cluster,
+            Members(self.load.port, TOKEN),
+            self.cluster,
+            journal,
+            progress=self.progress.append,
+        )
+        return self.controller, journal
+
     def of(self, experiment: Experiment) -> Outcome:
-        with Journal(self.path) as journal:
-            self.controller = Controller(
-                make_plan(experiment, 1),
-                experiment,
-                self.cluster,
-                Members(self.load.port, TOKEN),
-                self.cluster,
-                journal,
-                progress=self.progress.append,
-            )
-            return self.controller.run()
+        controller, journal = self.controller_of(experiment)
+        with journal, controller.watching():
+            return controller.run()
 
     def meanwhile(self, experiment: Experiment, when: Callable[[], Any], do: Callable[[], Any]):
         """Run, and do something as soon as a condition holds."""

@@ -26,4 +26,5 @@ with Journal(Path(path)) as journal:
         progress=lambda line: print(line, flush=True),
     )
     signal.signal(signal.SIGINT, lambda *_: controller.abort("SIGINT"))
-    print(controller.run())
+    with controller.watching():
+        print(controller.run())

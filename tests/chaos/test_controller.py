@@ -309,6 +309,19 @@ def test_a_fault_on_a_member_that_is_gone_with_its_worker_fails_and_the_run_goes
     assert (lost["worker"], lost["members"], lost["seen_at_ms"]) == ("worker-1", ["static-3"], 5.0)
 
 
+def test_a_worker_that_is_lost_before_the_run_is_journalled_and_told(run, load, experiment):
+    nobody = {**LOST, "worker": "worker-2", "members": []}
+    load.news = [nobody]
+    controller, journal = run.controller_of(experiment(ONE))
+    with journal, controller.watching():
+        until(lambda: run.entries("worker_lost"))
+        assert not controller.lost.is_set(), "it had no members"
+        load.news.append(LOST)
+        assert controller.lost.wait(60)
+    assert controller.losses == ["worker lost: worker-1, with static-3"]
+    assert [one["worker"] for one in run.entries("worker_lost")] == ["worker-2", "worker-1"]
+
+
 def test_a_member_that_goes_with_its_worker_while_it_is_down_is_not_waited_for(
     run, load, experiment, monkeypatch
 ):
@@ -329,7 +342,9 @@ def test_a_member_that_goes_with_its_worker_while_it_is_down_is_not_waited_for(
 def test_a_missing_load_process_is_reported(run, load, experiment):
     load.die()
     assert isinstance(run.of(experiment(ONE)).error, LoadGoneError)
-    assert read(run.path) == ()
+    assert run.controller.lost.is_set()
+    assert len(run.entries("failed")) == 1
+    assert run.entries("intent") == []
 
 
 class Child:

@@ -1,14 +1,22 @@
-"""The load as a child process; a small program stands in for Locust."""
+"""The load as a child process; in some tests a small program stands in for Locust."""
 
+import json
+import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from chaos.clusters.ports import HOST, free_ports
+from chaos.members import Members
 from groupquake import load_process
-from scenarios import named
+from groupquake.exits import NotSteadyError
+from groupquake.load_workers import WorkerOptions
+from scenarios import load, named
+from tests.groupquake.conftest import SMALL
 
 LOAD = """
 import json, subprocess, sys, time
@@ -42,3 +50,43 @@ def test_other_processes_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             assert other.poll() is None
         finally:
             other.kill()
+
+
+def test_a_load_that_fails_ends_its_workers_elsewhere(tmp_path: Path) -> None:
+    """They have members that look for their broker, and close them."""
+    file, log = tmp_path / "experiment.yaml", tmp_path / "worker.log"
+    file.write_text(SMALL.replace("kind: static", "kind: static, client: wire"))
+    (nobody,) = free_ports(1)
+    workers: list[subprocess.Popen[bytes]] = []
+
+    def start(line: str) -> None:
+        shown = shlex.split(line.partition(": locust ")[2])
+        with log.open("wb") as output:
+            worker = [sys.executable, "-m", "locust", *shown]
+            environment = load_process.environment()
+            workers.append(subprocess.Popen(worker, stdout=output, stderr=output, env=environment))
+
+    def fail_once_they_run(members: Members) -> None:
+        deadline = time.monotonic() + 60
+        while {row["state"] for row in members.list()} != {"starting"}:
+            assert time.monotonic() < deadline, members.list()
+            time.sleep(0.05)
+        raise NotSteadyError
+
+    options = WorkerOptions(elsewhere=1).start(start)
+    bootstrap = f"{HOST}:{nobody}"
+    try:
+        with (
+            pytest.raises(NotSteadyError),
+            load_process.running(tmp_path, bootstrap, load(file), workers=options) as members,
+        ):
+            fail_once_they_run(members)
+        assert workers[0].wait(timeout=20) == 0, log.read_text()
+        history = [
+            json.loads(line) for line in (tmp_path / "history.jsonl").read_text().splitlines()
+        ]
+        assert len([line for line in history if line["event"] == "closed"]) == 5, "and a producer"
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()

@@ -74,7 +74,7 @@ def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: P
         stderr=subprocess.PIPE,
     ) as process:
         folder = tmp_path / "runs" / "latest"
-        await_healed(folder / "journal.jsonl", 2, process)
+        await_count(folder / "journal.jsonl", '"event": "verified"', 2, process)
         killed_ms = time.time() * 1000
         os.kill(a_worker(process.pid), signal.SIGKILL)
         out, err = process.communicate(timeout=400)
@@ -112,10 +112,36 @@ def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: P
     assert gone <= had - {"producer-0"}, "one that a fault has stopped does not end once more"
 
 
-def await_healed(journal: Path, faults: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the first faults of a run are over."""
-    deadline = time.monotonic() + 90
-    while not journal.exists() or journal.read_text().count('"event": "verified"') < faults:
+def test_a_worker_that_is_lost_in_formation_ends_the_run_at_once(
+    small: Path, tmp_path: Path
+) -> None:
+    """The steady state never holds: after two minutes the run would say so, and no more."""
+    text = small.read_text().replace("tolerance: Stable", "tolerance: Empty", 1)
+    small.write_text(text.replace("within: 30s", "within: 2m"))
+    with subprocess.Popen(
+        arguments("run", small, "--seed", 5, "--processes", 2),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        folder = tmp_path / "runs" / "latest"
+        await_count(folder / "history.jsonl", '"event":"assigned"', 4, process)
+        os.kill(a_worker(process.pid), signal.SIGKILL)
+        _, err = process.communicate(timeout=400)
+    assert process.returncode == 3, err.decode()
+    [lost] = [entry for entry in lines(folder / "journal.jsonl") if entry["event"] == "worker_lost"]
+    assert lost["members"]
+    said = f"steady state not met: worker lost: {lost['worker']}, with {', '.join(lost['members'])}"
+    assert said in err.decode()
+    assert running(str(tmp_path)) == []
+
+
+def await_count(
+    file: Path, text: str, times: int, process: subprocess.Popen[bytes], within_s: float = 90
+) -> None:
+    """Wait until a file of the run has a text so many times."""
+    deadline = time.monotonic() + within_s
+    while not file.exists() or file.read_text().count(text) < times:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, WorkerGoneError
 from chaos.faults import heal_from_journal
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.swap_instance import SwapInstance, restart_as
@@ -61,3 +61,37 @@ def test_the_end_of_the_run_ends_the_wait_for_the_swap(members, witness, load, s
     threading.Timer(0.2, stop.set).start()
     found = fault.verify()
     assert (found.holds, "as the run was ended" in found.evidence) == (False, True)
+
+
+@pytest.mark.parametrize("lost", list(OWN))
+def test_a_member_whose_worker_is_there_gets_its_id_though_the_other_is_lost(
+    fault, load, stop, lost
+):
+    """The other's worker is lost before the swap, and takes the swap with it."""
+    [there] = [member for member in OWN if member != lost]
+    load.gone = {lost}
+    with pytest.raises(WorkerGoneError):
+        fault.inject()
+    how = fault.heal()
+    assert how.startswith(f"{there} restarted with its own")
+    assert f"{lost}: nothing to undo: the worker of the load is gone" in how
+    until(lambda: load.is_up(there))
+    found = fault.verify_healed(stop)
+    assert (found.holds, found.evidence.endswith(f"; {lost}: lost with its worker")) == (
+        False,
+        True,
+    )
+    assert f"{there}: JOIN_GROUP" in found.evidence
+    assert f", as {there};" in found.evidence
+
+
+def test_a_swapped_member_gets_its_id_back_though_the_other_is_lost(fault, load, members, stop):
+    fault.inject()
+    until(lambda: all(map(load.is_up, OWN)))
+    load.gone = {"static-2"}
+    healed = heal_from_journal(fault.undo, members)
+    assert healed is not None
+    assert healed.startswith("static-3 restarted with its own")
+    until(lambda: load.is_up("static-3"))
+    load.gone = set(OWN)
+    assert fault.heal() == "nothing to undo: the worker of the load is gone that ran the member"

@@ -1,8 +1,10 @@
 """A master and its workers over messages that a small bus carries in Locust's place."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +16,7 @@ from loadtest.client_configs import ClientConfigs, MemberConfig, ProducerConfig
 from loadtest.distribution.master import Leader
 from loadtest.distribution.worker import Follower
 from loadtest.errors import LoadtestError, WorkerGoneError
-from loadtest.history import History
+from loadtest.history import History, now_ms
 
 
 def member(name: str) -> MemberConfig:
@@ -62,6 +64,10 @@ class Bus:
     def worker(self, id_: str) -> Any:
         self.clients[id_] = SimpleNamespace(state="ready", heartbeat=3)
         self._connected(client_id=id_)
+        return self.unconnected(id_)
+
+    def unconnected(self, id_: str) -> Any:
+        """Return a worker that connected to another master."""
         return SimpleNamespace(
             register_message=lambda message, listener, **_: self.listeners[id_].update(
                 {message: listener}
@@ -81,16 +87,15 @@ class Load:
         self.history = History(self.file)
         self.leader.begin(CONFIGS, self.history)
         self.ids = ("host_0", "host_1")
-        self.workers = [self._worker(folder, id_) for id_ in self.ids]
+        self.workers = [self._worker(folder, id_, self.bus.worker(id_)) for id_ in self.ids]
         self.histories = [History(worker.begin(self._commands())) for worker in self.workers]
 
-    def _worker(self, folder: Path, id_: str) -> Follower:
-        return Follower(
-            self.bus.worker(id_),
-            folder,
-            lambda: self.end_worker(id_),
-            lambda: self.crashed.append(id_),
-        )
+    def _worker(self, folder: Path, id_: str, runner: Any) -> Follower:
+        end, crash = lambda: self.end_worker(id_), lambda: self.crashed.append(id_)
+        return Follower(runner, folder, end, crash)
+
+    def of_an_earlier_run(self, folder: Path, id_: str) -> Follower:
+        return self._worker(folder, id_, self.bus.unconnected(id_))
 
     def end_worker(self, id_: str) -> None:
         number = int(id_.rpartition("_")[2])
@@ -152,6 +157,25 @@ def test_a_user_that_ends_as_it_is_given_a_client_returns_it(load: Load) -> None
     assert load.workers[1].lease("static") == CONFIGS.members[0]
 
 
+def test_a_client_that_comes_just_as_the_wait_for_it_ends_is_not_lost(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.worker.LEASE_S", 0.1)
+    load.bus.lost = {"groupquake-lease"}
+    leased = load.bus.listeners["host_0"]["groupquake-leased"]
+
+    def answer() -> None:
+        gevent.sleep(0.05)
+        data = {"number": 1, "client": asdict(CONFIGS.members[0])}
+        leased(environment=None, msg=SimpleNamespace(data=data))
+
+    user = gevent.spawn(load.workers[0].lease, "static")
+    gevent.spawn(answer)
+    gevent.sleep(0)
+    time.sleep(0.2)  # the hub is late: it runs the answer and the end of the wait in one go
+    assert user.get() == CONFIGS.members[0]
+
+
 def test_a_command_goes_to_the_worker_that_has_the_member(load: Load) -> None:
     load.workers[0].lease("static")
     load.workers[1].lease("static")
@@ -184,6 +208,29 @@ def test_a_batch_that_never_came_is_named(load: Load) -> None:
     assert load.leader.missing() == [
         "the history of worker-0 (host) is not whole: lines 1 are missing"
     ]
+
+
+@pytest.mark.parametrize(
+    ("ahead_ms", "named"),
+    [(-1_200, "ms behind the master's"), (-40, None), (40, None), (1_200, "ms ahead of the")],
+)
+def test_a_worker_whose_clock_is_off_is_named(
+    load: Load, monkeypatch: pytest.MonkeyPatch, ahead_ms: float, named: str | None
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.worker.now_ms", lambda: now_ms() + ahead_ms)
+    load.workers[0].lease("static")
+    for _ in range(5):
+        load.histories[0].write("created", member="a")
+        gevent.sleep(0.3)
+    load.histories[1].write("created", member="b")  # this worker has no client
+    load.leader.stop_workers()
+    missing = load.leader.missing()
+    if named is None:
+        assert missing == []
+    else:
+        [problem] = missing
+        assert problem.startswith("the clock of worker-0 (host) seems 1")
+        assert named in problem
 
 
 def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(load: Load) -> None:
@@ -256,6 +303,48 @@ def test_a_worker_that_is_lost_stays_lost_and_ends_once_it_hears_that(load: Load
     with pytest.raises(WorkerGoneError):
         load.leader.forward({"do": "stop", "member": "a"})
     assert [one["event"] for one in load.leader.news] == ["worker_lost"]
+
+
+@pytest.mark.parametrize("sends", ["history", "history-end", "lease", "release", "answer"])
+def test_a_worker_of_an_earlier_run_ends_and_has_no_part_in_this_one(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sends: str
+) -> None:
+    monkeypatch.setattr("loadtest.distribution.worker.LEASE_S", 0.1)
+    load.workers[0].lease("static")
+    former = load.of_an_earlier_run(tmp_path, "host_9")
+    match sends:
+        case "history":
+            history = History(former.begin({}))
+            history.write("created", member="a")
+            history.close()
+            gevent.sleep(0.5)
+        case "history-end":
+            former.begin({})
+            former.end()
+        case "lease":
+            assert former.lease("static") is None
+        case "release":
+            former.release("a")
+        case "answer":
+            answer = {"number": 1, "reply": {"ok": True, "result": "no"}}
+            waiting = gevent.spawn(load.leader.forward, {"do": "stop", "member": "a"})
+            load.bus.hand("host_9", "master", "groupquake-answer", answer)
+            assert waiting.get()["stopped"] == "a"
+    gevent.sleep(0.1)
+    assert load.crashed == ["host_9"]
+    assert load.of("created") == []
+    assert [line["member"] for line in load.of("leased")] == ["a"]
+    assert load.workers[1].lease("static") == CONFIGS.members[1], "its lease is free"
+    load.leader.stop_workers()
+    assert load.leader.missing() == []
+
+
+def test_a_worker_may_connect_before_the_load_is_there(tmp_path: Path) -> None:
+    load = Load(tmp_path)
+    late = Leader(load.bus, load.bus.events, stay=True)  # type: ignore[arg-type]
+    late.begin(CONFIGS, load.history)
+    assert load.workers[0].lease("static") == CONFIGS.members[0]
+    load.close()
 
 
 def test_without_an_experiment_others_get_the_members_of_a_lost_worker(tmp_path: Path) -> None:

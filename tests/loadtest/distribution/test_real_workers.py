@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from chaos.clusters.ports import HOST, free_ports
@@ -66,6 +67,7 @@ class Load:
 
 
 CRASHED = 1
+TOKEN = "GROUPQUAKE_CONTROL_TOKEN"
 MEMBERS = ["lively-dynamic-0", "lively-dynamic-1", "static-0", "static-1"]
 
 
@@ -106,3 +108,23 @@ def test_members_stay_where_they_are_whichever_workers_come_and_go(load: Load) -
     assert load.of("closing", "closed") == []
     load.master.send("quit")
     assert load.master.process.wait(timeout=20) == 0, load.master.output
+
+
+def test_no_member_of_a_forked_worker_has_the_token_of_the_load(
+    locust: Callable[..., Locust], tmp_path: Path
+) -> None:
+    experiment = tmp_path / "experiment.yaml"
+    experiment.write_text(EXPERIMENT.replace("count: 2,", "count: 2, client: librdkafka-process,"))
+    port, nobody = free_ports(2)
+    master = locust(
+        *("--headless", "--processes", "1", "--experiment", str(experiment)),
+        *("--master-bind-host", HOST, "--master-bind-port", str(port)),
+        *("--master-host", HOST, "--master-port", str(port)),
+        *("--bootstrap", f"{HOST}:{nobody}"),
+    )
+    run = {"static-0", "static-1"}
+    master.wait_for(lambda: {master.members()[name]["state"] for name in run} == {"starting"})
+    family = psutil.Process(master.process.pid).children(recursive=True)
+    programs = [one for one in family if "loadtest.member_program" in one.cmdline()]
+    assert len(programs) == 2
+    assert [one.environ().get(TOKEN) for one in programs] == [None, None]
