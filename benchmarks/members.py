@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -37,6 +38,8 @@ GROUP = 50
 SESSION = "45s"
 HEARTBEAT_S = 3
 JOINED_WITHIN_S = 300.0
+SPARE = 500
+"""Descriptors that a process has beside its members' connections."""
 SETTLED_S = 2 * HEARTBEAT_S
 CONFIG = {
     "group.initial.rebalance.delay.ms": 3_000,
@@ -171,6 +174,10 @@ def hold(
 ) -> Held:
     """Let members of a client join and stay, on one core unless a number of processes is given."""
     on_one_core, processes = processes is None, processes or 1
+    _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= descriptors < count + SPARE:
+        raise SystemExit(f"a process may open {descriptors:,} files, too few for {count:,} members;"
+                         " raise the hard limit (ulimit -Hn)")  # fmt: skip
     folder.mkdir(parents=True)
     cluster = ProcessCluster(
         f"bench-{os.getpid()}", folder / "brokers", brokers=1, heap_mb=2_048, config=CONFIG

@@ -1,8 +1,10 @@
 """Members with groupquake's own client, in Locust, against a real broker."""
 
 import itertools
+import resource
 import time
 
+import psutil
 import pytest
 
 from tests.loadtest.member_steps import end, others, steps_of
@@ -38,6 +40,20 @@ def static(group):
 @pytest.fixture
 def dynamic(group):
     return f"{group}-dynamic-0"
+
+
+@pytest.fixture
+def few_descriptors():
+    """Let a process that starts have a low limit, which it may raise."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_there_may_be_as_many_connections_as_the_hard_limit_allows(few_descriptors, load):
+    limit, most = psutil.Process(load.process.pid).rlimit(psutil.RLIMIT_NOFILE)
+    assert limit == most
 
 
 def requests_of(broker, member, api):
