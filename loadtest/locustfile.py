@@ -49,7 +49,7 @@ def add_options(parser: ArgumentParser, **_: object) -> None:
 def on_init(environment: Environment, **_: object) -> None:
     """Prepare the load session."""
     token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)  # each member of `wire` has a socket
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each member of `wire` has a socket
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     is_worker = isinstance(environment.runner, WorkerRunner)
     _or_exit(_follow if is_worker else partial(_prepare, token), environment)
