@@ -8,7 +8,7 @@ two of one length then count as the same.
 
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -337,3 +337,20 @@ def _fits(kind: "Kind | tuple[Field, ...]", value: Any) -> bool:
     if type(value) is not _TYPES[str(kind)]:  # true is no number
         return False
     return not isinstance(value, int) or LEAST <= value <= GREATEST
+
+
+def partitions_in(topics: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the partitions of a body's topics, each with its name, written `topic-number`.
+
+    From OffsetCommit and OffsetFetch v10 on topics have ids instead of names (KIP-848).
+    """
+    for topic in topics:
+        name = topic.get("name") or topic.get("topicId", "")
+        for partition in topic["partitions"]:
+            yield f"{name}-{partition['partitionIndex']}", partition
+
+
+def generation_in(request: Mapping[str, Any]) -> int | None:
+    """Return the generation of a request; OffsetCommit calls it otherwise from 3.6 on (KIP-848)."""
+    found: int | None = request.get("generationIdOrMemberEpoch")
+    return request.get("generationId") if found is None else found

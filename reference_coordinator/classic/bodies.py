@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.versions import (
     FIRST_BATCH_LEAVE,
     FIRST_DESCRIBE_WITH_INSTANCE_ID,
@@ -122,9 +123,9 @@ def _commit(seen: Observed, at_ms: float, _: Choices) -> Request:
 
 
 def _generation(body: Json) -> int:
-    """Return an OffsetCommit's generation, which has another name from 3.6 on."""
-    generation = body.get("generationIdOrMemberEpoch")
-    return int(body.get("generationId", -1) if generation is None else generation)
+    """Return an OffsetCommit's generation; -1 without one, before v1."""
+    generation = generation_in(body)
+    return -1 if generation is None else generation
 
 
 def _commit_exchange(request: Json, response: Json, api_version: int) -> Exchange:
@@ -199,17 +200,9 @@ def _commit_response(request: Json, response: Json) -> CommitResponse:
     )
 
 
-def _partitions(body: Json) -> list[tuple[str, int]]:
-    """List the partitions that a body names, each as its topic and index."""
-    return [
-        (topic, partition["partitionIndex"])
-        for topic, partitions in [(_topic(t), t["partitions"]) for t in body["topics"]]
-        for partition in partitions
-    ]
-
-
-def _topic(body: Json) -> str:
-    return str(body.get("name") or body["topicId"])  # ids instead of names from v10 on (KIP-848)
+def _partitions(body: Json) -> list[str]:
+    """List the partitions that a body names."""
+    return [name for name, _ in partitions_in(body["topics"])]
 
 
 def _heartbeat_response(_: Json, body: Json) -> HeartbeatResponse:

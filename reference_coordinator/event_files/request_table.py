@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kafka_protocol.bodies import generation_in
 from kafka_protocol.errors import name_of
 from reference_coordinator.replay.evidence import ObservedRequest
 
@@ -101,8 +102,8 @@ def _joined(body: Body) -> Iterator[str]:
 
 def _in_generation(body: Body) -> Iterator[str]:
     yield _who(body)
-    generation = body.get("generationId", body.get("generationIdOrMemberEpoch", -1))
-    yield f"generation {generation}"
+    generation = generation_in(body)
+    yield f"generation {-1 if generation is None else generation}"
 
 
 def _sync(body: Body) -> Iterator[str]:

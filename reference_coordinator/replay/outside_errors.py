@@ -8,6 +8,7 @@ partition by partition, and else treats the commit as any other (`offset.metadat
 
 from collections.abc import Iterator
 
+from kafka_protocol.bodies import partitions_in
 from kafka_protocol.errors import NO_ERROR, BrokerError
 from reference_coordinator.classic.effects import CommitResponse, Response
 from reference_coordinator.replay.evidence import ObservedRequest
@@ -79,13 +80,6 @@ def _java_length(text: str) -> int:
 
 def _partitions(seen: ObservedRequest) -> Iterator[tuple[int, str]]:
     """Yield the error of each partition of a commit, and the metadata that were sent with it."""
-    sent = {
-        (topic.get("name") or topic.get("topicId"), partition["partitionIndex"]): partition
-        for topic in seen.request["topics"]
-        for partition in topic["partitions"]
-    }
-    for topic in seen.response_fields["topics"]:
-        for partition in topic["partitions"]:
-            place = topic.get("name") or topic.get("topicId"), partition["partitionIndex"]
-            asked = sent.get(place, {})
-            yield partition["errorCode"], asked.get("committedMetadata") or ""
+    sent = dict(partitions_in(seen.request["topics"]))
+    for name, answered in partitions_in(seen.response_fields["topics"]):
+        yield answered["errorCode"], sent.get(name, {}).get("committedMetadata") or ""

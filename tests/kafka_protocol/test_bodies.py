@@ -9,7 +9,15 @@ import pytest
 from kio.schema.index import api_key_map
 
 from kafka_protocol.apis import COORDINATOR_APIS, OFFSET_FETCH, ApiKey
-from kafka_protocol.bodies import BODIES, Bodies, Field, of_version, problems
+from kafka_protocol.bodies import (
+    BODIES,
+    Bodies,
+    Field,
+    generation_in,
+    of_version,
+    partitions_in,
+    problems,
+)
 from kafka_protocol.kio_bodies import slots
 from kafka_protocol.versions import FIRST_FLEXIBLE
 from loadtest.wire.schemas import known, request_schema, response_schema
@@ -132,3 +140,31 @@ def test_a_commit_may_use_either_name_of_its_generation() -> None:
     assert not list(problems(commit, {**body, "generationIdOrMemberEpoch": 1}, 8))
     lacking = "generationIdOrMemberEpoch is missing, and version 8 has it"
     assert list(problems(commit, body, 8)) == [lacking]
+
+
+def test_topics_have_names_or_ids_and_partitions_are_named_by_them() -> None:
+    """OffsetCommit has ids from v10 on, and an older one may name a topic "" (it is refused)."""
+    partitions = [{"partitionIndex": 0}, {"partitionIndex": 12}]
+    topics = [
+        {"name": "orders-1", "partitions": partitions},
+        {"topicId": "q1f2", "partitions": partitions[:1]},
+        {"name": "", "partitions": partitions[:1]},
+    ]
+    names = [name for name, _ in partitions_in(topics)]
+    assert names == ["orders-1-0", "orders-1-12", "q1f2-0", "-0"]
+    assert [one for _, one in partitions_in(topics[:1])] == partitions
+
+
+@pytest.mark.parametrize(
+    ("request_", "generation"),
+    [
+        ({"generationId": 3}, 3),
+        ({"generationIdOrMemberEpoch": 3}, 3),
+        ({"generationIdOrMemberEpoch": -1}, -1),
+        ({}, None),
+    ],
+)
+def test_a_commit_calls_its_generation_otherwise_from_3_6_on(
+    request_: dict[str, int], generation: int | None
+) -> None:
+    assert generation_in(request_) == generation

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple
 
+from kafka_protocol.bodies import partitions_in
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
@@ -96,12 +97,8 @@ class FetchedOffsets:
         for seen in unanswered:
             if seen.api == "OFFSET_COMMIT":
                 open_ = replace(seen, answered_ms=inf), Error.UNKNOWN_SERVER_ERROR, None
-                for topic in seen.request["topics"]:
-                    for one in topic["partitions"]:
-                        name = (
-                            f"{topic.get('name') or topic.get('topicId')}-{one['partitionIndex']}"
-                        )
-                        self._commits[name].append(Commit(one["committedOffset"], *open_))
+                for name, one in partitions_in(seen.request["topics"]):
+                    self._commits[name].append(Commit(one["committedOffset"], *open_))
         for seen in requests:
             if seen.api == "OFFSET_COMMIT":
                 epoch = self._epoch(seen, partition)
@@ -207,8 +204,6 @@ def fetched(fetch: ObservedRequest) -> Iterator[tuple[str, int]]:
     for group in response.get("groups", (response,)):
         if group.get("errorCode", NO_ERROR) != NO_ERROR:
             continue
-        for topic in group["topics"]:
-            name = topic.get("name") or topic.get("topicId")
-            for one in topic["partitions"]:
-                if one["errorCode"] == NO_ERROR:
-                    yield f"{name}-{one['partitionIndex']}", one["committedOffset"]
+        for name, one in partitions_in(group["topics"]):
+            if one["errorCode"] == NO_ERROR:
+                yield name, one["committedOffset"]

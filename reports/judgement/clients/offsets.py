@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
@@ -49,18 +50,12 @@ def stored(commit: ObservedRequest) -> tuple[list[tuple[str, int]], int]:
 
 def partitions_of(commit: ObservedRequest) -> Iterator[tuple[str, int, int]]:
     """Yield the partitions that an OffsetCommit was answered about: offset and error."""
-    errors: dict[str, int] = {}
-    for topic in commit.response_fields.get("topics", ()):
-        name = topic.get("name") or topic.get("topicId")
-        for one in topic["partitions"]:
-            errors[f"{name}-{one['partitionIndex']}"] = one["errorCode"]
-    for topic in commit.request.get("topics", ()):
-        name = topic.get("name") or topic.get("topicId")
-        for one in topic["partitions"]:
-            partition = f"{name}-{one['partitionIndex']}"
-            code = errors.get(partition)
-            if code is not None and "committedOffset" in one:
-                yield partition, one["committedOffset"], code
+    answered = partitions_in(commit.response_fields.get("topics", ()))
+    errors = {name: one["errorCode"] for name, one in answered}
+    for name, one in partitions_in(commit.request.get("topics", ())):
+        code = errors.get(name)
+        if code is not None and "committedOffset" in one:
+            yield name, one["committedOffset"], code
 
 
 class _Last(NamedTuple):
@@ -98,8 +93,8 @@ class Offsets:
     def committed(self, commit: ObservedRequest, kept: Stored, error: int) -> Iterator[Json]:
         """Take a commit, and its `stored`; yield its rows of `BREACHES`, without the group."""
         request = commit.request
-        generation = request.get("generationIdOrMemberEpoch", request.get("generationId"))
-        of_generation = self._shares.get(generation, {})
+        generation = generation_in(request)
+        of_generation = {} if generation is None else self._shares.get(generation, {})
         member, share = of_generation.get(_member(commit), ("", None))
         if member != request.get("memberId"):
             share = None

@@ -12,12 +12,9 @@ from typing import Any
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.client_answers import SEEN_MS
-from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.history import ENDS, ClientEvent
 
 Json = dict[str, Any]
-
-ENDS = ("fenced", "closing", "closed", "killed")
-"""The events with which a process ends."""
 
 
 @dataclass(slots=True)

@@ -18,8 +18,6 @@ ENDS_OF_OFFSETS = ("offsets_expired", OFFSETS_REMOVED)
 """Templates of lines about committed offsets that are deleted, without their groups."""
 REMOVED_NONE = "(Removed|Generated) 0 "
 """What such a line says if it deleted none, as a regular expression."""
-TOPIC_DELETED = "topic.delete"
-"""The fault that deletes a topic; the journal names the topic as its target."""
 _TOPIC = re.compile(r"name=([^],]+)")
 _PARTITION = re.compile(r"([A-Za-z0-9._-]+)-[0-9]+(?=[],]|$)")
 """A deleted topic, or else one of its partitions, in such a line."""
@@ -135,8 +133,7 @@ def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> 
     """
     if run.level is Level.WIRE:
         return list(gaps)
-    deleted = {fault["target"] for fault in run.faults if fault["name"] == TOPIC_DELETED}
-    gaps = [gap for gap in gaps if not is_about_topics(deleted, gap)]
+    gaps = [gap for gap in gaps if not is_about_topics(run.deleted, gap)]
     session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
     left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)
     whole = without_cuts(left, run.cut_short)

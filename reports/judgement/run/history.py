@@ -13,6 +13,8 @@ EVENTS = (
     "unanswered",
 )  # fmt: skip
 """The events about members that are judged; those of one instant happen in this order."""
+ENDS = ("fenced", "closing", "closed", "killed")
+"""The events with which a process ends."""
 LINE = """
     at_ms DOUBLE, member STRING, group STRING, event STRING, partitions ARRAY<STRING>,
     member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE

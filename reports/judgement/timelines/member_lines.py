@@ -15,6 +15,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
+from reports.judgement.run.faults import CATCHING_UP_MS
 from reports.judgement.timelines import said
 from reports.judgement.timelines.compare import EARLY_MS, LATE_MS
 from reports.judgement.timelines.timeline import Line, subject
@@ -44,9 +45,8 @@ FAILED = ("persist_failed", "empty_failed", "commit_failed", "metadata_failed")
 """Lines of writes that failed: doubtful where no fault and no standstill may explain them."""
 WRITES_FAIL_MS = 3_000.0
 """From which length on a standstill of one broker may make writes of another fail at once: half of
-the shortest session with which a cluster finds a broker dead (ZooKeeper 6 s, KRaft 9 s)."""
-EXCUSED_MS = 10_000.0
-"""How long after such a standstill writes may fail: the broker may have been declared dead."""
+the shortest session with which a cluster finds a broker dead (ZooKeeper 6 s, KRaft 9 s). They may
+fail until it has caught up, as after a fault."""
 SAID_ALONE = "preparing"
 """Whether this line is due is judged with its rebalance (see `compare`)."""
 OVERDUE = ("stabilized", "assignment")
@@ -176,7 +176,7 @@ def _failed_writes(
     """Yield the lines of failed writes that no fault, standstill or answer may explain."""
     excused = [(outage.from_ms, outage.until_ms) for outage in outages]
     excused += [
-        (stall.from_ms, stall.until_ms + EXCUSED_MS)
+        (stall.from_ms, stall.until_ms + CATCHING_UP_MS)
         for stall in stalls
         if stall.until_ms - stall.from_ms >= WRITES_FAIL_MS
     ]

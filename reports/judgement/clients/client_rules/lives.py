@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
 
+from kafka_protocol.bodies import generation_in
 from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.evidence import ONLY_RESTART_TIMERS
-from reports.judgement.run.history import ClientEvent
+from reports.judgement.run.history import ENDS, ClientEvent
 
 CREATED = "created"
-ENDS = ("closing", "closed", "killed", "fenced")
 CREATED_LATE_MS = 250.0
 """How much earlier than its history says the first request of a process may seem to come."""
 LATE_MS = 1_000.0
@@ -69,7 +68,7 @@ class Sent:
     @property
     def generation(self) -> int | None:
         """The generation that the request gives."""
-        return _generation(self.seen.request)
+        return generation_in(self.seen.request)
 
     @property
     def instance_id(self) -> str | None:
@@ -92,7 +91,7 @@ class Sent:
         same = (
             self.seen.broker == seen.broker
             and known.get("memberId") == given.get("memberId")
-            and _generation(known) == _generation(given)
+            and generation_in(known) == generation_in(given)
             and known.get("groupInstanceId") == given.get("groupInstanceId")
         )
         if not same:
@@ -230,9 +229,3 @@ def _new_connections(sent: Iterable[Sent]) -> Iterator[float]:
         if known and connection not in known and one.api == "JOIN_GROUP" and not one.member_id:
             yield one.arrived_ms
         known.add(connection)
-
-
-def _generation(request: Mapping[str, Any]) -> int | None:
-    """Return the generation of a request; OffsetCommit calls it so from v9 on (KIP-848)."""
-    found: int | None = request.get("generationId", request.get("generationIdOrMemberEpoch"))
-    return found
