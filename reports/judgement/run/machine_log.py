@@ -84,10 +84,10 @@ def busy_times(samples: str) -> list[Busy]:
 
 def unsampled(samples: str, until_ms: float) -> list[Busy]:
     """Return the time after the last sample, if that does not come up to a time."""
-    told = (
+    noted = (
         _number(entry.get(name)) for entry in _entries(samples) for name in ("at_ms", "until_ms")
     )
-    last_ms = max((at_ms for at_ms in told if at_ms is not None), default=-inf)
+    last_ms = max((at_ms for at_ms in noted if at_ms is not None), default=-inf)
     if last_ms >= until_ms - SAMPLED_UNTIL_MS:
         return []
     return [Busy("", last_ms, inf, "nothing tells how busy the machine was")]
