@@ -6,6 +6,7 @@ from chaos.errors import ChaosError, WorkerGoneError
 from chaos.faults import heal_from_journal
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.swap_instance import SwapInstance, restart_as
+from chaos.journal import now_ms
 from tests.chaos.fakes import until
 
 OWN = {"static-2": "static-2", "static-3": "static-3"}
@@ -57,6 +58,8 @@ def test_the_end_of_the_run_ends_the_wait_for_the_swap(members, witness, load, s
     slow = {name: MemberEvidence(name, 50, 300_000, witness, lambda _: True) for name in OWN}
     fault = SwapInstance(OWN, "static", 100, slow, members, stop)
     load.lost |= set(OWN)
+    joined_ms = now_ms()
+    until(lambda: now_ms() > joined_ms)  # what joined before it does not count as its return
     fault.inject()
     threading.Timer(0.2, stop.set).start()
     found = fault.verify()
