@@ -64,16 +64,17 @@ class Answers:
     waiting: list[Waiting] = field(default_factory=list)
     tells_of_all: bool = False
     """Whether the client tells of each answer that reaches it."""
-    _said_ms: float = inf
-    _silent_from_ms: float = inf
-    """The last event, and the last before the client was silent for longer than OLD_MS; `inf` while
-    there is none."""
+    _said_ms: float = -inf
+    _silent_from_ms: float = -inf
+    """The last event, and the last before the client was silent for longer than OLD_MS."""
+    _connection: str = ""
+    """That of the answer which it told of last."""
 
     def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
         """Take the answer that an event tells of; return it, and those before it.
 
         Of several before the event it is the first that is not old, or else the last. If the client
-        tells of all, what came on the same connection since it fell silent is not old: one that was
+        tells of all, what came on its one connection since it fell silent is not old: one that was
         frozen reads its answers in order.
         """
         if at_ms - self._said_ms > OLD_MS:
@@ -88,6 +89,7 @@ class Answers:
             recent or before[-1:] or fitting[:1], key=lambda at: self.answers[at].tells is None
         )
         found, passed = self.answers[at], self.answers[:at]
+        self._connection = found.seen.connection
         del self.answers[: at + 1]
         return found, passed
 
@@ -96,7 +98,8 @@ class Answers:
         if answer.at_ms >= at_ms - OLD_MS:
             return True
         unread = self.tells_of_all and answer.at_ms > self._silent_from_ms
-        return unread and answer.seen.connection == self.answers[last].seen.connection
+        on = {self._connection, answer.seen.connection, self.answers[last].seen.connection}
+        return unread and len(on) == 1
 
     def reported(self, answer: Answer) -> None:
         """Excuse answers that say the same within OLD_MS.

@@ -20,7 +20,7 @@ from reports.judgement.group import Judge
 from reports.judgement.lateness import broker_activity
 from reports.judgement.missing import overtaken_joins
 from reports.judgement.missing.silent_tails import silent_tails
-from reports.judgement.run.faults import CATCHING_UP_MS
+from reports.judgement.run.disturbance import CATCHING_UP_MS
 from reports.judgement.run.machine_log import Busy, Standstill, thread_waits_ms
 from reports.judgement.timelines.member_lines import WRITES_FAIL_MS
 

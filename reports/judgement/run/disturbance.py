@@ -1,6 +1,9 @@
-"""When a fault on the wire had a hold on a client."""
+"""How long faults disturb: those on the wire their clients, and those on brokers writes."""
 
 from typing import NamedTuple
+
+CATCHING_UP_MS = 10_000
+"""How long after a broker is back writes may fail because too few replicas are in sync."""
 
 
 class Disturbance(NamedTuple):

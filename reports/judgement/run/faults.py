@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from reference_coordinator.replay import Outage, Parting, Stall
-from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.run.disturbance import CATCHING_UP_MS, Disturbance
 from reports.judgement.run.journal import Entry
 from scenarios.faults import about
 
@@ -14,8 +14,6 @@ Fault = dict[str, Any]
 ON_WIRE = "net."
 """What the names of faults on the wire begin with."""
 CLOCK_SKEW = "clock.skew"
-CATCHING_UP_MS = 10_000
-"""How long after a broker is back writes may fail because too few replicas are in sync."""
 REPLICATES_MS = 1_000.0
 """How long before a broker is cut off what it wrote may not have reached its replicas. These fetch
 at once where the machine lets them; so long may a request take, too (`Tolerance.reply`)."""

@@ -15,7 +15,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
-from reports.judgement.run.faults import CATCHING_UP_MS
+from reports.judgement.run.disturbance import CATCHING_UP_MS
 from reports.judgement.timelines import said
 from reports.judgement.timelines.compare import EARLY_MS, LATE_MS
 from reports.judgement.timelines.timeline import Line, subject

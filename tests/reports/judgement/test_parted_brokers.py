@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from reports.judgement.run.disturbance import CATCHING_UP_MS
 from reports.judgement.run.faults import (
-    CATCHING_UP_MS,
     REPLICATES_MS,
     disturbances,
     faults_of,
