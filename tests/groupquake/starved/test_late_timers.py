@@ -4,6 +4,7 @@ The logs are those that a coordinator with late timers would have written (`go-s
 a busy machine: a join phase from generation 0 that ended 800 ms late).
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -177,7 +178,8 @@ def test_the_broker_that_may_have_been_late_is_one_that_was_asked() -> None:
     (wrote,) = {row["broker"] for row in rows if row["template"]} - {wrong.broker}
     assert {row["broker"] for row in rows if row["template"] is None} == {wrong.broker}
     heartbeat = next(row for row in rows if row.get("api") == "HEARTBEAT")
-    refusal = {"broker": "9", "error_code": 16, "response": '{"throttleTimeMs":0,"errorCode":16}'}
+    answer = {"throttleTimeMs": 0, "errorCode": Error.NOT_COORDINATOR}
+    refusal = {"broker": "9", "error_code": answer["errorCode"], "response": json.dumps(answer)}
     refused = {**heartbeat, **refusal}
     quiet = [
         Stall(broker, wrong.at_ms - silent_ms, wrong.at_ms + 100, proven=False)

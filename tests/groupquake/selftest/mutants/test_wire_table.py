@@ -23,19 +23,20 @@ def test_a_rule_that_a_broker_breaks_shows_in_its_answers(mutant: str, runs: Run
 
 
 @pytest.mark.parametrize(
-    ("lie", "fails", "untraced"),
+    ("lie", "fails", "doubts", "untraced"),
     [
-        ("heartbeat_unknown_member_id_without_a_fault", 1, 0),
-        ("offset_commit_unknown_member_id_in_an_outage", 1, 0),
-        ("preparing_line_late", 0, 1),
-        ("fenced_line_left_out", 0, 1),
+        ("heartbeat_unknown_member_id_without_a_fault", 1, 0, 0),
+        # the member may have been removed: few answers show when the broker worked
+        ("offset_commit_unknown_member_id_in_an_outage", 0, 1, 0),
+        ("preparing_line_late", 0, 0, 1),
+        ("fenced_line_left_out", 0, 0, 1),
     ],
 )
 def test_a_lie_shows_unless_it_is_told_in_lines_alone(
-    lie: str, fails: int, untraced: int, runs: Runs
+    lie: str, fails: int, doubts: int, untraced: int, runs: Runs
 ) -> None:
     row = of_lie(lie, runs[LIES[lie].experiment][:1])
-    assert (row.runs, row.fails, row.untraced) == (1, fails, untraced)
+    assert (row.runs, row.fails, row.doubts, row.untraced) == (1, fails, doubts, untraced)
     assert row.good
 
 
