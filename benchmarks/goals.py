@@ -175,7 +175,7 @@ def _of_chaos(found: Json) -> Iterator[Line]:
 
 def _of_verdict(found: Json) -> Iterator[Line]:
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found["stages_s"].items())
-    yield Line(f"{verdict.EXPERIMENT} to its verdict : its phases and the cluster's start", stages,
+    yield Line(f"{verdict.EXPERIMENT} to its verdict : its plan and the cluster's start", stages,
                found["ratio"], "x", 1.25)  # fmt: skip
 
 

@@ -39,8 +39,9 @@ def run(runs: Path, name: str) -> Json:
             f"{name} ended with verdict {verdict} (exit code {done.returncode});"
             " no figures are printed for such a run"
         )
-    phases = find(name).phases
-    plan_s = (phases.impact_ms + phases.recovery_ms) / 1_000
+    experiment = find(name)
+    first_ms = min((fault.at_ms for fault in experiment.faults), default=0)
+    plan_s = (first_ms + experiment.phases.impact_ms + experiment.phases.recovery_ms) / 1_000
     journal = (runs / "latest" / "journal.jsonl").read_text().splitlines()
     stages = _stages(began_ms, ended_ms, [json.loads(line) for line in journal])
     wall_s, least_s = (ended_ms - began_ms) / 1_000, stages["cluster start"] + plan_s
@@ -76,7 +77,7 @@ def _shown(figures: Json) -> str:
     rows += [(n, f"{s:.1f}", f"{s / wall_s:.0%}") for n, s in figures["stages_s"].items()]
     rows.append(("to the verdict", f"{wall_s:.1f}", "100%"))
     summary = (
-        f"Its phases last {figures['plan_s']:.0f} s; with the cluster's start that is "
+        f"Its plan lasts {figures['plan_s']:.0f} s; with the cluster's start that is "
         f"{figures['least_s']:.1f} s, and the verdict takes {figures['ratio']:.2f} times as long."
     )
     return f"{table(rows)}\n{summary}"

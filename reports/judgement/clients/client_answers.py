@@ -68,7 +68,7 @@ class Answers:
     _silent_from_ms: float = -inf
     """The last event, and the last before the client was silent for longer than OLD_MS."""
     _connection: str = ""
-    """That of the answer which it told of last."""
+    """That of the answer which it reported last."""
 
     def take(self, at_ms: float, fits: Fits) -> tuple[Answer | None, list[Answer]]:
         """Take the answer that an event tells of; return it, and those before it.
