@@ -61,26 +61,37 @@ def test_two_workers_give_the_verdict_of_one_process(
     assert list(folder.glob("history-of-worker-*")) == []
 
 
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: Path) -> None:
-    later = "  - {fault: member.restart, target: all, group: static, at: 6s, down_for: 600ms}\n"
-    text = small.read_text().replace(LEADER, EVERYBODY).replace("phases:", f"{later}phases:")
-    small.write_text(text.replace("impact: 7s", "impact: 8s"))
+def run_without_one(
+    small: Path, tmp_path: Path, file: str, event: str, times: int
+) -> tuple[float, int, tuple[str, str]]:
+    """Run with two workers, and kill one as soon as a file of the run has an event so many times.
+
+    Return when that was (ms), the exit code, and what the run printed to both streams.
+    """
     with subprocess.Popen(
         arguments("run", small, "--seed", 5, "--processes", 2),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        folder = tmp_path / "runs" / "latest"
-        await_count(folder / "journal.jsonl", '"event": "verified"', 2, process)
+        await_count(tmp_path / "runs" / "latest" / f"{file}.jsonl", event, times, process)
         killed_ms = time.time() * 1000
         os.kill(a_worker(process.pid), signal.SIGKILL)
         out, err = process.communicate(timeout=400)
-    assert process.returncode == 2, (out.decode(), err.decode())
+    return killed_ms, process.returncode, (out.decode(), err.decode())
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_worker_that_is_killed_is_a_fault_with_a_time(small: Path, tmp_path: Path) -> None:
+    later = "  - {fault: member.restart, target: all, group: static, at: 6s, down_for: 600ms}\n"
+    text = small.read_text().replace(LEADER, EVERYBODY).replace("phases:", f"{later}phases:")
+    small.write_text(text.replace("impact: 7s", "impact: 8s"))
+    killed_ms, code, printed = run_without_one(small, tmp_path, "journal", '"event": "verified"', 2)
+    assert code == 2, printed
     assert running(str(tmp_path)) == []
 
+    folder = tmp_path / "runs" / "latest"
     journal = lines(folder / "journal.jsonl")
     [lost] = [entry for entry in journal if entry["event"] == "worker_lost"]
     assert killed_ms < lost["seen_at_ms"] < killed_ms + 60_000
@@ -118,21 +129,13 @@ def test_a_worker_that_is_lost_in_formation_ends_the_run_at_once(
     """The steady state never holds: after two minutes the run would say so, and no more."""
     text = small.read_text().replace("tolerance: Stable", "tolerance: Empty", 1)
     small.write_text(text.replace("within: 30s", "within: 2m"))
-    with subprocess.Popen(
-        arguments("run", small, "--seed", 5, "--processes", 2),
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        folder = tmp_path / "runs" / "latest"
-        await_count(folder / "history.jsonl", '"event":"assigned"', 4, process)
-        os.kill(a_worker(process.pid), signal.SIGKILL)
-        _, err = process.communicate(timeout=400)
-    assert process.returncode == 3, err.decode()
-    [lost] = [entry for entry in lines(folder / "journal.jsonl") if entry["event"] == "worker_lost"]
+    _, code, (_, err) = run_without_one(small, tmp_path, "history", '"event":"assigned"', 4)
+    assert code == 3, err
+    journal = lines(tmp_path / "runs" / "latest" / "journal.jsonl")
+    [lost] = [entry for entry in journal if entry["event"] == "worker_lost"]
     assert lost["members"]
     said = f"steady state not met: worker lost: {lost['worker']}, with {', '.join(lost['members'])}"
-    assert said in err.decode()
+    assert said in err
     assert running(str(tmp_path)) == []
 
 
