@@ -16,7 +16,6 @@ from reports.judgement.coordinators.unplanned_elections import Election, unplann
 from reports.judgement.costs import Expulsion
 from reports.judgement.digest import Digest
 from reports.judgement.group import Judge
-from reports.judgement.lateness.broker_activity import possible_in
 from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.log.processes import ends_of_brokers
 from reports.judgement.missing.gaps import missing, possible_deletion, unreadable
@@ -210,15 +209,9 @@ def late_alone(
     if not wrong:
         return {}
     every = [at_ms for found in wrong.values() for at_ms, _ in found]
-    requests, lines = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
-    second = SecondJudgement(
-        tables.judge,
-        verdict.missing_evidence(run, data),
-        possible_in(requests, lines, run.brokers, run.busy, run.level),
-        run.busy,
-        tables.standstills,
-        [kill for kill in run.kills if kill not in run.log_lines],
-    )
+    activity = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
+    missing = verdict.missing_evidence(run, data)
+    second = SecondJudgement.of_run(tables.judge, run, missing, activity, tables.standstills)
     doubts = {
         group: second.doubt(group, tables.rows_of_group(group), *min(found))
         for group, found in wrong.items()

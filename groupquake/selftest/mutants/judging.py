@@ -15,7 +15,6 @@ from reports.judgement import findings
 from reports.judgement.doubtful import DOUBTFUL
 from reports.judgement.findings import Finding
 from reports.judgement.group import Judge
-from reports.judgement.lateness.broker_activity import possible_in
 from reports.judgement.lateness.second_judgement import SecondJudgement, findings_of
 from reports.judgement.missing.gaps import by_group
 from reports.judgement.recording import Recording
@@ -41,26 +40,27 @@ def bound(recording: Recording, group: str) -> Mapping[str, int]:
 
 def fails(recording: Recording, group: str) -> bool:
     """Return whether the evidence of a group makes the verdict `fail`, in both judgements."""
-    roots = _first_wrong(recording, group) or proven(found(recording, group))
-    late = [root.at_ms for root in roots if root.may_be_late]
-    if len(late) < len(roots) or not roots:
+    first = _first_wrong(recording, group)
+    roots = first or proven(found(recording, group))
+    if not roots or _is_never_late(roots):
         return bool(roots)
-    rows = recording.rows_by_group[group]
-    if second_judgement(recording, group).doubt(group, rows, min(late)) is None:
+    rows, wrong_ms = recording.rows_by_group[group], min(root.at_ms for root in roots)
+    if second_judgement(recording, group).doubt(group, rows, wrong_ms) is None:
         return True
-    return not all(root.may_be_late for root in proven(found(recording, group)))
+    return bool(first) and _is_never_late(proven(found(recording, group)))
+
+
+def _is_never_late(roots: Iterable[Finding]) -> bool:
+    """Whether there is one among them that lateness does not explain."""
+    return not all(root.may_be_late for root in roots)
 
 
 def second_judgement(recording: Recording, group: str) -> SecondJudgement:
     """Return what judges a group again, as a report does with one that is proven wrong."""
-    run, groups = recording.run, _tables(recording.judge, recording, group)["groups"]
-    return SecondJudgement(
-        recording.judge,
-        missing_evidence(recording, groups),
-        possible_in(*recording.activity, run.brokers, run.busy, run.level),
-        run.busy,
-        recording.standstills,
-        [kill for kill in run.kills if kill not in run.log_lines],
+    groups = _tables(recording.judge, recording, group)["groups"]
+    missing = missing_evidence(recording, groups)
+    return SecondJudgement.of_run(
+        recording.judge, recording.run, missing, recording.activity, recording.standstills
     )
 
 

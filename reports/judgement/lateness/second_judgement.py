@@ -10,7 +10,7 @@ a fault.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement import findings
@@ -22,6 +22,7 @@ from reports.judgement.missing import overtaken_joins
 from reports.judgement.missing.silent_tails import silent_tails
 from reports.judgement.run.disturbance import CATCHING_UP_MS
 from reports.judgement.run.machine_log import Busy, Standstill, thread_waits_ms
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.member_lines import WRITES_FAIL_MS
 
 Row = Mapping[str, Any]
@@ -59,6 +60,23 @@ class SecondJudgement:
     standstills: Sequence[Standstill] = ()
     unmeasured: Sequence[tuple[str, float]] = ()
     """The kills (broker, ms) of which it is not known how long the broker's log was then."""
+
+    @classmethod
+    def of_run(
+        cls,
+        judge: Judge,
+        run: RunFolder,
+        missing: MissingEvidence,
+        activity: tuple[Sequence[Row], Sequence[Row]],
+        standstills: Sequence[Standstill],
+    ) -> Self:
+        """Return what judges the groups of a run again; `activity` is that of its brokers.
+
+        That is rows of `requests`, and of `transitions`.
+        """
+        possible = broker_activity.possible_in(*activity, run.brokers, run.busy, run.level)
+        unmeasured = [kill for kill in run.kills if kill not in run.log_lines]
+        return cls(judge, missing, possible, run.busy, standstills, unmeasured)
 
     def doubt(
         self, group: str, rows: Iterable[Row], wrong_ms: float, broker: str = ""
