@@ -154,7 +154,7 @@ class Case:
         yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
         fenced = list(part.chunk.fenced)
         yield from (("expulsions", row) for row in members.fences(fenced))
-        self.fencings.add(part.requests.observed, {number for *_, number in fenced})
+        self.fencings.add(part.requests.observed, fenced)
 
     def sent_while_down(self, part: Part) -> Iterator[Json]:
         """Yield the breaches of members that faults had down."""

@@ -153,7 +153,7 @@ class Judge:
         """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
         case = self._case(group)
         part = case.add(Chunk.of(rows))
-        case.fencings.add(part.requests.observed, {number for *_, number in part.chunk.fenced})
+        case.fencings.add(part.requests.observed, part.chunk.fenced)
         found = _compared(case, self.profile, first_alone=self.first_alone)
         yield from self._differences(case, found)
 

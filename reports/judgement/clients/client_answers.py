@@ -84,7 +84,7 @@ class Answers:
         if not fitting:
             return None, []
         before = [at for at in fitting if self.answers[at].early_ms <= at_ms + ARRIVAL_ERROR_MS]
-        recent = [at for at in before if self._is_recent(self.answers[at], at_ms, before[-1])]
+        recent = [at for at in before if self._is_recent(at, at_ms, before[-1])]
         at = min(
             recent or before[-1:] or fitting[:1], key=lambda at: self.answers[at].tells is None
         )
@@ -93,13 +93,13 @@ class Answers:
         del self.answers[: at + 1]
         return found, passed
 
-    def _is_recent(self, answer: Answer, at_ms: float, last: int) -> bool:
-        """Whether an answer is not old for an event, before which the `last` one came."""
+    def _is_recent(self, place: int, at_ms: float, last_place: int) -> bool:
+        """Whether an answer is not old for an event, before which the last one came."""
+        answer, last = self.answers[place], self.answers[last_place]
         if answer.at_ms >= at_ms - OLD_MS:
             return True
         unread = self.tells_of_all and answer.at_ms > self._silent_from_ms
-        on = {self._connection, answer.seen.connection, self.answers[last].seen.connection}
-        return unread and len(on) == 1
+        return unread and self._connection == answer.seen.connection == last.seen.connection
 
     def reported(self, answer: Answer) -> None:
         """Excuse answers that say the same within OLD_MS.

@@ -205,14 +205,16 @@ class RunFolder(RunFiles):
             for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
             for lines in if_readable(log)
         )
-        stopped = (machine_log.standstills(text) for text in if_readable(self.path / MACHINE))
-        return tuple(chain.from_iterable((*stopped, *of_jvms)))
+        return tuple(chain(machine_log.standstills(self._samples), *of_jvms))
+
+    @cached_property
+    def _samples(self) -> str:
+        return "".join(if_readable(self.path / MACHINE))
 
     @cached_property
     def busy(self) -> tuple[Busy, ...]:
         """When the machine gave the brokers too little CPU time to rely on it."""
-        samples = "".join(if_readable(self.path / MACHINE))
-        return (*machine_log.busy_times(samples), *self.unsampled)
+        return (*machine_log.busy_times(self._samples), *self.unsampled)
 
     @cached_property
     def unsampled(self) -> Sequence[Busy]:
@@ -221,7 +223,7 @@ class RunFolder(RunFiles):
             return ()
         began = dict(self.phases)
         until_ms = began.get("teardown", min(began.values(), default=-inf))
-        return machine_log.unsampled("".join(if_readable(self.path / MACHINE)), until_ms)
+        return machine_log.unsampled(self._samples, until_ms)
 
     @property
     def brokers(self) -> tuple[str, ...]:

@@ -119,9 +119,12 @@ class Fencings:
         self._members = frozenset(map(_whom, self.lines or ()))
         self._instances = frozenset(line.instance for line in self.lines or ())
 
-    def add(self, requests: Sequence[ObservedRequest], fencing: set[str]) -> None:
-        """Take requests; those with the ids `fencing` are answered FENCED_INSTANCE_ID."""
-        if self.lines is None or not (self._members or fencing):
+    def add(self, requests: Sequence[ObservedRequest], fenced: Iterable[tuple[Any, ...]]) -> None:
+        """Take requests; `fenced` are those answered FENCED_INSTANCE_ID, as `Chunk` has them."""
+        if self.lines is None:
+            return
+        fencing = {number for *_, number in fenced}
+        if not (self._members or fencing):
             return
         if refused := [seen for seen in requests if seen.id in fencing]:
             held_up = HeldUp([replace(stall, proven=True) for stall in self.stalls], self.busy)
@@ -191,7 +194,7 @@ def _named(seen: ObservedRequest) -> Iterator[tuple[str, str, int | None]]:
             yield one["memberId"], one.get("groupInstanceId") or "", NO_ERROR
 
 
-def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None, waits_ms: float = 0.0) -> bool:
+def _was_replaced(fencing: Fencing, replaced: Sequence[Row] | None, waits_ms: float) -> bool:
     """Whether a request may have waited when its instance got a new member id."""
     seen = fencing.seen
     if seen.api not in HELD_APIS or replaced is None:

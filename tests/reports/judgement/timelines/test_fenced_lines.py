@@ -56,7 +56,7 @@ def found(
     """Return the outcomes of a group."""
     chunk = Chunk.of(recording.rows_by_group[group])
     fenced = Fencings(tuple(lines))
-    fenced.add(Requests.of(chunk).observed, {number for *_, number in chunk.fenced})
+    fenced.add(Requests.of(chunk).observed, chunk.fenced)
     return [row["outcome"] for row in fenced.rows(replaced, ends)]
 
 
@@ -232,7 +232,7 @@ def test_where_lines_are_not_known_or_too_many_none_is_compared(recording: Recor
     group, _, line = of_heartbeat(recording)
     fenced = Fencings(None)
     chunk = Chunk.of(recording.rows_by_group[group])
-    fenced.add(Requests.of(chunk).observed, {number for *_, number in chunk.fenced})
+    fenced.add(Requests.of(chunk).observed, chunk.fenced)
     assert list(fenced.rows((), ())) == []
     row = next(one.row for one in recording.lines if one.template == FENCED)
     assert fenced_lines([row] * MOST, recording.run.grammar) is not None
