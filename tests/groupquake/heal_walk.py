@@ -169,7 +169,8 @@ def left_over(run: Path) -> list[str]:
     if record["cluster"] == "docker":
         own_label = {"label": f"{LABEL}={record['run_id']}"}
         with engine() as client:
-            found += [c.name for c in client.containers.list(all=True, filters=own_label)]
+            containers = client.containers.list(all=True, filters=own_label, ignore_removed=True)
+            found += [container.name for container in containers]
             found += [n.name for n in client.networks.list(filters=own_label)]
     return found
 

@@ -57,8 +57,10 @@ def recorded(cluster: Cluster) -> dict[int, str]:
 def marked(engine: docker.DockerClient, run_id: str) -> set[str]:
     """The names of all that carries the mark of a run."""
     own: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={run_id}"}
-    containers = {str(each.name) for each in engine.containers.list(all=True, filters=own)}
-    return containers | {str(each.name) for each in engine.networks.list(filters=own)}
+    listed = engine.containers.list(all=True, filters=own, ignore_removed=True)
+    return {str(each.name) for each in listed} | {
+        str(each.name) for each in engine.networks.list(filters=own)
+    }
 
 
 def brokers_that_say(cluster: Cluster, text: str) -> list[int]:
