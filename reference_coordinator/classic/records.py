@@ -20,7 +20,8 @@ class StoredMembers(Sequence[Member]):
     """Members as a record holds them, built when first read: few records ever are.
 
     They keep only the metadata of the selected protocol, and no pending requests. `assignment`
-    replaces the members' own assignments, unless it is None.
+    replaces the members' own assignments, unless it is None. They are in no order: Kafka's is that
+    of a hash map.
     """
 
     __slots__ = ("_stored", "source")
@@ -73,18 +74,18 @@ class StoredMembers(Sequence[Member]):
             return True
         if not isinstance(other, StoredMembers | tuple):
             return NotImplemented
-        if (
-            isinstance(other, StoredMembers)
-            and self.source == other.source  # in two orders of events most members are the same
-            and list(self.source.members) == list(other.source.members)
-        ):
-            return True
-        return len(self) == len(other) and self._all() == tuple(other)
+        if isinstance(other, StoredMembers) and self.source == other.source:
+            return True  # in two orders of events most members are the same objects
+        return len(self) == len(other) and _by_id(self) == _by_id(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(self._all())
+
+
+def _by_id(members: Sequence[Member]) -> Mapping[str, Member]:
+    return {member.member_id: member for member in members}
 
 
 @frozen_dataclass(frozen=True, slots=True)

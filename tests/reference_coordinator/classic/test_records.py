@@ -31,6 +31,7 @@ def test_only_the_selected_protocol_and_no_pending_request_is_stored() -> None:
     [
         (BOTH, "range", GIVEN),
         (dict(BOTH), "range", dict(GIVEN)),
+        ({"two": TWO, "one": ONE}, "range", GIVEN),
         ({"one": member("one"), "two": member("two", join="request-1")}, "range", GIVEN),
         ({"one": member("one", assignment="0"), "two": member("two", assignment="1")}, "range",
          None),
@@ -45,7 +46,6 @@ def test_records_are_the_same_if_they_store_the_same(
 @pytest.mark.parametrize(
     ("members", "protocol", "assignment"),
     [
-        ({"two": TWO, "one": ONE}, "range", GIVEN),
         ({"one": ONE}, "range", GIVEN),
         ({"one": ONE, "two": replace_fields(TWO, client_id="other")}, "range", GIVEN),
         (BOTH, "sticky", GIVEN),
