@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import docker
-import psutil
 import pytest
 
 from chaos.clusters.docker_engine import LABEL, remove_marked
 from tests.groupquake.conftest import Command, arguments
 from tests.groupquake.test_whole_run import await_event
+from tests.process_family import below
 
 
 @pytest.fixture
@@ -37,9 +37,8 @@ def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
     ) as process:
         await_event(tmp_path, "injected", process)
         guard = str(Path("chaos", "clusters", "guard.py"))
-        for child in psutil.Process(process.pid).children():
-            if any(word.endswith(guard) for word in child.cmdline()):
-                child.kill()
+        for child in below(process.pid, guard):
+            child.kill()
         os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
     folder = tmp_path / "runs" / "latest"

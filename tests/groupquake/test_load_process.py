@@ -1,6 +1,7 @@
 """The load as a child process; in some tests a small program stands in for Locust."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from groupquake.exits import NotSteadyError
 from groupquake.load_workers import WorkerOptions
 from scenarios import load, named
 from tests.groupquake.conftest import SMALL
+from tests.process_family import below
 
 LOAD = """
 import json, subprocess, sys, time
@@ -36,7 +38,7 @@ def test_what_members_started_ends_with_the_load(
     started = [sys.executable, "-c", LOAD]
     monkeypatch.setattr(load_process, "dying_with_parent", lambda *_: started)
     with load_process.running(tmp_path, "127.0.0.1:1", named("demo")):
-        child = psutil.Process().children()[-1]
+        (child,) = below(os.getpid(), "--control-file")
         (sleeper,) = child.children()
     assert psutil.wait_procs([sleeper], timeout=10)[1] == []
 

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.groupquake.conftest import Command, arguments, running
+from tests.process_family import below
 
 pytestmark = pytest.mark.cluster
 
@@ -152,8 +152,7 @@ def await_count(
 
 def a_worker(runner: int) -> int:
     """Return the process id of a Locust worker of a run: a child of its master."""
-    is_locust = lambda one: "--processes=2" in one.cmdline() and "locust" in one.cmdline()
-    family = [one for one in psutil.Process(runner).children(recursive=True) if is_locust(one)]
+    family = below(runner, "--processes=2")
     return next(one.pid for one in family if one.ppid() in {other.pid for other in family})
 
 

@@ -7,6 +7,8 @@ import sys
 import psutil
 import pytest
 
+from tests.process_family import below
+
 pytestmark = pytest.mark.cluster
 
 NUMBERS = itertools.count()
@@ -97,8 +99,7 @@ def test_a_program_joins_freezes_is_fenced_and_closes(load):
     before, formation = load.members(), events(load, second)
     assert formation[:2] == ["created", "assigned"]  # more if the other joins later
     assert {len(row["partitions"]) for row in before.values()} == {4}
-    processes = psutil.Process(load.process.pid).children(recursive=True)
-    mine = [one for one in processes if "member.py" in " ".join(one.cmdline())]
+    mine = below(load.process.pid, "member.py")
     assert len(mine) == 2
     assert all("GROUPQUAKE_CONTROL_TOKEN" not in one.environ() for one in mine)
     load.ask("pause", member=first)

@@ -1,12 +1,13 @@
 """Members in processes of their own on a real broker: frozen, slow, closed and killed."""
 
-import contextlib
 import itertools
 import os
 import signal
 
 import psutil
 import pytest
+
+from tests.process_family import below
 
 pytestmark = pytest.mark.cluster
 
@@ -53,12 +54,7 @@ def load(locust, kafka, group, tmp_path):
 
 def processes(load):
     """The processes of members and duplicates, but for those that end right now."""
-    found = []
-    for child in psutil.Process(load.process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is one, too
-            if "loadtest.member_program" in child.cmdline():
-                found.append(child)
-    return found
+    return below(load.process.pid, "loadtest.member_program")
 
 
 def stopped(load):

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -39,10 +39,11 @@ def started(tmp_path: Path):
 
 
 def states(process):
-    return {
-        stat.read_text().rpartition(")")[2].split()[0]
-        for stat in Path(f"/proc/{process.pid}/task").glob("*/stat")
-    }
+    found = set()
+    for stat in Path(f"/proc/{process.pid}/task").glob("*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found.add(stat.read_text().rpartition(")")[2].split()[0])
+    return found
 
 
 def test_no_thread_runs_after_a_freeze(started):

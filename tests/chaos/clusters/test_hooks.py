@@ -68,7 +68,7 @@ def test_an_undo_that_fails_is_not_healed(tmp_path):
 
 def ended(pid: int) -> bool:
     """Whether a process is gone, but for what its parent may still ask."""
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return True
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from chaos.clusters.ports import HOST, free_ports
 from tests.loadtest.conftest import EXPERIMENT, ROOT, Locust
+from tests.process_family import below
 
 
 class Load:
@@ -124,7 +124,6 @@ def test_no_member_of_a_forked_worker_has_the_token_of_the_load(
     )
     run = {"static-0", "static-1"}
     master.wait_for(lambda: {master.members()[name]["state"] for name in run} == {"starting"})
-    family = psutil.Process(master.process.pid).children(recursive=True)
-    programs = [one for one in family if "loadtest.member_program" in one.cmdline()]
+    programs = below(master.process.pid, "loadtest.member_program")
     assert len(programs) == 2
     assert [one.environ().get(TOKEN) for one in programs] == [None, None]
