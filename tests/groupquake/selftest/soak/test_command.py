@@ -38,7 +38,7 @@ def test_every_seed_gives_an_experiment_that_is_valid(seed: int, tap: bool, tmp_
     assert document == experiment(300, 30, 60, seed, tap=tap)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.spark
 def test_nothing_grows_in_five_minutes(process: Command) -> None:
