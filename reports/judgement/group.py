@@ -142,13 +142,6 @@ class Judge:
         part = case.add(Chunk.of(rows))
         return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
 
-    def explains(self, group: str, rows: Iterable[LoggedRow]) -> bool:
-        """Tell whether the rules explain all of a group: responses, rebalances and lines."""
-        return all(
-            name == "comparison" and row["outcome"] == "match"
-            for name, row in self.differences(group, rows)
-        )
-
     def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[tuple[str, Json]]:
         """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
         case = self._case(group)

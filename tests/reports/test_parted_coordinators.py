@@ -22,6 +22,7 @@ from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.recording import Row
 from reports.judgement.run.faults import REPLICATES_MS
 from tests.recorded.logs import RECORDINGS
+from tests.reports.explained import explains
 from tests.reports.test_unplanned_elections import GROUP, SUCCESSOR_LASTS_MS, last_sync
 
 
@@ -70,7 +71,7 @@ class Case:
         return replace(self.run.judge, epochs=mine)
 
     def explains(self, *partings: Parting) -> bool:
-        return self.judge(*partings).explains(GROUP, self.rows)
+        return explains(self.judge(*partings), GROUP, self.rows)
 
     def doubt(self, *partings: Parting) -> str | None:
         """Judge the group again."""

@@ -29,6 +29,7 @@ from reports.judgement.lateness.broker_activity import possible_in
 from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.recording import Recording, Row
 from tests.recorded.logs import RECORDINGS
+from tests.reports.explained import explains
 
 GROUP = "failover"
 SUCCESSOR_LASTS_MS = 2_500.0
@@ -110,7 +111,7 @@ class Case:
 
     @property
     def is_explained(self) -> bool:
-        return self.judge.explains(GROUP, self.rows)
+        return explains(self.judge, GROUP, self.rows)
 
 
 @cache
@@ -150,7 +151,7 @@ def test_a_write_that_fails_at_an_election_without_a_fault_is_a_doubt(name: str)
 def test_the_fault_of_a_plan_explains_it(name: str) -> None:
     lost = case(name)
     judge = replace(lost.judge, outages=(Outage(lost.failed.at_ms - 100, 1e15),))
-    assert judge.explains(GROUP, lost.rows)
+    assert explains(judge, GROUP, lost.rows)
     assert unplanned_elections(lost.epochs, lost.partition, judge.outages) == []
 
 
@@ -222,11 +223,11 @@ def test_writes_fail_as_a_run_shuts_its_brokers_down(
     lost = case(name)
     stopped_ms = lost.failed.at_ms + stops_after_ms
     judge = replace(lost.judge, grown_ms=(inf, stopped_ms))
-    assert judge.explains(GROUP, lost.rows) == explained
+    assert explains(judge, GROUP, lost.rows) == explained
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_a_broker_that_gives_nothing_up_loses_no_write_as_it_is_shut_down(name: str) -> None:
     kept = case(name, None)
     judge = replace(kept.judge, grown_ms=(inf, kept.failed.at_ms - 1_000.0))
-    assert not judge.explains(GROUP, kept.rows)
+    assert not explains(judge, GROUP, kept.rows)

@@ -11,6 +11,7 @@ from reports.judgement.group import Judge
 from reports.judgement.lateness.second_judgement import SecondJudgement
 from reports.judgement.missing.overtaken_joins import overtaken_joins
 from tests.recorded.logs import RECORDINGS
+from tests.reports.explained import explains
 
 GROUPS = ("silent", "pending")
 """In `pending` others send requests between a member's answer and its second JoinGroup."""
@@ -72,7 +73,7 @@ def test_its_line_is_a_doubt_where_the_client_came_again(
 ) -> None:
     rows = sent_again(recorded, group, connection, more)
     judge = judge_of(recorded, rows)
-    assert not judge.explains(group, rows)
+    assert not explains(judge, group, rows)
     doubt = doubt_of(judge, group, rows)
     assert (doubt is not None) == doubtful
     if doubt is not None:

@@ -26,6 +26,7 @@ from reports.judgement.timelines.fenced_lines import (
     fencings,
 )
 from tests.recorded.logs import HISTORIES, RECORDINGS
+from tests.reports.explained import explains
 
 ALL = pytest.mark.parametrize("recording", RECORDINGS.values(), ids=RECORDINGS)
 EVERY = pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_no_lateness_explains_how_many_lines_there_are_and_about_whom(
     for lie in (twice, about_another, left_out):
         for stalls, times in (((), ()), (never, ()), ((), (busy,)), (never, (busy,))):
             assert second(recording, lie, stalls, *times).doubt(group, rows, line.at_ms) is None
-    working = recording.judge.explains(group, rows)
+    working = explains(recording.judge, group, rows)
     assert working, "the line itself is in order"
 
 
