@@ -2,18 +2,19 @@
 
 A request has the number that its client gave it (correlation id), on a connection that brokers and
 tap name by the same two addresses. Behind a NAT, as of containers or a load balancer, they do not:
-where no address of the tap's stands in a broker's log, the client takes their place. Requests with
-the same key, as those that a rule sent twice, are paired in the order of their answers.
+where no address of the tap's stands in a broker's log, the client alone counts. Requests with the
+same key, as those that a rule sent twice, are paired in the order of their answers. A later
+connection may have the addresses of one that has ended.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from reports.ingest import bundle, line_pass
@@ -23,17 +24,17 @@ from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
-from reports.judgement.witnesses import Witnesses, compared_apis, differs, judged
+from reports.judgement.witnesses import Doubt, Witnesses, compared_apis, differs, judged
 
 ADDRESSES = r"^(.*:\d+-.*:\d+)-\d"
 """The two addresses in the name of a connection."""
-KEY = ("broker", "addresses", "correlation_id", "api")
-"""Which request it is; behind a NAT the column `addresses` has the client."""
+KEY = ("broker", "addresses", "client", "correlation_id", "api")
+"""Which request it is; behind a NAT the column `addresses` has the client, too."""
 SIDE = ("line", "group", "api", "client_id", "correlation_id", "answered_ms", "request", "response")
 SHOWN = 10_000
 """How many differences are read."""
 ALIKE = "of_broker.request <=> of_tap.request AND of_broker.response <=> of_tap.response"
-PAIR = "broker STRING, certain BOOLEAN, of_broker STRING, of_tap STRING"
+PAIR = "broker STRING, doubt STRING, of_broker STRING, of_tap STRING"
 
 
 def has_tap(spark: SparkSession, source: str) -> bool:
@@ -78,15 +79,12 @@ def compared(
         .when(F.col("known"), "broker_alone")
         .otherwise("not_through_tap")
     )
-    # a number that several connections of a client use may belong to either
-    alike = [F.coalesce(f"times_{name}", F.lit(0)) == 1 for name in sides]
-    certain = ~F.col("nat") | (alike[0] & alike[1])
-    joined = joined.withColumn("kind", kind).withColumn("certain", certain).persist()
+    joined = joined.withColumn("kind", kind).withColumn("doubt", _doubt(sides)).persist()
     try:
         kinds = _rows(joined.groupBy("kind").count())
         unequal = joined.where(f"kind != 'not_through_tap' AND NOT ({ALIKE})")
         texts = [F.to_json(name).alias(name) for name in sides]
-        pairs = unequal.select("broker", "certain", *texts)
+        pairs = unequal.select("broker", "doubt", *texts)
         differing = pairs.mapInArrow(_differing(tells_bytes=run.grammar.tells_bytes), PAIR)
         found = _rows(differing.limit(SHOWN))
     finally:
@@ -105,10 +103,21 @@ def compared(
 
 
 def _side(requests: DataFrame, apis: Sequence[str]) -> DataFrame:
-    """Return the readable requests of one witness to some APIs: KEY, and `side`."""
+    """Return the readable requests of one witness to some APIs: KEY, `connection` and `side`."""
     mine = requests.where(F.col("readable") & F.col("api").isin(*apis))
     mine = mine.withColumn("addresses", F.regexp_extract("connection", ADDRESSES, 1))
-    return mine.select(*KEY, F.struct(*SIDE).alias("side"))
+    mine = mine.withColumn("client", F.coalesce("client_id", F.lit("")))
+    return mine.select(*KEY, "connection", F.struct(*SIDE).alias("side"))
+
+
+def _doubt(sides: Iterable[str]) -> Column:
+    """Return why a number may belong to either of several connections; null where it does not."""
+    of_each = lambda name: [F.coalesce(f"{name}_{side}", F.lit(0)) for side in sides]
+    several = of_each("times")[0] != 1
+    for times in of_each("times")[1:]:
+        several |= times != 1
+    again = F.greatest(*of_each("connections")) > 1
+    return F.when(F.col("nat") & several, Doubt.NAT.value).when(again, Doubt.AGAIN.value)
 
 
 def _behind_nat(ours: DataFrame, theirs: DataFrame) -> list[str]:
@@ -122,17 +131,26 @@ def _behind_nat(ours: DataFrame, theirs: DataFrame) -> list[str]:
 
 
 def _numbered(side: DataFrame, behind_nat: Sequence[str], name: str) -> DataFrame:
-    """Return a side as `name`, numbered (`n`) among those of its key, and how many these are."""
+    """Return a side as `name`, numbered (`n`) among those of its key.
+
+    Beside it stand how many these are, and on how many connections, or two for more.
+    """
     nat = F.col("broker").isin(*behind_nat) if behind_nat else F.lit(False)
-    client = F.coalesce("side.client_id", F.lit(""))
     keyed = side.withColumn("nat", nat).withColumn(
-        "addresses", F.when(nat, client).otherwise(F.col("addresses"))
+        "addresses", F.when(nat, F.col("client")).otherwise(F.col("addresses"))
     )
     same = Window.partitionBy(*KEY)
     order = same.orderBy(F.col("side.answered_ms").asc_nulls_last(), "side.line")
     return (
         keyed.withColumn("n", F.row_number().over(order))
         .withColumn(f"times_{name}", F.count(F.lit(1)).over(same))
+        .withColumn(
+            f"connections_{name}",
+            F.when(F.min("connection").over(same) == F.max("connection").over(same), 1).otherwise(
+                2
+            ),
+        )
+        .drop("connection")
         .withColumnRenamed("side", name)
     )
 

@@ -7,6 +7,7 @@ both places.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from kafka_protocol.apis import GROUP_APIS, LOGGED_APIS
@@ -24,6 +25,13 @@ KILLED_MS = 2_000.0
 """How long before a broker is killed it may have answered what it had no time to log."""
 ENDED_MS = 1_000.0
 """How long before its last line the tap may have missed a request: both end at about one time."""
+
+
+class Doubt(StrEnum):
+    """Why two sides may not be of one request."""
+
+    NAT = "by its number alone: the broker logs other addresses than the tap"
+    AGAIN = "by its number and addresses alone: two connections of the client had the same"
 
 
 def compared_apis(*, tells_bytes: bool) -> tuple[str, ...]:
@@ -62,8 +70,8 @@ def judged(
 ) -> Iterator[Json]:
     """Yield the breaches that pairs of sides show.
 
-    Each pair has `broker`, `of_broker`, `of_tap`, and whether it is `certain` that these are one
-    request: what another one shows is not proven.
+    Each pair has `broker`, `of_broker`, `of_tap`, and a `doubt` where these may not be one request:
+    what they show is not proven then.
     `places` are those of the brokers' lines and of the tap's; `ended_ms` is when the tap wrote its
     last line about each broker (id); `whole` tells whether no line of the tap is missing.
     """
@@ -72,8 +80,8 @@ def judged(
         name, broker, tap = pair["broker"], pair["of_broker"], pair["of_tap"]
         side: Row = tap if broker is None else broker
         about = f"{side['api']} of {side['client_id']}, number {side['correlation_id']}"
-        if not pair["certain"]:
-            about += " (by its number alone: the broker logs other addresses than the tap)"
+        if pair["doubt"]:
+            about += f" ({pair['doubt']})"
         at_broker = "" if broker is None else of_brokers.written(name, broker["line"])
         at_tap = "" if tap is None else of_tap.written(name, tap["line"])
         row: Callable[..., Json] = lambda expected, observed, proven=True, **_: {
@@ -83,7 +91,7 @@ def judged(
                 side["answered_ms"],  # noqa: B023
                 expected,
                 observed,
-                proven=proven and pair["certain"],  # noqa: B023
+                proven=proven and not pair["doubt"],  # noqa: B023
             ),
             "broker": name,  # noqa: B023
             "line": 0 if broker is None else broker["line"],  # noqa: B023

@@ -24,6 +24,7 @@ from reports.judgement.log.log_places import log_of
 from reports.judgement.log.processes import END_MISSING
 from reports.judgement.recording import Recording
 from reports.judgement.run.evidence_level import Level
+from reports.judgement.witnesses import Doubt
 from tests.recorded.logs import FETCHES, HISTORIES, RECORDINGS, TAPPED
 from tests.reports.conftest import Judge, unpacked
 from tests.reports.page_run import made_up
@@ -334,6 +335,46 @@ def test_an_answer_that_the_broker_logged_otherwise_is_found(judge: Judge, tmp_p
         "broker": log.parent.name, "file": f"brokers/{log.parent.name}/group.log", "line": line,
     }  # fmt: skip
     assert "wrong_answer" in {one["kind"] for one in verdict["findings"]}
+
+
+def with_an_earlier_connection(log: Path, client: str | None) -> None:
+    """Let a connection of a client have had the addresses of a later one, and lost its Heartbeat.
+
+    Without a client it is of the later one's own. The number of the Heartbeat came again.
+    """
+    lines = log.read_text().splitlines(keepends=True)
+    beats = [place for place, line in enumerate(lines) if '"HEARTBEAT"}' in line and NONE in line]
+    place, later = beats[0], lines[beats[len(beats) // 2]]
+    lost = re.sub(r',"response":{[^}]*}', "", later).replace(COMPLETED, UNANSWERED)
+    lost = re.sub(r'(?<="connection":")([^"]*)-\d+"', r'\1-99999"', lost)
+    if client:
+        own = re.search(r'"clientId":"([^"]*)"', later)
+        assert own
+        lost = lost.replace(f'"{own[1]}', f'"{client}')
+    at = " ".join(lines[place].split(" ", 3)[:3])
+    lines.insert(place, f"{at} {lost.split(' ', 3)[3]}")
+    numbered = (f"{n} {line.partition(' ')[2]}" for n, line in enumerate(lines, start=1))
+    log.write_text("".join(numbered))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("client", ["another", None])
+def test_a_later_connection_may_have_the_same_addresses(
+    judge: Judge, tmp_path: Path, client: str | None
+) -> None:
+    """The tap's port came again after 19 minutes of a soak, and with it the number 25."""
+    folder = unpacked(TAPPED["rolling-bounce-4.3.0"], tmp_path / "run")
+    log = max(folder.glob("tap/*/group.log"), key=lambda log: log.stat().st_size)
+    with_an_earlier_connection(log, client)
+    verdict = judge(folder)
+    if client:
+        assert (verdict["verdict"], verdict["findings"]) == ("pass", [])
+        assert verdict["witnesses"]["tap_alone"] == 1
+    else:
+        assert verdict["verdict"] == "unknown"
+        (finding,) = verdict["findings"]
+        assert not finding["proven"]
+        assert Doubt.AGAIN in finding["expected"]
 
 
 def behind_a_nat(folder: Path) -> None:

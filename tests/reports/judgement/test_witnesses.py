@@ -9,7 +9,7 @@ import pytest
 
 from kafka_protocol.errors import Error
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.witnesses import compared_apis, differs, judged
+from reports.judgement.witnesses import Doubt, compared_apis, differs, judged
 
 PLACES = (LogPlaces(), LogPlaces(folder="tap"))
 ANSWERED_MS = 50_000.0
@@ -30,8 +30,7 @@ FINE = {"throttleTimeMs": 0, "errorCode": 0}
 def found(
     broker: dict[str, Any] | None, tap: dict[str, Any] | None, **known: Any
 ) -> list[dict[str, Any]]:
-    certain = known.get("certain", True)
-    pair = {"broker": "1", "certain": certain, "of_broker": broker, "of_tap": tap}
+    pair = {"broker": "1", "doubt": known.get("doubt"), "of_broker": broker, "of_tap": tap}
     kills, ended = known.get("kills", ()), {"1": known.get("ended_ms", 9e9)}
     return list(judged([pair], PLACES, kills, ended, whole=known.get("whole", True)))
 
@@ -110,12 +109,13 @@ def test_a_request_that_the_tap_did_not_see_is_found(known: dict[str, Any], prov
         (side(1, FINE), None),
     ],
 )
-def test_what_a_number_alone_pairs_is_not_proven(
-    broker: dict[str, Any] | None, tap: dict[str, Any] | None
+@pytest.mark.parametrize("doubt", Doubt)
+def test_what_may_be_of_two_requests_is_not_proven(
+    broker: dict[str, Any] | None, tap: dict[str, Any] | None, doubt: Doubt
 ) -> None:
-    (row,) = found(broker, tap, certain=False)
+    (row,) = found(broker, tap, doubt=doubt)
     assert not row["proven"]
-    assert "by its number alone" in row["expected"]
+    assert doubt in row["expected"]
 
 
 def test_what_logs_before_2_8_do_not_hold_is_not_compared() -> None:
