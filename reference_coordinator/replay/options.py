@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.classic.state import State
+from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay.alternatives import other_leaders, other_protocols
 from reference_coordinator.replay.candidates import LATEST_MS, Candidate, Due, Mismatch
 from reference_coordinator.replay.evidence import EpochEvent, ObservedRequest
@@ -98,7 +98,7 @@ def _ranked(
         # at the end of evidence: a timer that may be late, and has no line, has not expired
         options.sort(key=lambda c: isinstance(c.cause, Timer) and not c.hinted)
     _put_shown_first(options, hypothesis.conditions.tolerance.early)
-    if not hypothesis.group.members:
+    if not hypothesis.group.members and hypothesis.group.service is Service.ACTIVE:
         options.sort(key=lambda c: not _made_itself_leader(c))
     if busy := hypothesis.pending_requests.busy:
         options.sort(

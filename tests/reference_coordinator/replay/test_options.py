@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from reference_coordinator.classic.events import Timer, TimerKind
-from reference_coordinator.classic.state import State
+from reference_coordinator.classic.state import Service, State
 from reference_coordinator.replay import Hint, HintKind
 from reference_coordinator.replay.candidates import Candidate, Due
+from reference_coordinator.replay.evidence import ObservedRequest
 from reference_coordinator.replay.hints import Hints
 from reference_coordinator.replay.hypothesis import Hypothesis
 from reference_coordinator.replay.options import blocked, internal, likely_ms, options_of
@@ -91,6 +92,23 @@ def test_a_session_may_end_after_a_heartbeat_that_was_logged_after_its_line(show
     hints = Hints.of([Hint(START + shown, HintKind.SESSION_EXPIRED, "a")])
     options, _ = options_of(hypothesis, [], START + 100, hints)
     assert [option.cause for option in options] == [None, SESSION]
+
+
+@pytest.mark.parametrize(
+    ("service", "first"),
+    [(Service.ACTIVE, "a"), (Service.LOADING, "b"), (Service.ABSENT, "b")],
+)
+def test_who_leads_joined_first_but_not_while_the_group_loads(service: Service, first: str) -> None:
+    """Two hundred were refused while the group loaded, and the later leader waited among them."""
+    hypothesis = fresh()
+    hypothesis.group = replace(hypothesis.group, service=service)
+    scenario = Scenario()
+    scenario.join("b", 10, 100)
+    scenario.join("a", 20, 600)
+    joins = [candidate(seen) for seen in scenario.requests]
+    (likely, _) = causes(hypothesis, joins, START + 1_000)
+    assert isinstance(likely, ObservedRequest)
+    assert likely.client_id == first
 
 
 def test_timers_that_cannot_expire_yet_are_no_options() -> None:
