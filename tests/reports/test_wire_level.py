@@ -346,6 +346,8 @@ def with_an_earlier_connection(log: Path, client: str | None) -> None:
     beats = [place for place, line in enumerate(lines) if '"HEARTBEAT"}' in line and NONE in line]
     place, later = beats[0], lines[beats[len(beats) // 2]]
     lost = re.sub(r',"response":{[^}]*}', "", later).replace(COMPLETED, UNANSWERED)
+    why = '"tap":{"forwarded":true,"why":"the broker closed the connection"}'
+    lost = re.sub(r"}} \(.*\)$", f"}},{why}}} ({TAP})", lost, flags=re.MULTILINE)
     lost = re.sub(r'(?<="connection":")([^"]*)-\d+"', r'\1-99999"', lost)
     if client:
         own = re.search(r'"clientId":"([^"]*)"', later)
