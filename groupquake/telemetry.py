@@ -23,7 +23,8 @@ def require() -> None:
     """Raise UsageError if OpenTelemetry's SDK is not installed."""
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
         raise click.UsageError(
-            "--otel needs OpenTelemetry's SDK; install it: pip install 'groupquake[otel]'"
+            "--otel needs OpenTelemetry's SDK; install it: pip install '.[otel]' in a checkout of"
+            " groupquake"
         )
 
 

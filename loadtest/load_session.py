@@ -272,6 +272,7 @@ def _telemetry(environment: Environment) -> "Telemetry | None":
         from loadtest.telemetry import Telemetry  # noqa: PLC0415 (its packages are an extra's)
     except ImportError as error:
         raise LoadtestError(
-            f"--otel: {error}; install what it needs: pip install 'groupquake[otel]'"
+            f"--otel: {error}; install what it needs: pip install '.[otel]' in a checkout of"
+            " groupquake"
         ) from error
     return Telemetry()

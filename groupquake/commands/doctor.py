@@ -54,7 +54,7 @@ def doctor(
     """Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing.
 
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the
-    brokers' log4j file sends them.
+    brokers' log4j file sends them: put what --log4j prints there first, and restart the brokers.
     """
     properties = read_checked(client_properties)
     with kafka_python(bootstrap, properties, f"no answer from {bootstrap}", _TIMEOUT_S) as client:
