@@ -125,7 +125,7 @@ class NetDropAnswers(net.ChosenFault):
 
     about: ClassVar[About] = About(
         hits="member",
-        noun="dropped answers",
+        noun="answer drop",
         meaning="its requests arrived, and it never got the answers",
         targets=net.TARGETS,
         witness=(
@@ -183,7 +183,7 @@ class NetDuplicate(net.ChosenFault):
 
     about: ClassVar[About] = About(
         hits="member",
-        noun="duplicated requests",
+        noun="request duplication",
         meaning="its requests arrived twice",
         targets=net.TARGETS,
         witness="The broker's own log has the request twice, on one connection.",

@@ -46,6 +46,10 @@ def test_a_fault_has_the_texts_that_reports_need() -> None:
     assert about("broker.teleport") is None
 
 
+def test_reports_count_faults_with_an_s() -> None:
+    assert [kind.about.noun for kind in KINDS.values() if kind.about.noun.endswith("s")] == []
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_the_catalogue_has_every_text(name: str) -> None:
     found = entry(name)
