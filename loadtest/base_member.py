@@ -80,6 +80,12 @@ class BaseMember(ABC):
     def open(self) -> None:
         """Start the client, if it is not up. Raises LoadtestError if it cannot be started."""
 
+    def fail(self, why: str) -> None:
+        """Take note that the client could not be started."""
+        self._write_event("error", error=why)
+        self._report("error", None, error=why)
+        self.state = "failed"
+
     @abstractmethod
     def poll_once(self) -> None:
         """Poll once, without waiting."""

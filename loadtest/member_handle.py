@@ -1,5 +1,6 @@
 """Handles of clients: a Locust user polls the client, and control commands may come in between."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -11,6 +12,8 @@ from loadtest.duplicate_member import DuplicateMember
 from loadtest.duplicate_process import DuplicateProcess
 from loadtest.errors import LoadtestError
 
+_LOG = logging.getLogger(__name__)
+
 
 class Client(Protocol):
     """What a handle needs of a client."""
@@ -20,7 +23,10 @@ class Client(Protocol):
         """How often it has to be polled."""
 
     def open(self) -> None:
-        """Start the client, if it is not up."""
+        """Start the client, if it is not up. Raises LoadtestError if it cannot be started."""
+
+    def fail(self, why: str) -> None:
+        """Take note that it could not be started."""
 
     def poll_once(self) -> None:
         """Poll once, without waiting."""
@@ -43,10 +49,17 @@ class ClientHandle:
         self._one_at_a_time = BoundedSemaphore()
 
     def open(self) -> None:
-        """Open the client for a user, which polls it from now on."""
+        """Open the client for a user, which polls it from now on.
+
+        One that cannot be started has failed: it stays down until a command starts it.
+        """
         with self._one_at_a_time:
             self._has_user = True
-            self._client.open()
+            try:
+                self._client.open()
+            except LoadtestError as error:
+                _LOG.warning("%s", error)
+                self._client.fail(str(error))
 
     def poll_once(self) -> None:
         """Poll the client once."""

@@ -11,11 +11,13 @@ from confluent_kafka import Producer as KafkaProducer
 from loadtest.base_member import POLL_EVERY_S
 from loadtest.client_configs import ProducerConfig
 from loadtest.client_errors import ClientErrors
+from loadtest.errors import LoadtestError
 from loadtest.history import History, now_ms
 from loadtest.locust_statistics import StatisticRecorder
 from loadtest.member import RunBlocking
 from loadtest.security import client_properties
 from loadtest.settings import servers
+from scenarios.client_properties import PropertiesError
 
 FLUSH_S = 5.0
 """How long `close` waits for unacknowledged records before it discards them."""
@@ -48,18 +50,26 @@ class PacedProducer:
         self._reported_errors: deque[tuple[KafkaError, float]] = deque()
 
     def open(self) -> None:
-        """Create the client; the rate counts from now. Raises KafkaException if refused."""
-        self._producer = KafkaProducer(
-            {
-                **client_properties(),
-                **servers(self._bootstrap),
-                "client.id": self.config.name,
-                "error_cb": lambda error: self._reported_errors.append((error, now_ms())),
-            }
-        )
+        """Create the client; the rate counts from now. Raises LoadtestError if refused."""
+        try:
+            self._producer = KafkaProducer(
+                {
+                    **client_properties(),
+                    **servers(self._bootstrap),
+                    "client.id": self.config.name,
+                    "error_cb": lambda error: self._reported_errors.append((error, now_ms())),
+                }
+            )
+        except (KafkaException, PropertiesError) as error:
+            raise LoadtestError(f"{self.config.name!r} cannot be started: {error}") from error
         self._write("created")
         self._began_s = self._written_s = time.perf_counter()
         self._sent = self._records = self._errors = 0
+
+    def fail(self, why: str) -> None:
+        """Take note that the client could not be created."""
+        self._write("error", error=why)
+        self._report("error", None, error=why)
 
     def poll_once(self) -> None:
         """Send the records due by now, and count acknowledgements."""

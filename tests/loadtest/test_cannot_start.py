@@ -1,0 +1,64 @@
+"""Clients that cannot be started: they have failed, and their users go on."""
+
+import json
+
+from loadtest.client_configs import ProducerConfig
+from loadtest.history import History
+from loadtest.locust_statistics import no_statistics
+from loadtest.member_handle import ClientHandle
+from loadtest.producer import PacedProducer
+from tests.loadtest.member_steps import end
+
+EXPERIMENT = """
+name: own
+cluster: {{brokers: 1}}
+workload:
+  topics: [{{name: orders, partitions: 8, replication_factor: 1}}]
+  groups:
+    - name: programs
+      topics: [orders]
+      session_timeout: 6s
+      heartbeat_interval: 500ms
+      members:
+        - {{kind: static, count: 1, instance_id: "p-{{n}}", client: {{command: [{program}]}}}}
+phases: {{impact: 5s, recovery: 1s}}
+"""
+
+
+def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(locust, tmp_path):
+    program, file = tmp_path / "program", tmp_path / "experiment.yaml"
+    file.write_text(EXPERIMENT.format(program=json.dumps(str(program))))
+    (tmp_path / "programs.json").write_text(json.dumps({"folder": str(tmp_path), "commands": {}}))
+    load = locust("--headless", "--bootstrap", "127.0.0.1:1", "--experiment", str(file))
+    load.wait_for(lambda: [one["state"] for one in load.members().values()] == ["failed"])
+    [name] = load.members()
+    of_it = lambda: [line for line in load.history() if line["member"] == name]
+    [failed] = of_it()
+    text = f"{name!r} cannot be started: there is no program '{program}'; check path and mode"
+    assert (failed["event"], failed["error"]) == ("error", text)
+    assert text in load.output
+    assert text in load.reply_to("start", member=name)["error"]
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    load.ask("start", member=name)
+    load.wait_for(lambda: of_it()[-1]["event"] == "killed")
+    assert [line["event"] for line in of_it()] == ["error", "created", "error", "killed"]
+    end(load)
+
+
+def test_a_producer_that_librdkafka_refuses_has_failed(tmp_path, monkeypatch):
+    no_certificate = tmp_path / "ca.pem"
+    no_certificate.write_text("none")
+    properties = {"security.protocol": "SSL", "ssl.ca.location": str(no_certificate)}
+    monkeypatch.setattr("loadtest.producer.client_properties", lambda: properties)
+    history = History(tmp_path / "history.jsonl")
+    config = ProducerConfig("p", "orders", 5.0)
+    handle = ClientHandle("p", PacedProducer(config, "127.0.0.1:1", history, no_statistics))
+    handle.open()
+    handle.poll_once()
+    handle.close()
+    history.close()
+    [line] = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    assert (line["event"], line["member"]) == ("error", "p")
+    assert line["error"].startswith("'p' cannot be started: ")
+    assert "ssl.ca.location" in line["error"]
