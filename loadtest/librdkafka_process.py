@@ -12,6 +12,7 @@ from typing import IO, Any
 import gevent
 from gevent import subprocess
 
+from loadtest.base_member import State
 from loadtest.client_configs import MemberConfig
 from loadtest.dies_with_parent import dying_with_parent
 from loadtest.errors import LoadtestError
@@ -19,6 +20,8 @@ from loadtest.history import History
 from loadtest.process_member import ProcessMember
 
 _PACKAGES = Path(__file__).parents[1]
+_ENDED: tuple[State, ...] = ("stopped", "fenced", "failed")
+"""The states in which the program has written the end of its consumer."""
 
 
 class LibrdkafkaProcess(ProcessMember):
@@ -61,10 +64,18 @@ class LibrdkafkaProcess(ProcessMember):
 
     def close(self) -> None:
         """Close it cleanly, if it is up; it writes its own history."""
+        self.poll_once()  # it may have ended by itself
         if self._process is None:
             self.state = "stopped"
             return
-        self._end(None if self._terminate() else "killed", "stopped")
+        code = self._terminate()
+        self._read_rest()
+        if self.state in _ENDED or code == -signal.SIGTERM:  # that ends it before it has a consumer
+            self._end(None, "stopped")
+            return
+        if code is not None:
+            self._write_crash(code)
+        self._end("killed", "stopped")
 
     def _read(self, lines: IO[bytes]) -> None:
         with lines:

@@ -25,6 +25,8 @@ CLOSE_S = 15.0
 READ_S = 5.0
 """How long what a member printed is read after its end, while more comes."""
 _EVERY_S = 0.01
+CRASHES = frozenset((-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT))
+"""The exit codes of a process that does not close, whichever program it is."""
 FREEZE_S = 10.0
 """How long a signal may take to reach all threads."""
 _HELD_BYTES, _FREE_BYTES = 4_096, 65_536
@@ -112,22 +114,25 @@ class ProcessMember(BaseMember):
         """Handle the end of its process, as when it is fenced."""
         if self._process is None or (code := self._process.poll()) is None:
             return
-        self._write_event("error", error=f"its process has ended by itself, exit code {code}")
-        self._report("error", None, error=f"exit code {code}")
+        self._write_crash(code)
         self._end("killed", "failed")
 
     def close(self) -> None:
         """Close it cleanly, if it is up: a dynamic member leaves, a static one does not."""
+        self.poll_once()  # it may have ended by itself
         if self._process is None:
             self.state = "stopped"
             return
         self._write_event("closing")
         began = time.perf_counter()
-        if self._terminate():
-            took_ms = round((time.perf_counter() - began) * 1000, 1)
-            self._end("closed", "stopped", took_ms=took_ms)
-        else:
+        code = self._terminate()
+        took_ms = round((time.perf_counter() - began) * 1000, 1)
+        if code in CRASHES:
+            self._write_crash(code)
+        if code is None or code in CRASHES:
             self._end("killed", "stopped")
+        else:
+            self._end("closed", "stopped", took_ms=took_ms)
 
     def kill(self) -> None:
         """Kill its process. Raises LoadtestError if it is not up."""
@@ -137,8 +142,8 @@ class ProcessMember(BaseMember):
             )
         self._end("killed", "killed")
 
-    def _terminate(self) -> bool:
-        """Send SIGTERM, and wait; return whether all its processes have ended by themselves.
+    def _terminate(self) -> int | None:
+        """Send SIGTERM, and wait; return its exit code, or None if some of it still runs.
 
         A shell ends before the program that it started.
         """
@@ -146,7 +151,13 @@ class ProcessMember(BaseMember):
         self.resume()
         with suppress(ProcessLookupError):  # all of them: a shell hands no signal on
             os.killpg(self._process.pid, signal.SIGTERM)
-        return is_within(self._process.pid, DEAD, CLOSE_S)
+        if not is_within(self._process.pid, DEAD, CLOSE_S):
+            return None
+        return int(self._process.wait())
+
+    def _write_crash(self, code: int) -> None:
+        self._write_event("error", error=f"its process has ended by itself, exit code {code}")
+        self._report("error", None, error=f"exit code {code}")
 
     def _signal(self, number: signal.Signals) -> None:
         """Send a signal to all its processes. Raises LoadtestError if there is none."""

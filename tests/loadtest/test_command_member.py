@@ -54,6 +54,8 @@ try:
         time.sleep(0.001)
     time.sleep(60)
 except Closed:
+    if "client.id=crashes" in properties:
+        os.abort()
     while "client.id=deaf" in properties:
         time.sleep(60)
     time.sleep(1 if "client.id=slow" in properties else 0)
@@ -119,6 +121,23 @@ DEAF = """
 import loadtest.process_member
 loadtest.process_member.CLOSE_S = 0.3
 one = member("deaf")
+one.open()
+until("joined", one)
+one.close()
+print(one.state)
+"""
+CRASHED = """
+import os, signal
+one = member("m")
+one.open()
+until("joined", one)
+os.kill(one.pid, signal.SIGKILL)
+os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
+one.close()
+print(one.state)
+"""
+CRASHES = """
+one = member("crashes")
 one.open()
 until("joined", one)
 one.close()
@@ -372,6 +391,18 @@ def test_a_program_that_does_not_close_in_time_is_killed(run):
     printed, events_seen = run(DEAF)
     assert printed == ["stopped"]
     assert [event for event, *_ in events_seen][-2:] == ["closing", "killed"]
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [(CRASHED, -9), (CRASHES, -6)], ids=["before", "meanwhile"]
+)
+def test_a_program_that_crashes_has_not_closed(run, tmp_path, script, code):
+    printed, events_seen = run(script)
+    assert printed == ["stopped"]
+    assert [event for event, *_ in events_seen][-2:] == ["error", "killed"]
+    assert "closed" not in [event for event, *_ in events_seen]
+    error = json.loads((tmp_path / "history.jsonl").read_text().splitlines()[-2])["error"]
+    assert error == f"its process has ended by itself, exit code {code}"
 
 
 def test_a_program_is_created_before_its_process_runs(run, tmp_path):

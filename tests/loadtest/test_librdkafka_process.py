@@ -1,0 +1,90 @@
+"""How processes with librdkafka end, watched with gevent in a child. No broker is needed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+START = """
+import os, signal, sys
+from pathlib import Path
+import gevent
+from loadtest.client_configs import MemberConfig
+from loadtest.history import History
+from loadtest.librdkafka_process import LibrdkafkaProcess
+from loadtest.locust_statistics import no_statistics
+
+file = Path(sys.argv[1])
+config = MemberConfig("m", "g", "static", "app-1", ("t",), "range", 6000, 500, 60000, 1000)
+
+def killed(member):
+    os.kill(member.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, member.pid, os.WEXITED | os.WNOWAIT)
+
+class Crashing(LibrdkafkaProcess):
+    def resume(self):
+        killed(self)
+        super().resume()
+
+def opened(kind=LibrdkafkaProcess):
+    member = kind(config, "127.0.0.1:1", History(file), lambda _: no_statistics)
+    member.open()
+    return member
+
+def with_consumer(member):
+    with gevent.Timeout(30):
+        while "created" not in file.read_text():
+            gevent.sleep(0.01)
+    return member
+
+"""
+CLOSED = "one = with_consumer(opened())"
+DEAD = """
+one = with_consumer(opened())
+killed(one)
+"""
+DIES = "one = with_consumer(opened(Crashing))"
+AT_ONCE = "one = opened()"
+CLOSE = """
+one.close()
+one.close()
+print(one.state)
+"""
+CRASH = "its process has ended by itself, exit code -9"
+
+
+@pytest.fixture
+def closed(tmp_path):
+    """Run a script, and close its member; returns its events without errors of librdkafka."""
+
+    def run(script):
+        history = tmp_path / "history.jsonl"
+        ran = subprocess.run(
+            [sys.executable, "-c", START + script + CLOSE, str(history)],
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.splitlines() == ["stopped"]
+        lines = [json.loads(line) for line in history.read_text().splitlines()]
+        return [line["event"] for line in lines if line.get("error", CRASH) == CRASH]
+
+    return run
+
+
+def test_it_writes_its_own_end(closed):
+    assert closed(CLOSED) == ["created", "closing", "closed"]
+
+
+@pytest.mark.parametrize("script", [DEAD, DIES], ids=["before", "meanwhile"])
+def test_one_that_crashed_was_killed(closed, script):
+    assert closed(script) == ["created", "error", "killed"]
+
+
+def test_one_without_a_consumer_yet_has_no_end(closed):
+    assert closed(AT_ONCE) in ([], ["created", "closing", "closed"])
