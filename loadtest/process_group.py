@@ -15,6 +15,7 @@ DEAD = frozenset("ZXx")
 STOPPED = DEAD | frozenset("Tt")
 """Those of threads that have ended, or do not run until they get SIGCONT."""
 _EVERY_S = 0.01
+_PROC = Path("/proc")
 
 
 def is_within(group: int, states: frozenset[str], within_s: float) -> bool:
@@ -27,11 +28,12 @@ def is_within(group: int, states: frozenset[str], within_s: float) -> bool:
 
 
 def _states(group: int) -> Iterator[str]:
-    for process in Path("/proc").glob("[0-9]*/stat"):
+    for process in _PROC.glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended by now
             if int(_fields(process)[2]) == group:
                 for thread in process.parent.glob("task/*/stat"):
-                    yield _fields(thread)[0]
+                    with suppress(OSError):  # this thread has, others go on
+                        yield _fields(thread)[0]
 
 
 def _fields(stat: Path) -> list[str]:
