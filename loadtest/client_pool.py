@@ -78,7 +78,12 @@ class ClientPool:
     def lease(self, kind: ClientKind) -> ClientHandle | None:
         """Return a client for a user; None if there is none now."""
         config = None if self._is_closed else self._leases.lease(kind)
-        return None if config is None else self._handle_of(config)
+        if config is None:
+            return None
+        if self._is_closed:  # while a worker waited for its master
+            self._leases.release(config.name)
+            return None
+        return self._handle_of(config)
 
     def release(self, handle: ClientHandle) -> None:
         """Take a client of a user back."""
