@@ -42,6 +42,11 @@ class MemberConfig:
         kind: Kind = "dynamic" if instance_id is None else "static"
         return replace(self, kind=kind, instance_id=instance_id)
 
+    @property
+    def duplicate_name(self) -> str:
+        """The name of its duplicate."""
+        return f"{self.name}.duplicate"
+
     def as_duplicate(self) -> "MemberConfig":
         """Return a second member with the identity of this one.
 
@@ -52,7 +57,7 @@ class MemberConfig:
                 f"{self.name!r} is a dynamic member and has no group.instance.id that another"
                 " process could claim; name a static one"
             )
-        return replace(self, name=f"{self.name}.duplicate")
+        return replace(self, name=self.duplicate_name)
 
 
 @dataclass(frozen=True, slots=True)

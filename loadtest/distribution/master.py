@@ -204,19 +204,20 @@ class Leader:
 
     def _kill_members_of(self, id_: str, worker: Worker) -> None:
         """Write that those which ran were killed when their worker was last heard of."""
-        for name in self._table.held_by(id_):
-            member = self._clients[name]
-            if isinstance(member, MemberConfig) and self._lives.get(name) == "created":
-                self._lives[name] = "killed"
-                self._history.write(
-                    "killed",
-                    at_ms=worker.heard_ms,
-                    member=name,
-                    group=member.group,
-                    kind=member.kind,
-                    partitions=[],
-                    worker=worker.name,
-                )
+        had = (self._clients[name] for name in self._table.held_by(id_))
+        for member in (one for one in had if isinstance(one, MemberConfig)):
+            for name in (member.name, member.duplicate_name):
+                if self._lives.get(name) == "created":
+                    self._lives[name] = "killed"
+                    self._history.write(
+                        "killed",
+                        at_ms=worker.heard_ms,
+                        member=name,
+                        group=member.group,
+                        kind=member.kind,
+                        partitions=[],
+                        worker=worker.name,
+                    )
 
     def _row(self, member: MemberConfig, rows: dict[str, dict[str, Json] | None]) -> Json:
         holder = self._table.holder(member.name)

@@ -127,6 +127,11 @@ class Load:
     def of(self, *events: str) -> list[dict[str, Any]]:
         return [line for line in self.lines() if line["event"] in events]
 
+    def await_lines(self, count: int, event: str) -> None:
+        with gevent.Timeout(20):
+            while len(self.of(event)) < count:
+                gevent.sleep(0.01)
+
 
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
@@ -257,6 +262,27 @@ def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(loa
     assert "it did not say how many lines it wrote" in not_whole
     [killed] = load.of("killed")
     assert (killed["member"], killed["at_ms"]) == ("a", load.leader.news[0]["last_heard_ms"])
+    load.leader.close()
+    assert len(load.of("killed")) == 1
+
+
+def test_a_duplicate_is_killed_with_the_worker_that_ran_it(load: Load) -> None:
+    load.workers[0].lease("static")
+    for name in ("a", "a.duplicate"):
+        load.histories[0].write("created", member=name)
+    load.await_lines(2, "created")
+    load.lose("host_0")
+    for _ in range(2):
+        load.leader.close()
+    assert [line["member"] for line in load.of("killed")] == ["a", "a.duplicate"]
+
+
+def test_a_duplicate_that_had_ended_is_not_killed_with_its_worker(load: Load) -> None:
+    load.workers[0].lease("static")
+    for event in ("created", "killed"):
+        load.histories[0].write(event, member="a.duplicate")
+    load.await_lines(1, "killed")
+    load.lose("host_0")
     load.leader.close()
     assert len(load.of("killed")) == 1
 
