@@ -20,6 +20,7 @@ from chaos.errors import ChaosError
 from chaos.members import Members
 from groupquake.exits import NotSteadyError
 from groupquake.live_view import LiveView
+from groupquake.load_process import end_members
 from groupquake.runner import Runner
 from loadtest.client_configs import closing_s
 from loadtest.control_protocol import TOKEN_VARIABLE
@@ -53,6 +54,7 @@ def _attached(
     finally:
         with suppress(ChaosError):
             members.finish(closing_s(len(experiment.members())))
+        end_members(folder)  # not the load itself, which may have further runs
 
 
 @contextmanager

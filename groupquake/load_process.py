@@ -26,11 +26,9 @@ from groupquake.load_workers import ALONE, Workers
 from loadtest.client_configs import closing_s, spawn_rate
 from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
+from loadtest.settings import RUN_FOLDER
 from scenarios import Experiment
 from scenarios.clients import kind_of
-
-RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
-"""The variable by which the load, its members and what they start are known."""
 
 
 @contextmanager

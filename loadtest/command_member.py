@@ -26,7 +26,7 @@ from loadtest.errors import LoadtestError
 from loadtest.history import now_ms
 from loadtest.process_member import ProcessMember
 from loadtest.security import client_properties, java_security
-from loadtest.settings import PROGRAMS, java_properties, program_settings
+from loadtest.settings import PROGRAMS, RUN_FOLDER, java_properties, program_settings
 from scenarios.client_properties import TLS_ENDS_AT_TAP, PropertiesError
 from scenarios.clients import filled, variables
 
@@ -87,7 +87,11 @@ class CommandMember(ProcessMember):
         process = subprocess.Popen(
             [*dying_with_parent(signal.SIGKILL, found), *arguments],
             cwd=programs["folder"],
-            env={**users_environment(), **dict(variables(values))},
+            env={
+                **users_environment(),
+                **dict(variables(values)),
+                RUN_FOLDER: str(folder.resolve()),
+            },
             stdin=subprocess.PIPE if secured else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -33,6 +33,9 @@ def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
     return settings
 
 
+RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
+"""The variable by which the members of a run and what they start are known, in its own load the
+load too: the folder of the run."""
 PROGRAMS = "programs.json"
 """The file next to the history about members that are programs: the `folder` in which they run, and
 the command lines of adapters by name, under `commands`."""

@@ -25,7 +25,7 @@ import pytest
 from chaos.clusters.docker_engine import LABEL, engine
 from chaos.clusters.guard import mark
 from chaos.journal import Journal, open_faults, read
-from groupquake.load_process import RUN_FOLDER
+from loadtest.settings import RUN_FOLDER
 
 STEPS = (
     "after-intent", "before-injected", "after-injected", "before-healed", "after-healed"

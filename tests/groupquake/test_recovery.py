@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from chaos.journal import Journal, open_faults, read
-from groupquake.load_process import RUN_FOLDER, end_members
+from groupquake.load_process import end_members
 from groupquake.recovery import _is_over, recover, recover_all
+from loadtest.settings import RUN_FOLDER
 
 
 @pytest.fixture

@@ -99,6 +99,23 @@ def test_nothing_outlives_the_page(
         assert healed == {entry["fault_id"] for entry in content if entry["event"] == "intent"}
 
 
+@pytest.mark.cluster
+def test_what_a_program_started_in_a_session_of_its_own_ends_with_its_run(
+    session: Session, small: Path, tmp_path: Path, port: int
+) -> None:
+    followed = tmp_path / "followed"
+    followed.touch()
+    # into a file: tail ends by itself when nobody reads what it prints
+    client = f'client: {{command: [sh, -c, "setsid tail -f {followed} > tail.txt & wait"]}}'
+    text = small.read_text().replace("count: 2, instance_id", f"{client}, count: 2, instance_id")
+    small.write_text(text.replace("within: 30s", "within: 5s"))  # they never join
+    page = session()
+    start(f"http://127.0.0.1:{port}")
+    until(lambda: sum(line.startswith("tail ") for line in running(str(followed))) == 2)
+    until(lambda: not running(str(followed)), within_s=60)
+    assert page.poll() is None, "further runs may follow"
+
+
 def await_state(port: int, *states: str) -> None:
     """Press Start, and wait until the run is in one of the states."""
     url = f"http://127.0.0.1:{port}"

@@ -329,6 +329,7 @@ def test_a_program_is_told_its_identity_and_closes_cleanly(run, tmp_path):
         "GROUPQUAKE_PROPERTIES": str(tmp_path / "members" / "m.properties"),
         "GROUPQUAKE_JAVA_ASSIGNOR": "org.apache.kafka.clients.consumer.RangeAssignor",
         "GROUPQUAKE_CLIENT_PROPERTIES": "",
+        "GROUPQUAKE_RUN_FOLDER": str(tmp_path),
     }
     assert startup["properties"].splitlines() == [
         "bootstrap.servers=127.0.0.1:1", "group.id=g", "client.id=m",
