@@ -68,12 +68,16 @@ class _FaultDone:
 _Event = _Abort | _Stop | _LoadEnded | _FaultDone | Exception
 
 
+SOON_S = 5.0
+"""How long before the end of a plan what comes next may begin to start."""
+
+
 class Controller:
     """Carries out a plan once, through the phases impact and recovery.
 
     `view` finds the brokers that have the roles of the plan, and whether they are in sync again.
     `progress` gets a line for each thing that happens, from several threads. `tap` is what members
-    reach the brokers through, if they do.
+    reach the brokers through, if they do. `ends_soon` is called `SOON_S` before the plan ends.
     """
 
     def __init__(
@@ -87,8 +91,10 @@ class Controller:
         *,
         progress: Callable[[str], None],
         tap: RunningTap | None = None,
+        ends_soon: Callable[[], None] = lambda: None,
     ) -> None:
         self._plan = plan
+        self._ends_soon = ends_soon
         self._phases = experiment.phases
         self._members = members
         self._journal = journal
@@ -177,7 +183,11 @@ class Controller:
             self._handle_until(self._began + (first_ms + phases.impact_ms) / 1000)
             if not self._stop.is_set():
                 self._journal.phase("recovery")
-                self._handle_until(time.monotonic() + phases.recovery_ms / 1000)
+                ends = time.monotonic() + phases.recovery_ms / 1000
+                self._handle_until(ends - SOON_S)
+                if not self._stop.is_set():
+                    self._ends_soon()
+                self._handle_until(ends)
         finally:
             self._stop.set()
             for thread in threads:

@@ -56,8 +56,9 @@ class Runner:
     tap: bool = False
     """Whether members and wire scripts reach the brokers through the tap only."""
     load: Load = load_process.running
-    load_ended: Callable[[], None] = lambda: None
-    """Called when the load ends, while the members close and the brokers stop."""
+    prepare_analysis: Callable[[], None] = lambda: None
+    """Called shortly before the plan ends, and once more as the members close: what starts slowly
+    starts meanwhile."""
     _took: list[Borrowed] = field(default_factory=list)
     """What is to be deleted on a cluster of the user's."""
 
@@ -202,6 +203,7 @@ class Runner:
                 journal,
                 progress=self.progress,
                 tap=tap,
+                ends_soon=self._prepare_analysis,
             )
             watching.enter_context(controller.watching())
             self._await_steady(controller, admin, journal)
@@ -224,11 +226,14 @@ class Runner:
                     with self.signals.stopping(wire_scripts.stop):
                         wire_scripts.finish()
             journal.phase("teardown")
-            if not self.keep:
-                self.load_ended()
+            self._prepare_analysis()
             self.progress("closing the members")
             self._close(members, journal, outcome)
         return outcome
+
+    def _prepare_analysis(self) -> None:
+        if not self.keep:
+            self.prepare_analysis()
 
     def _await_steady(self, controller: Controller, admin: KafkaAdmin, journal: Journal) -> None:
         """Return once the steady state holds. Raises NotSteadyError, at once if members go."""

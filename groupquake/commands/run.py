@@ -169,7 +169,7 @@ def run(
                 otel=otel,
             ),
         ),
-        load_ended=partial(_begin_analysis, folder, master, judged=not no_report),
+        prepare_analysis=partial(_begin_analysis, folder, master, judged=not no_report),
     )
     try:
         _gather(runner, attach, console)
@@ -195,7 +195,10 @@ def _require_page_alone(*, keep: bool, no_report: bool, workers: WorkerOptions) 
 
 
 def _begin_analysis(folder: Path, master: str, *, judged: bool) -> None:
-    """Start Spark beside the end of the run; what fails here fails again where it is needed."""
+    """Start Spark beside the end of the run; what fails here fails again where it is needed.
+
+    The second call finds it started.
+    """
     if judged:
         with suppress(Exception):
             rehearsal.rehearse(folder, master)

@@ -24,6 +24,8 @@ class Run:
         self.cluster = cluster
         self.path = path
         self.progress: list[str] = []
+        self.said_to_end: list[int] = []
+        """How many entries the journal had each time that the plan was said to end soon."""
 
     def controller_of(self, experiment: Experiment) -> tuple[Controller, Journal]:
         journal = Journal(self.path)
@@ -35,6 +37,7 @@ class Run:
             self.cluster,
             journal,
             progress=self.progress.append,
+            ends_soon=lambda: self.said_to_end.append(len(read(self.path))),
         )
         return self.controller, journal
 

@@ -220,6 +220,11 @@ def test_a_plan_without_steps_just_passes_the_time(run, experiment):
     assert [entry["phase"] for entry in run.entries("phase")] == ["impact", "recovery"]
 
 
+def test_what_comes_next_may_start_before_the_end_but_not_with_faults_under_way(run, experiment):
+    assert run.of(experiment(ONE, impact="1ms")) == GOOD
+    assert run.said_to_end == [len(read(run.path))], "once, in the recovery, after the last fault"
+
+
 def test_an_abort_heals_what_is_open_and_starts_nothing_new(run, load, experiment):
     later = ONE.replace("at: 10ms", "at: 1m").replace("static-3", "static-1")
     load.lost.add("static-3")  # so that nobody sees it come back before the wait is given up
@@ -244,7 +249,7 @@ def test_an_abort_ends_a_recovery_and_one_before_the_start_ends_all(run, load, e
         lambda: run.path.exists() and len(run.entries("phase")) == 2,
         lambda: run.controller.abort("SIGINT"),
     )
-    assert outcome == Outcome("SIGINT", None, ())
+    assert (outcome, run.said_to_end) == (Outcome("SIGINT", None, ()), [])
     second = Run(load, run.cluster, run.path.with_name("second.jsonl"))
     with pytest.MonkeyPatch.context() as patch:
         real = Controller.run

@@ -158,7 +158,7 @@ def _rows(name: str, folder: Path, series: Series, ours: Sequence[str]) -> Itera
     """
     entries = journal.read(folder / "journal.jsonl")
     began = {e["phase"]: e["at_ms"] / 1000 for e in entries if e["event"] == "phase"}
-    from_s, until_s = began["impact"], began["teardown"]
+    from_s, until_s = began["impact"], began.get("recovery", began["teardown"])
     quiet = without(within(series, from_s, until_s), _of_faults(entries))
     quiet = {(process, kind): [] for process in ours for kind in BOUNDS} | quiet
     for (process, kind), samples in sorted(quiet.items()):
