@@ -5,6 +5,7 @@ from pathlib import Path
 
 from groupquake.selftest.mutants.judging import second_judgement
 from reports.judgement.recording import Recording
+from tests.reports.explained import explains
 
 
 class Outcome(StrEnum):
@@ -22,7 +23,7 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     found = {}
     for group in recording.groups:
         rows = recording.rows_by_group[group]
-        if judge.explains(group, rows):
+        if explains(judge, group, rows):
             found[group] = Outcome.EXPLAINED
         elif second_judgement(recording, group).doubt(group, rows, 0.0) is not None:
             found[group] = Outcome.LATE_ALONE

@@ -29,6 +29,7 @@ from reports.judgement.recording import Recording
 from reports.judgement.run.machine_log import Busy, Standstill
 from tests.recorded.logs import RECORDINGS
 from tests.reports.alter import moved
+from tests.reports.explained import explains
 
 Row = Mapping[str, Any]
 RECORDED = sorted(RECORDINGS)
@@ -55,9 +56,9 @@ def activity_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
     yield [row for row in every if "request" not in row]
 
 
-def explains(run: Recording, group: str, stalls: Iterable[Stall] = ()) -> bool:
+def explained(run: Recording, group: str, stalls: Iterable[Stall] = ()) -> bool:
     judge = replace(run.judge, stalls=(*run.judge.stalls, *stalls))
-    return judge.explains(group, run.rows_by_group[group])
+    return explains(judge, group, run.rows_by_group[group])
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
@@ -74,17 +75,17 @@ def explains(run: Recording, group: str, stalls: Iterable[Stall] = ()) -> bool:
 )
 def test_a_late_timer(recorded: str, kind: TimerKind, late_ms: float, group: str) -> None:
     run = synthesized_run_of(late(kind, late_ms), RECORDINGS[recorded], group)
-    assert not explains(run, group)
+    assert not explained(run, group)
     quiet = possible_in(*activity_of(run.rows_by_group[group]), run.run.brokers)
-    assert explains(run, group, quiet), "nothing shows that a broker with this group alone worked"
+    assert explained(run, group, quiet), "nothing shows that a broker with this group alone worked"
     stalls = possible_in(*run.activity, run.run.brokers)
-    assert not explains(run, group, stalls), "it answered other groups"
+    assert not explained(run, group, stalls), "it answered other groups"
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
 def test_a_timer_within_its_slack_needs_no_excuse(recorded: str) -> None:
     run = synthesized_run_of(late(TimerKind.JOIN, 400), RECORDINGS[recorded], "absent")
-    assert explains(run, "absent")
+    assert explained(run, "absent")
 
 
 def starved(at_ms: float, waited_ms: float) -> tuple[Busy, ...]:
@@ -162,8 +163,8 @@ def test_a_thread_that_waits_between_an_answer_and_its_line(
     late_lines = [moved(row, early_ms) if near(row) else row for row in rows]
     assert late_lines != rows
     second = SecondJudgement(recording.judge, MissingEvidence({}, (), {}), ())
-    assert recording.judge.explains(group, rows)
-    assert recording.judge.explains(group, late_lines) == (doubtful is None)
+    assert explains(recording.judge, group, rows)
+    assert explains(recording.judge, group, late_lines) == (doubtful is None)
     if doubtful is not None:
         assert second.doubt(group, late_lines, begun_ms) is None
         doubt = replace(second, busy=starved(begun_ms, 0.0)).doubt(group, late_lines, begun_ms)
@@ -201,7 +202,7 @@ def test_the_broker_that_may_have_been_late_is_one_that_was_asked() -> None:
 def test_a_timer_that_never_expires_is_wrong_on_a_quiet_broker_too(recorded: str) -> None:
     run = synthesized_run_of(late(TimerKind.SYNC, 60_000), RECORDINGS[recorded], "silent")
     quiet = possible_in(*activity_of(run.rows_by_group["silent"]), run.run.brokers)
-    assert not explains(run, "silent", quiet)
+    assert not explained(run, "silent", quiet)
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
@@ -212,10 +213,10 @@ def test_a_line_that_is_written_late_makes_a_timer_seem_early(recorded: str) -> 
     busy = (Busy("", 0, float("inf"), "load"),)
     rows = run.rows_by_group["absent"]
     stalls = possible_in(*activity_of(rows), run.run.brokers, busy)
-    assert not explains(run, "absent", stalls)
+    assert not explained(run, "absent", stalls)
     judge = replace(run.judge, stalls=stalls, busy=busy)
-    assert judge.explains("absent", rows)
-    assert not judge.explains("absent", earlier.rows_by_group["absent"])
+    assert explains(judge, "absent", rows)
+    assert not explains(judge, "absent", earlier.rows_by_group["absent"])
 
 
 @pytest.mark.parametrize("recorded", RECORDED)
@@ -229,7 +230,7 @@ def test_brokers_that_never_showed_their_pace(recorded: str, kind: TimerKind, gr
     slow = [{**row, "arrived_ms": (row["arrived_ms"] or 0.0) - 150} for row in requests]
     busy = (Busy("", 0, float("inf"), "load"),)
     assert signs_of(slow, lines, busy) == {}
-    assert explains(run, group, possible_in(slow, lines, run.run.brokers, busy))
+    assert explained(run, group, possible_in(slow, lines, run.run.brokers, busy))
 
 
 def test_a_late_timer_and_missing_evidence_afterwards() -> None:

@@ -22,6 +22,7 @@ from reports.judgement.lateness.broker_activity import lines_of, possible_in, pr
 from reports.judgement.recording import Recording
 from reports.judgement.run.run_folder import MACHINE
 from tests.groupquake.starved.judging import Outcome, outcomes
+from tests.reports.explained import explains
 
 HERE = Path(__file__).parent / "recorded"
 
@@ -69,7 +70,7 @@ def test_it_is_wrong_where_the_broker_worked_meanwhile(late_timer: Path) -> None
     judge = Recording(late_timer).judge
     stalls = possible_in(requests, [*lines, *worked], recording.run.brokers)
     judge = replace(judge, stalls=(*judge.stalls, *stalls))
-    assert not judge.explains("static", recording.rows_by_group["static"])
+    assert not explains(judge, "static", recording.rows_by_group["static"])
 
 
 @pytest.fixture

@@ -118,9 +118,10 @@ class Seen:
 
 
 @contextmanager
-def running(config, broker, polls=lambda: True):
-    """Run a client in a thread; it ends at its next wait."""
+def running(config, broker, polls=lambda: True, **heard):
+    """Run a client in a thread; it ends at its next wait. `heard` are what its listener does."""
     seen, over = Seen(), threading.Event()
+    vars(seen).update(heard)
 
     def gate():
         if over.is_set():
@@ -168,8 +169,7 @@ def test_heartbeats_go_on_while_offsets_may_not_be_fetched(monkeypatch):
     refused = fetched(-1, Error.UNKNOWN_SERVER_ERROR)
     errors = []
     broker = Broker({"OFFSET_FETCH": [refused, refused, fetched(42)]})
-    with running(CONFIG, broker) as seen:
-        seen.error = errors.append
+    with running(CONFIG, broker, error=errors.append):
         wait_for(lambda: broker.of("OFFSET_COMMIT"))
     sent = [api for api, _ in broker.requests]
     first, second, third = (i for i, api in enumerate(sent) if api == "OFFSET_FETCH")
@@ -205,8 +205,7 @@ def test_one_partition_that_fails_is_no_success():
         {"errorCode": 0}, {"errorCode": Error.UNKNOWN_SERVER_ERROR}]}]}  # fmt: skip
     errors = []
     broker = Broker({"OFFSET_COMMIT": [answer]})
-    with running(CONFIG, broker) as seen:
-        seen.committed = lambda _, __, error: errors.append(error)
+    with running(CONFIG, broker, committed=lambda _, __, error: errors.append(error)):
         wait_for(lambda: errors)
     assert errors[0] == Error.UNKNOWN_SERVER_ERROR
 
