@@ -22,10 +22,11 @@ from typing import Any, ClassVar
 import psutil
 import pytest
 
-from chaos.clusters.docker_engine import LABEL, engine
+from chaos.clusters.docker_engine import engine
 from chaos.clusters.guard import mark
 from chaos.journal import Journal, open_faults, read
 from loadtest.settings import RUN_FOLDER
+from tests.chaos.clusters import engine_marks
 
 STEPS = (
     "after-intent", "before-injected", "after-injected", "before-healed", "after-healed"
@@ -167,11 +168,8 @@ def left_over(run: Path) -> list[str]:
         f"mount {line}" for line in Path("/proc/mounts").read_text().split() if str(run) in line
     ]
     if record["cluster"] == "docker":
-        own_label = {"label": f"{LABEL}={record['run_id']}"}
         with engine() as client:
-            containers = client.containers.list(all=True, filters=own_label, ignore_removed=True)
-            found += [container.name for container in containers]
-            found += [n.name for n in client.networks.list(filters=own_label)]
+            found += engine_marks.marked(client, record["run_id"])
     return found
 
 

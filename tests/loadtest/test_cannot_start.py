@@ -7,27 +7,15 @@ from loadtest.history import History
 from loadtest.locust_statistics import no_statistics
 from loadtest.member_handle import ClientHandle
 from loadtest.producer import PacedProducer
+from tests.loadtest.experiments import of_one_group
 from tests.loadtest.member_steps import end
-
-EXPERIMENT = """
-name: own
-cluster: {{brokers: 1}}
-workload:
-  topics: [{{name: orders, partitions: 8, replication_factor: 1}}]
-  groups:
-    - name: programs
-      topics: [orders]
-      session_timeout: 6s
-      heartbeat_interval: 500ms
-      members:
-        - {{kind: static, count: 1, instance_id: "p-{{n}}", client: {{command: [{program}]}}}}
-phases: {{impact: 5s, recovery: 1s}}
-"""
 
 
 def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(locust, tmp_path):
     program, file = tmp_path / "program", tmp_path / "experiment.yaml"
-    file.write_text(EXPERIMENT.format(program=json.dumps(str(program))))
+    client = {"command": [str(program)]}
+    member = {"kind": "static", "count": 1, "instance_id": "p-{n}", "client": client}
+    file.write_text(of_one_group("programs", [member]))
     (tmp_path / "programs.json").write_text(json.dumps({"folder": str(tmp_path), "commands": {}}))
     load = locust("--headless", "--bootstrap", "127.0.0.1:1", "--experiment", str(file))
     load.wait_for(lambda: [one["state"] for one in load.members().values()] == ["failed"])

@@ -5,7 +5,6 @@ It prints the lines of the VerifiableConsumer (Kafka 4.3.0), and what it got.
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from groupquake import load_process
 from groupquake.borrowed import require_allowed
 from groupquake.exits import NotAuthorizedError
+from tests.loadtest.scripts import run_script
 
 STAND_IN = """
 import json, os, signal, sys, time
@@ -136,13 +136,7 @@ os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
 one.close()
 print(one.state)
 """
-CRASHES = """
-one = member("crashes")
-one.open()
-until("joined", one)
-one.close()
-print(one.state)
-"""
+CRASHES = SLOW.replace("slow", "crashes") + "print(one.state)"
 STARTED_LATE = """
 import loadtest.command_member
 from loadtest.history import now_ms
@@ -272,19 +266,11 @@ def run(tmp_path: Path):
     own = [sys.executable, "stand_in.py", "--to={bootstrap}", "{group}/{instance_id}", "{x}"]
 
     def run(script, command=own):
-        done = subprocess.run(
-            [sys.executable, "-c", START + script, str(tmp_path), json.dumps(command)],
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env={name: value for name, value in os.environ.items() if name not in REQUIRED},
-        )
-        assert done.returncode == 0, done.stderr
+        env = {name: value for name, value in os.environ.items() if name not in REQUIRED}
+        said = run_script(START + script, str(tmp_path), json.dumps(command), env=env)
         lines = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
         events_seen = [(line["event"], line.get("partitions"), line["kind"]) for line in lines]
-        return done.stdout.splitlines(), events_seen
+        return said, events_seen
 
     return run
 

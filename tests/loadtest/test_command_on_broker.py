@@ -7,6 +7,7 @@ import sys
 import psutil
 import pytest
 
+from tests.loadtest.experiments import of_one_group
 from tests.process_family import below
 
 pytestmark = pytest.mark.cluster
@@ -50,25 +51,6 @@ while going:
         sys.exit(f"fatal: {error}")
 consumer.close()
 """
-EXPERIMENT = """
-name: own
-cluster: {{brokers: 1}}
-workload:
-  topics: [{{name: orders, partitions: 8, replication_factor: 1}}]
-  groups:
-    - name: {group}
-      topics: [orders]
-      session_timeout: 6s
-      heartbeat_interval: 500ms
-      members:
-        - &own
-          kind: static
-          count: 1
-          instance_id: "{group}-static-{{n}}"
-          client: {{command: [{python}, {program}, "{{bootstrap}}", "{{group}}"]}}
-        - {{<<: *own, kind: static, instance_id: "{group}-other-{{n}}"}}
-phases: {{impact: 5s, recovery: 1s}}
-"""
 
 
 @pytest.fixture
@@ -77,9 +59,11 @@ def load(locust, kafka, tmp_path):
     group = f"program{next(NUMBERS)}"
     program, file = tmp_path / "member.py", tmp_path / "experiment.yaml"
     program.write_text(PROGRAM)
-    file.write_text(
-        EXPERIMENT.format(group=group, python=json.dumps(sys.executable), program=program)
-    )
+    command = [sys.executable, str(program), "{bootstrap}", "{group}"]
+    own = {"kind": "static", "count": 1, "client": {"command": command}}
+    names = [f"{group}-{name}-{{n}}" for name in ("static", "other")]
+    members = [{**own, "instance_id": name} for name in names]
+    file.write_text(of_one_group(group, members))
     child = locust(
         *("--headless", "--users", "2", "--spawn-rate", "20"),
         *("--bootstrap", kafka, "--experiment", str(file)),

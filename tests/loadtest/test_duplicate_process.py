@@ -2,11 +2,10 @@
 
 import json
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+
+from tests.loadtest.scripts import run_script
 
 NOBODY_LISTENS = re.compile("127.0.0.1:1/|brokers are down")
 
@@ -55,28 +54,20 @@ duplicate.end()
 def run(tmp_path):
     def run(script):
         history = tmp_path / "history.jsonl"
-        ran = subprocess.run(
-            [sys.executable, "-c", START + script, str(history)],
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert ran.returncode == 0, ran.stderr
+        said = run_script(START + script, str(history), within_s=60)
         lines = [json.loads(line) for line in history.read_text().splitlines()]
         history = [line for line in lines if not NOBODY_LISTENS.search(line.get("error", ""))]
         assert {(line["member"], line["group"], line["kind"]) for line in history} == {
             ("m.duplicate", "g", "static")
         }
-        return ran.stdout.splitlines(), [(line["event"], line.get("error")) for line in history]
+        return said, [(line["event"], line.get("error")) for line in history]
 
     return run
 
 
 def test_a_duplicate_that_does_not_start_is_refused_and_may_be_retried(run):
-    printed, history = run(REFUSED)
-    error_line, client_id = printed
+    run_script, history = run(REFUSED)
+    error_line, client_id = run_script
     assert error_line.startswith(
         "'m.duplicate' did not come up; see the history and the load's own log"
     )

@@ -1,11 +1,10 @@
 """How processes with librdkafka end, watched with gevent in a child. No broker is needed."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+
+from tests.loadtest.scripts import run_script
 
 START = """
 import os, signal, sys
@@ -61,16 +60,7 @@ def closed(tmp_path):
 
     def run(script):
         history = tmp_path / "history.jsonl"
-        ran = subprocess.run(
-            [sys.executable, "-c", START + script + CLOSE, str(history)],
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout.splitlines() == ["stopped"]
+        assert run_script(START + script + CLOSE, str(history)) == ["stopped"]
         lines = [json.loads(line) for line in history.read_text().splitlines()]
         return [line["event"] for line in lines if line.get("error", CRASH) == CRASH]
 

@@ -7,31 +7,12 @@ import signal
 import psutil
 import pytest
 
+from tests.loadtest.experiments import of_one_group
 from tests.process_family import below
 
 pytestmark = pytest.mark.cluster
 
 NUMBERS = itertools.count()
-
-EXPERIMENT = """
-name: own
-cluster: {{brokers: 1}}
-workload:
-  topics: [{{name: orders, partitions: 8, replication_factor: 1}}]
-  groups:
-    - name: {group}
-      topics: [orders]
-      session_timeout: 6s
-      heartbeat_interval: 500ms
-      max_poll_interval: 6s
-      members:
-        - kind: static
-          count: 1
-          instance_id: "{group}-static-{{n}}"
-          client: librdkafka-process
-        - {{kind: dynamic, count: 1, client: librdkafka-process}}
-phases: {{impact: 5s, recovery: 1s}}
-"""
 
 
 @pytest.fixture
@@ -43,7 +24,12 @@ def group():
 def load(locust, kafka, group, tmp_path):
     """A static member and a dynamic one with processes of their own, who have joined."""
     file = tmp_path / "experiment.yaml"
-    file.write_text(EXPERIMENT.format(group=group))
+    own = {"count": 1, "client": "librdkafka-process"}
+    members = [
+        {**own, "kind": "static", "instance_id": f"{group}-static-{{n}}"},
+        {**own, "kind": "dynamic"},
+    ]
+    file.write_text(of_one_group(group, members, max_poll_interval="6s"))
     child = locust(
         *("--headless", "--users", "2", "--spawn-rate", "20"),
         *("--bootstrap", kafka, "--experiment", str(file)),

@@ -22,6 +22,7 @@ from chaos.clusters.docker_engine import LABEL, remove_marked
 from chaos.clusters.factory import end_left_over
 from chaos.clusters.java import find_java
 from tests.chaos.clusters.clients import create_topic, eventually, member
+from tests.chaos.clusters.engine_marks import marked
 
 pytestmark = pytest.mark.docker
 
@@ -52,15 +53,6 @@ def recorded(cluster: Cluster) -> dict[int, str]:
     folder = cluster.brokers[0].group_log.parent.parent
     record = json.loads((folder / "processes.json").read_text())
     return {row["id"]: row["container"] for row in record["brokers"]}
-
-
-def marked(engine: docker.DockerClient, run_id: str) -> set[str]:
-    """The names of all that carries the mark of a run."""
-    own: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={run_id}"}
-    listed = engine.containers.list(all=True, filters=own, ignore_removed=True)
-    return {str(each.name) for each in listed} | {
-        str(each.name) for each in engine.networks.list(filters=own)
-    }
 
 
 def brokers_that_say(cluster: Cluster, text: str) -> list[int]:
