@@ -77,7 +77,8 @@ class Controller:
 
     `view` finds the brokers that have the roles of the plan, and whether they are in sync again.
     `progress` gets a line for each thing that happens, from several threads. `tap` is what members
-    reach the brokers through, if they do. `ends_soon` is called `SOON_S` before the plan ends.
+    reach the brokers through, if they do. `ends_soon` is called `SOON_S` before the plan ends, or
+    as a shorter recovery begins; not at all where the plan is ended before.
     """
 
     def __init__(

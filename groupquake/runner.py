@@ -203,7 +203,7 @@ class Runner:
                 journal,
                 progress=self.progress,
                 tap=tap,
-                ends_soon=self._prepare_analysis,
+                ends_soon=self.prepare_analysis,
             )
             watching.enter_context(controller.watching())
             self._await_steady(controller, admin, journal)
@@ -226,14 +226,10 @@ class Runner:
                     with self.signals.stopping(wire_scripts.stop):
                         wire_scripts.finish()
             journal.phase("teardown")
-            self._prepare_analysis()
+            self.prepare_analysis()
             self.progress("closing the members")
             self._close(members, journal, outcome)
         return outcome
-
-    def _prepare_analysis(self) -> None:
-        if not self.keep:
-            self.prepare_analysis()
 
     def _await_steady(self, controller: Controller, admin: KafkaAdmin, journal: Journal) -> None:
         """Return once the steady state holds. Raises NotSteadyError, at once if members go."""

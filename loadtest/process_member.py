@@ -25,10 +25,10 @@ CLOSE_S = 15.0
 READ_S = 5.0
 """How long what a member printed is read after its end, while more comes."""
 _EVERY_S = 0.01
-CRASHES = frozenset((-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT))
-"""The exit codes of a process that does not close, whichever program it is."""
 FREEZE_S = 10.0
 """How long a signal may take to reach all threads."""
+_CRASHES = (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT)
+"""The exit codes of a process that does not close, whichever program it is."""
 _HELD_BYTES, _FREE_BYTES = 4_096, 65_536
 """How much a pipe takes of what nobody reads: the least that Linux allows, and its default."""
 
@@ -127,9 +127,10 @@ class ProcessMember(BaseMember):
         began = time.perf_counter()
         code = self._terminate()
         took_ms = round((time.perf_counter() - began) * 1000, 1)
-        if code in CRASHES:
+        if code is None:
+            self._end("killed", "stopped")
+        elif code in _CRASHES:
             self._write_crash(code)
-        if code is None or code in CRASHES:
             self._end("killed", "stopped")
         else:
             self._end("closed", "stopped", took_ms=took_ms)

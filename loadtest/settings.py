@@ -34,8 +34,8 @@ def consumer_settings(config: MemberConfig, bootstrap: str) -> dict[str, Any]:
 
 
 RUN_FOLDER = "GROUPQUAKE_RUN_FOLDER"
-"""The variable by which the members of a run and what they start are known, in its own load the
-load too: the folder of the run."""
+"""The variable by which what a run started is known: the folder of the run. A load of one run has
+it, and so all that it starts; of a load that may have further runs, a `CommandMember`'s program."""
 PROGRAMS = "programs.json"
 """The file next to the history about members that are programs: the `folder` in which they run, and
 the command lines of adapters by name, under `commands`."""

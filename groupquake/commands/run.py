@@ -169,7 +169,7 @@ def run(
                 otel=otel,
             ),
         ),
-        prepare_analysis=partial(_begin_analysis, folder, master, judged=not no_report),
+        prepare_analysis=partial(_begin_analysis, folder, master, soon=not (no_report or keep)),
     )
     try:
         _gather(runner, attach, console)
@@ -194,12 +194,13 @@ def _require_page_alone(*, keep: bool, no_report: bool, workers: WorkerOptions) 
         raise click.UsageError("--no-report cannot be used with --ui, which shows the verdict")
 
 
-def _begin_analysis(folder: Path, master: str, *, judged: bool) -> None:
+def _begin_analysis(folder: Path, master: str, *, soon: bool) -> None:
     """Start Spark beside the end of the run; what fails here fails again where it is needed.
 
-    The second call finds it started.
+    The second call finds it started. Nothing starts where no analysis follows `soon`: there is
+    none, or the cluster is kept before it.
     """
-    if judged:
+    if soon:
         with suppress(Exception):
             rehearsal.rehearse(folder, master)
 

@@ -7,7 +7,7 @@ same key, as those that a rule sent twice, are paired in the order of their answ
 connection may have the addresses of one that has ended.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -79,7 +79,7 @@ def compared(
         .when(F.col("known"), "broker_alone")
         .otherwise("not_through_tap")
     )
-    joined = joined.withColumn("kind", kind).withColumn("doubt", _doubt(sides)).persist()
+    joined = joined.withColumn("kind", kind).withColumn("doubt", _doubt(*sides)).persist()
     try:
         kinds = _rows(joined.groupBy("kind").count())
         unequal = joined.where(f"kind != 'not_through_tap' AND NOT ({ALIKE})")
@@ -110,14 +110,12 @@ def _side(requests: DataFrame, apis: Sequence[str]) -> DataFrame:
     return mine.select(*KEY, "connection", F.struct(*SIDE).alias("side"))
 
 
-def _doubt(sides: Iterable[str]) -> Column:
+def _doubt(ours: str, theirs: str) -> Column:
     """Return why a number may belong to either of several connections; null where it does not."""
-    of_each = lambda name: [F.coalesce(f"{name}_{side}", F.lit(0)) for side in sides]
-    several = of_each("times")[0] != 1
-    for times in of_each("times")[1:]:
-        several |= times != 1
-    again = F.greatest(*of_each("connections")) > 1
-    return F.when(F.col("nat") & several, Doubt.NAT.value).when(again, Doubt.AGAIN.value)
+    one = [F.col(f"times_{side}").eqNullSafe(1) for side in (ours, theirs)]
+    again = [F.col(f"again_{side}") for side in (ours, theirs)]
+    behind_nat = F.col("nat") & ~(one[0] & one[1])
+    return F.when(behind_nat, Doubt.NAT.value).when(again[0] | again[1], Doubt.AGAIN.value)
 
 
 def _behind_nat(ours: DataFrame, theirs: DataFrame) -> list[str]:
@@ -133,7 +131,7 @@ def _behind_nat(ours: DataFrame, theirs: DataFrame) -> list[str]:
 def _numbered(side: DataFrame, behind_nat: Sequence[str], name: str) -> DataFrame:
     """Return a side as `name`, numbered (`n`) among those of its key.
 
-    Beside it stand how many these are, and on how many connections, or two for more.
+    Beside it stand how many these are, and whether they are on several connections.
     """
     nat = F.col("broker").isin(*behind_nat) if behind_nat else F.lit(False)
     keyed = side.withColumn("nat", nat).withColumn(
@@ -145,10 +143,7 @@ def _numbered(side: DataFrame, behind_nat: Sequence[str], name: str) -> DataFram
         keyed.withColumn("n", F.row_number().over(order))
         .withColumn(f"times_{name}", F.count(F.lit(1)).over(same))
         .withColumn(
-            f"connections_{name}",
-            F.when(F.min("connection").over(same) == F.max("connection").over(same), 1).otherwise(
-                2
-            ),
+            f"again_{name}", F.min("connection").over(same) != F.max("connection").over(same)
         )
         .drop("connection")
         .withColumnRenamed("side", name)

@@ -158,6 +158,7 @@ def _rows(name: str, folder: Path, series: Series, ours: Sequence[str]) -> Itera
     """
     entries = journal.read(folder / "journal.jsonl")
     began = {e["phase"]: e["at_ms"] / 1000 for e in entries if e["event"] == "phase"}
+    # in the recovery Spark starts, for the analysis
     from_s, until_s = began["impact"], began.get("recovery", began["teardown"])
     quiet = without(within(series, from_s, until_s), _of_faults(entries))
     quiet = {(process, kind): [] for process in ours for kind in BOUNDS} | quiet
