@@ -19,3 +19,7 @@ class WorkerGoneError(LoadGoneError):
 
 class UnreachableError(ChaosError):
     """No broker answered; a removal may have been carried out nevertheless."""
+
+
+class RunGoesOnError(ChaosError):
+    """A run that still goes on cannot be healed."""

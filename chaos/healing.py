@@ -1,7 +1,6 @@
 """Healing from the journal alone, for a run that died before it could heal its faults."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from chaos.errors import ChaosError
@@ -19,21 +18,19 @@ class Healed(NamedTuple):
 
 
 def heal(
-    path: Path, members: Members | None, end_cluster: Callable[[], object] = lambda: None
+    journal: Journal, members: Members | None, end_cluster: Callable[[], object] = lambda: None
 ) -> tuple[Healed, ...]:
     """Undo every fault that the journal leaves open, the latest first, and note it there.
 
-    `members` is None if the load process is gone. `end_cluster` is called first, once it is certain
-    that the run has ended: it ends what is left of the brokers, so no broker is healed one by one.
-    Calling `heal` twice does no harm. Raises ChaosError if the journal cannot be read, or if its
-    run still goes on.
+    `members` is None if the load process is gone. `end_cluster` is called first: it ends what is
+    left of the brokers, so no broker is healed one by one. Calling `heal` twice does no harm.
+    Raises ChaosError if the journal cannot be read.
     """
-    read(path)  # a file that is no journal must not become one
-    with Journal(path) as journal:
-        end_cluster()
-        results = tuple(_undo(intent, members) for intent in reversed(open_faults(read(path))))
-        for result in results:
-            journal.write("healed", **result._asdict())
+    still_open = open_faults(read(journal.path))
+    end_cluster()
+    results = tuple(_undo(intent, members) for intent in reversed(still_open))
+    for result in results:
+        journal.write("healed", **result._asdict())
     return results
 
 

@@ -13,9 +13,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, RunGoesOnError
+from scenarios.regular_files import read_regular
 
 Entry = Mapping[str, Any]
+LARGEST_BYTES = 256 << 20
+"""More than any run writes: a fault has five lines of some hundred bytes."""
 
 
 def now_ms() -> int:
@@ -26,21 +29,20 @@ def now_ms() -> int:
 class Journal:
     """Appends to a journal, from any thread; a file lock keeps other processes out.
 
-    A last line that a crash cut off is removed on opening. Raises ChaosError if
-    the file cannot be opened or its run still goes on.
+    `copy` is a file that gets every line, too: what is undone is read of `path` alone. A last line
+    that a crash cut off is removed on opening. Raises ChaosError if a file cannot be opened, and
+    RunGoesOnError if its run still goes on.
     """
 
-    def __init__(self, path: Path) -> None:
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._file)
-            raise ChaosError(f"{path}: its run still goes on; stop that first") from error
-        os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
+    def __init__(self, path: Path, copy: Path | None = None) -> None:
+        self.path = path
+        self._files = [_open_locked(path)]
+        if copy is not None:
+            try:
+                self._files.append(_open_locked(copy))
+            except ChaosError:
+                self.close()
+                raise
         # Reentrant, since a signal handler may write at any moment.
         self._lock = threading.RLock()
 
@@ -48,16 +50,18 @@ class Journal:
         """Append an entry; it is on disk when this returns."""
         with self._lock:
             entry = {"at_ms": now_ms(), "event": event, **fields}
-            os.write(self._file, json.dumps(entry).encode() + b"\n")
-            os.fsync(self._file)
+            for file in self._files:
+                os.write(file, json.dumps(entry).encode() + b"\n")
+                os.fsync(file)
 
     def phase(self, name: str) -> None:
         """Write that a phase begins."""
         self.write("phase", phase=name)
 
     def close(self) -> None:
-        """Close the file and release its lock."""
-        os.close(self._file)
+        """Close the files and release their locks."""
+        for file in self._files:
+            os.close(file)
 
     def __enter__(self) -> Self:
         return self
@@ -66,13 +70,31 @@ class Journal:
         self.close()
 
 
+def _open_locked(path: Path) -> int:
+    try:
+        # without waiting: it may be a FIFO by now
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(file, read_regular(path, LARGEST_BYTES).rfind(b"\n") + 1)
+    except BlockingIOError as error:
+        os.close(file)
+        raise RunGoesOnError(f"{path}: its run still goes on; stop that first") from error
+    except OSError as error:
+        os.close(file)
+        raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
+    return file
+
+
 def read(path: Path) -> tuple[Entry, ...]:
     """Return the entries of a journal, without a last line that was cut off.
 
     Raises ChaosError if there is no such file, or if a line is not what `Journal` writes.
     """
     try:
-        *lines, _cut = path.read_bytes().split(b"\n")
+        *lines, _cut = read_regular(path, LARGEST_BYTES).split(b"\n")
     except OSError as error:
         raise ChaosError(
             f"{path}: cannot be read ({error.strerror}); name the folder of a run"

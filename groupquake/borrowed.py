@@ -52,7 +52,7 @@ class Borrowed:
     groups: tuple[str, ...]
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     prefix: str = ""
-    """What the names begin with; unknown where they are read from a journal."""
+    """What all the names begin with: the mark of the run."""
 
     @classmethod
     def of(cls, experiment: Experiment, target: Target) -> "Borrowed":
@@ -69,8 +69,8 @@ class Borrowed:
     def noted(cls, entry: Mapping[str, Any]) -> "Borrowed":
         """Return what an entry of a journal has.
 
-        Raises ChaosError if it was altered, and PropertiesError if the file that it names cannot be
-        read any more.
+        Raises ChaosError if it was altered or a name lacks the prefix, and PropertiesError if the
+        file that it names cannot be read any more.
         """
         match entry:
             case {
@@ -78,9 +78,16 @@ class Borrowed:
                 "topics": [*topics],
                 "groups": [*groups],
                 "client_properties": str() | None as file,
-            } if bootstrap and all(isinstance(name, str) for name in (*topics, *groups)):
+                "prefix": str(prefix),
+            } if (
+                bootstrap
+                and prefix
+                and all(
+                    isinstance(name, str) and name.startswith(prefix) for name in (*topics, *groups)
+                )
+            ):
                 properties = read_checked(Path(file) if file else None)
-                return cls(bootstrap, tuple(topics), tuple(groups), properties)
+                return cls(bootstrap, tuple(topics), tuple(groups), properties, prefix)
         raise ChaosError(f"{dict(entry)} does not tell what was borrowed; the journal was altered")
 
     def take(self, journal: Journal, file: Path | None, leaders: Sequence[int]) -> None:
@@ -105,6 +112,7 @@ class Borrowed:
             client_properties=None if file is None else str(file),
             topics=list(self.topics),
             groups=list(self.groups),
+            prefix=self.prefix,
             offsets_leaders=list(leaders),
         )
         self._require_access()
@@ -241,28 +249,25 @@ def require_allowed(history: Path, prefix: str) -> None:
             )
 
 
-def has_given_back(entries: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether nothing that a journal says was borrowed is still to be deleted."""
-    events = [entry["event"] for entry in entries]
-    return TAKEN not in events or GIVEN_BACK in events
+def not_given_back(entries: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return the entries of a journal that say what is still to be deleted."""
+    if any(entry["event"] == GIVEN_BACK for entry in entries):
+        return ()
+    return tuple(entry for entry in entries if entry["event"] == TAKEN)
 
 
-def give_back_from(path: Path) -> tuple[str, ...]:
+def give_back_from(journal: Journal) -> tuple[str, ...]:
     """Delete what a journal says was borrowed and not given back; return the names.
 
     Raises NotHealedError if it cannot be done.
     """
-    entries = read(path)
-    if has_given_back(entries):
-        return ()
     done: list[str] = []
-    for entry in (entry for entry in entries if entry["event"] == TAKEN):
+    for entry in not_given_back(read(journal.path)):
         try:
             borrowed = Borrowed.noted(entry)
             borrowed.give_back()
         except (ChaosError, PropertiesError) as error:
             raise NotHealedError(f"NOT HEALED: {error}") from error
-        with Journal(path) as journal:
-            journal.write(GIVEN_BACK)
+        journal.write(GIVEN_BACK)
         done += [*borrowed.topics, *borrowed.groups]
     return tuple(done)

@@ -1,26 +1,24 @@
-"""What a killed run left: open faults, members, brokers, topics; all is found by its run folder.
+"""What a killed run left: open faults, members, brokers, topics; all is found by its journal.
 
 Recovering twice does no harm: the second time there is nothing left to do.
 """
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from chaos.clusters import ClusterError
 from chaos.clusters.factory import end_left_over
-from chaos.errors import ChaosError
+from chaos.errors import ChaosError, RunGoesOnError
 from chaos.healing import Healed, heal
-from chaos.journal import Journal, read
-from groupquake.borrowed import give_back_from, has_given_back
+from chaos.journal import open_faults, read
+from groupquake import open_runs
+from groupquake.borrowed import give_back_from, not_given_back
 from groupquake.exits import NotHealedError
 from groupquake.load_process import end_members
-
-RECOVERED = "recovered"
-"""The event of the journal after which nothing is left of a run."""
-_TAIL = 4096
+from groupquake.open_runs import RECOVERED, OpenRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,72 +34,80 @@ class Recovery:
         """Whether nothing is left broken."""
         return all(fault.healed for fault in self.faults)
 
+    def lines(self) -> Iterator[str]:
+        """Tell it."""
+        for fault in self.faults:
+            yield f"{fault.fault_id}: {'healed' if fault.healed else 'NOT healed'}: {fault.how}"
+        if self.ended:
+            yield f"ended the rest of the run: {', '.join(self.ended)}"
+        if self.deleted:
+            yield f"deleted: {', '.join(self.deleted)}"
 
-def recover(folder: Path) -> Recovery:
-    """Undo what the run of a folder left, and note that in its journal.
 
-    Raises ChaosError if it is no run folder or its run still goes on, and NotHealedError if the
-    rest of its cluster cannot be ended.
+def recover(run: OpenRun, begins: Callable[[], None] = lambda: None) -> Recovery:
+    """Undo what a run left, and note that in its journal; `begins` is called if the run is dead.
+
+    Raises RunGoesOnError if the run still goes on, other ChaosErrors if its journal was altered,
+    and NotHealedError if something is left that cannot be ended or deleted.
     """
-    journal = folder / "journal.jsonl"
     ended: list[str] = []
 
     def end_all() -> None:
-        ended.extend(f"process {pid}" for pid in end_members(folder))
-        ended.extend(end_left_over(folder / "brokers"))
+        if run.folder is None or run.run_id is None:
+            return  # nothing tells what it would have started
+        brokers = run.folder / "brokers"
+        if brokers.is_symlink():
+            raise ChaosError(f"{brokers} is a link, which may lead to another run; remove it")
+        ended.extend(f"process {pid}" for pid in end_members(run.folder))
+        ended.extend(end_left_over(brokers, run.cluster, run.run_id))
 
-    try:
-        faults = heal(journal, None, end_all)
-    except ClusterError as error:
-        raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
-    found = Recovery(faults, tuple(ended), tuple(give_back_from(journal)))
-    if found.ok and not _is_over(journal):
-        with Journal(journal) as open_journal:
-            open_journal.write(RECOVERED)
+    with run.opened() as journal:
+        begins()
+        try:
+            faults = heal(journal, None, end_all)
+        except ClusterError as error:
+            raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
+        found = Recovery(faults, tuple(ended), give_back_from(journal))
+        if found.ok:
+            journal.write(RECOVERED)
     return found
 
 
-def recover_all(runs: Path, progress: Callable[[str], None]) -> None:
-    """Recover every run of a folder that was killed, and say so."""
-    for journal in sorted(runs.glob("*/journal.jsonl")):
-        folder = journal.parent
-        if folder.is_symlink() or _is_over(journal) or _goes_on(journal):
-            continue
-        progress(f"{folder} was killed before its end; healing it first")
+def to_undo(run: OpenRun) -> tuple[str, ...]:
+    """Say what `recover` would do for a run, one thing a line; nothing if the run is over."""
+    entries = read(run.journal)
+    if open_runs.is_over(entries):
+        return ()
+    lines = [f"{one['fault_id']}: {json.dumps(one.get('undo'))}" for one in open_faults(entries)]
+    lines += [f"delete: {json.dumps(dict(entry))}" for entry in not_given_back(entries)]
+    if run.run_id is not None:
+        lines.append(f"end what carries the mark of {run.run_id} on this machine")
+    return tuple(lines)
+
+
+def recover_all(progress: Callable[[str], None]) -> bool:
+    """Recover every run of this user on this machine that was killed, and say so.
+
+    Returns whether nothing is left of any.
+    """
+    ok = True
+    for journal in open_runs.own_journals():
         try:
-            found = recover(folder)
-        except (ChaosError, NotHealedError) as error:
-            progress(f"{folder} cannot be healed: {error}")
+            run = OpenRun.of(journal)
+            if not run.trusted:
+                continue  # of another machine, with the same home
+            found = recover(run, partial(progress, f"{_name(run)} was killed; healing it"))
+        except RunGoesOnError:
             continue
-        for fault in found.faults:
-            progress(f"{fault.fault_id}: {'healed' if fault.healed else 'NOT healed'}: {fault.how}")
-        if found.ended or found.deleted:
-            progress(f"ended or deleted: {', '.join((*found.ended, *found.deleted))}")
+        except (ChaosError, NotHealedError) as error:
+            progress(f"{journal.stem} cannot be healed: {error}")
+            ok = False
+            continue
+        for line in found.lines():
+            progress(line)
+        ok = ok and found.ok
+    return ok
 
 
-def _is_over(journal: Path) -> bool:
-    """Return whether the last entry says that nothing is left of the run."""
-    with suppress(OSError, ValueError), journal.open("rb") as file:
-        file.seek(max(0, journal.stat().st_size - _TAIL))
-        last = json.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
-        over = last.get("event") == RECOVERED or last.get("phase") == "end"
-        return over and _is_undone(journal)
-    return False
-
-
-def _is_undone(journal: Path) -> bool:
-    """Return whether each fault that a heal was tried for is healed, and all is given back."""
-    with suppress(ChaosError):
-        entries = read(journal)
-        tries = {e["fault_id"]: e["healed"] for e in entries if e["event"] == "healed"}
-        return all(tries.values()) and has_given_back(entries)
-    return False
-
-
-def _goes_on(journal: Path) -> bool:
-    """Return whether the run goes on: it has the journal open."""
-    try:
-        Journal(journal).close()
-    except ChaosError:
-        return True
-    return False
+def _name(run: OpenRun) -> Path:
+    return run.folder or run.journal

@@ -4,10 +4,9 @@ A context manager ends everything that is started. A signal becomes an exception
 are open, a command to the controller. However a run ends, no fault stays open and nothing runs on.
 """
 
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +21,13 @@ from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
 from chaos.tap import RunningTap, TapGoneError
-from groupquake import load_process, machine_sampler, tap_process, wire_script_process
+from groupquake import (
+    load_process,
+    machine_sampler,
+    open_runs,
+    tap_process,
+    wire_script_process,
+)
 from groupquake.borrowed import GIVEN_BACK, Borrowed, require_allowed
 from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
@@ -68,26 +73,24 @@ class Runner:
         Raises ClusterError or NotSteadyError if the run ends before the first fault, and
         AbortedError if a signal ends it before that.
         """
-        with closing(Journal(self.folder / "journal.jsonl")) as journal:
+        with open_runs.begun(self.folder, self.place.kind) as (run_id, journal):
             try:
                 programs.prepare(self.folder, self.experiment, self.place.kafka_home, self.progress)
-                with self._running_cluster(journal) as cluster:
+                with self._running_cluster(run_id, journal) as cluster:
                     outcome = self._load(cluster, journal)
                     if self.keep and outcome.aborted is None and outcome.error is None:
                         self._wait(cluster)
             except AbortedError as error:
                 journal.write("aborted", signal=error.signal)
                 raise
-            finally:
-                journal.phase("end")
         return outcome
 
     @contextmanager
-    def _running_cluster(self, journal: Journal) -> Iterator[Cluster]:
+    def _running_cluster(self, run_id: str, journal: Journal) -> Iterator[Cluster]:
         """Start the cluster, and end it after the block; signals wait until it is ended."""
         if (busy := machine_sampler.busy_line()) is not None:
             self.progress(busy)
-        cluster = self._cluster()
+        cluster = self._cluster(run_id)
         cluster.start()
         came: list[str] = []
         samples = self.folder / machine_sampler.FILE
@@ -136,12 +139,11 @@ class Runner:
             ) from error
         journal.write(GIVEN_BACK)
 
-    def _cluster(self) -> Cluster:
+    def _cluster(self, run_id: str) -> Cluster:
         cluster = self.experiment.cluster
         return make(
             self.place,
-            # marks all processes of this run: another run's folder may have the same name
-            f"{self.folder.name}-{secrets.token_hex(4)}",
+            run_id,
             self.folder / "brokers",
             version=cluster.version,
             coordinator=self.experiment.coordinator,

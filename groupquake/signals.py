@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: the first ends a command cleanly; further ones are ignored.
+"""SIGINT, SIGTERM and SIGHUP: the first ends a command cleanly; further ones are ignored.
 
 SIGUSR1 ends the plan of a run early; the run is healed and judged.
 """
@@ -10,7 +10,7 @@ from types import FrameType
 
 from groupquake.exits import AbortedError
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOP = signal.SIGUSR1
 
 
@@ -26,7 +26,8 @@ class Signals:
     def install(self) -> None:
         """Install the signal handlers for the rest of the process."""
         for number in ENDING:
-            signal.signal(number, self._handle)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, self._handle)
         signal.signal(STOP, lambda *_: self._stop())  # looked up at each signal, since it changes
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Opening files that others may have made: regular files, and nothing that can block or never end."""
+"""Opening files that others may have made: regular ones, which can neither block nor never end."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path, at_most: int) -> bytes:
-    """Return the content of a file of at most so many bytes. Raises OSError, also if it is larger."""
+    """Return the content of a file of at most so many bytes. Raises OSError if it is larger."""
     with open_regular(path) as file:
         content = file.read(at_most + 1)
     if len(content) > at_most:

@@ -113,6 +113,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBot
     return FromBothEnds(config, log)
 
 
+@pytest.fixture(autouse=True)
+def _journals_of_its_own(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """No test heals what a run of another one left."""
+    place = tmp_path_factory.getbasetemp() / "state" / f"{abs(hash(request.node.nodeid)):x}"
+    monkeypatch.setenv("XDG_STATE_HOME", str(place))
+
+
 @pytest.fixture(scope="session")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ProcessCluster]":
     """Three brokers a worker with a topic `orders`; every test leaves them running and in sync."""

@@ -1,6 +1,5 @@
 """Every kind of cluster by its name: making one, and ending the rest of a run that died."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -10,8 +9,8 @@ from chaos.clusters.docker import DockerCluster
 from chaos.clusters.docker_engine import remove_marked
 from chaos.clusters.external import ExternalCluster, Target
 from chaos.clusters.guard import kill_marked
-from chaos.clusters.interface import Cluster, ClusterError
-from chaos.clusters.local import RECORD, Settings
+from chaos.clusters.interface import Cluster
+from chaos.clusters.local import Settings
 from chaos.clusters.process import ProcessCluster
 from chaos.clusters.volume import remove_all, thaw_all
 
@@ -49,23 +48,14 @@ def make(place: Place, run_id: str, folder: Path, **settings: Unpack[Settings]) 
     )
 
 
-def end_left_over(folder: Path) -> tuple[str, ...]:
-    """End what still runs of the cluster in a folder, by the mark in its record.
+def end_left_over(folder: Path, kind: str | None, run_id: str) -> tuple[str, ...]:
+    """End what still runs of a run, by its mark; `folder` had its brokers, on a cluster of a kind.
 
     Returns the names of what was ended: processes, containers, networks, mounts. Of a cluster of
-    the user's these are the hooks and log commands that are not over.
+    the user's these are the hooks and log commands that are not over. Raises ClusterError.
     """
-    commands = tuple(f"process {pid}" for pid in end_under_way(folder))
-    try:
-        record = json.loads((folder / RECORD).read_text())
-        kind, run_id = record["cluster"], record["run_id"]
-    except FileNotFoundError:
-        return commands  # no broker was ever started
-    except (ValueError, KeyError, TypeError) as error:
-        raise ClusterError(f"{folder / RECORD}: damaged; end leftover brokers by hand") from error
+    commands = end_under_way(folder)
     thaw_all(folder)
-    if kind == DockerCluster.kind:
-        ended = remove_marked(run_id)
-    else:
-        ended = tuple(f"process {pid}" for pid in kill_marked(run_id))
-    return (*commands, *ended, *remove_all(folder))
+    containers = remove_marked(run_id) if kind == DockerCluster.kind else ()
+    processes = (*commands, *kill_marked(run_id))
+    return (*(f"process {pid}" for pid in processes), *containers, *remove_all(folder))

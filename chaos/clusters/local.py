@@ -3,7 +3,7 @@
 From 3.3 on every broker is a KRaft node of both roles (broker and controller), so that any of them
 can be broken without breaking the others. Layout, under the cluster's folder:
 
-    processes.json                          what runs, for `heal`
+    processes.json                          what runs, with the mark of the run
     <id>/server.properties                  what the broker was started with, beside the
                                             logging file of its release
     <id>/group.log server.log stdout.log    its logs
@@ -341,7 +341,7 @@ class LocalCluster(ABC):
             time.sleep(_POLL_S)
 
     def _record(self) -> None:
-        """Write the record: what runs, and its mark, so that `groupquake heal` can end it."""
+        """Write the record: what runs, and its mark."""
         with self._recording:
             running = []
             for node, broker in self._brokers.items():

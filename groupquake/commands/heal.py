@@ -4,23 +4,43 @@ from pathlib import Path
 
 import click
 
+from groupquake import open_runs
 from groupquake.console import Console
-from groupquake.exits import Exit
-from groupquake.recovery import recover
+from groupquake.exits import Exit, NotHealedError
+from groupquake.recovery import recover, recover_all, to_undo
 
 
 @click.command()
-@click.argument("folder", metavar="RUN", type=click.Path(exists=True, path_type=Path))
-def heal(folder: Path) -> Exit:
-    """Heal the faults that a killed run left open, from its journal, and end what it left."""
-    found = recover(folder)
-    for fault in found.faults:
-        state = "healed" if fault.healed else "NOT healed"
-        Console.result(f"{fault.fault_id}: {state}: {fault.how}")
-    if found.ended:
-        Console.result(f"ended the rest of the run: {', '.join(found.ended)}")
-    if found.deleted:
-        Console.result(f"deleted: {', '.join(found.deleted)}")
-    if not (found.faults or found.ended or found.deleted):
-        Console.result("nothing to heal")
-    return Exit.PASS if found.ok else Exit.NOT_HEALED
+@click.argument(
+    "folder", metavar="[RUN]", required=False, type=click.Path(exists=True, path_type=Path)
+)
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Heal from the journal in the folder, though it was not written by you on this machine.",
+)
+def heal(folder: Path | None, *, trust: bool) -> Exit:
+    """Heal the faults that a killed run left open, and end what it left.
+
+    Without RUN, that is done for every run that you began on this machine. The folder of any other
+    run may hold commands of somebody else's: they are shown, and run with --trust alone.
+    """
+    lines: list[str] = []
+    if folder is None:
+        ok = recover_all(lines.append)
+    else:
+        run = open_runs.find(folder)
+        todo = to_undo(run)
+        if todo and not (run.trusted or trust):
+            for line in todo:
+                Console.result(f"would undo {line}")
+            raise NotHealedError(
+                f"NOT HEALED: {folder} is not of a run that you began on this machine; if you trust"
+                " who made it, give --trust to do the above"
+            )
+        found = recover(run) if todo or run.trusted else None
+        ok = found is None or found.ok
+        lines += [] if found is None else found.lines()
+    for line in lines or ["nothing to heal"]:
+        Console.result(line)
+    return Exit.PASS if ok else Exit.NOT_HEALED

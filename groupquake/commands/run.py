@@ -130,7 +130,7 @@ def run(
         load_process.exec_locust_page(
             web_port, name, kafka, coordinator, seed, more, security, otel=otel
         )
-    recover_all(runs, console.progress)  # before the cluster is asked: brokers of it may be broken
+    recover_all(console.progress)  # before the cluster is asked: brokers of it may be broken
     outside: dict[str, object] = {}
     if place.kind == EXTERNAL:
         chosen_release = external.Chosen(kafka, coordinator, where.allow_faults)

@@ -1,7 +1,6 @@
 import pytest
 
-from chaos.errors import ChaosError
-from chaos.healing import heal
+from chaos import healing
 from chaos.journal import Journal, open_faults, read
 from chaos.members import Members
 from tests.chaos.fakes import TOKEN, until
@@ -20,6 +19,11 @@ def members(load):
 def intend(path, **undo) -> None:
     with Journal(path) as journal:
         journal.write("intent", fault_id="f1.1", kind="recoverable", undo=undo)
+
+
+def heal(path, members):
+    with Journal(path) as journal:
+        return healing.heal(journal, members)
 
 
 def test_a_member_restarts_with_the_identity_of_the_journal(load, members, path):
@@ -60,8 +64,6 @@ def test_a_load_process_that_died_too_leaves_nothing_to_undo(path):
         for number in (1, 2):
             undo = {"do": "start", "member": "static-3"}
             journal.write("intent", fault_id=f"f1.{number}", kind="recoverable", undo=undo)
-        with pytest.raises(ChaosError, match="its run still goes on"):
-            heal(path, None)
     results = heal(path, None)
     assert [(result.fault_id, result.healed) for result in results] == [
         ("f1.2", True),
@@ -91,6 +93,3 @@ def test_what_healing_cannot_do_stays_open(load, members, path):
     assert (unknown.healed, "does not know how to undo" in unknown.how) == (False, True)
     assert (refused.healed, "refused 'start static-3'" in refused.how) == (False, True)
     assert len(open_faults(read(path))) == 2
-    with pytest.raises(ChaosError, match="cannot be read"):
-        heal(path.with_name("none.jsonl"), None)
-    assert not path.with_name("none.jsonl").exists()

@@ -123,11 +123,11 @@ class EndingJournal(Journal):
 
 def run_until(step: str, faults: int, arguments: list[str]) -> None:
     """Be `groupquake`, until so many faults are at a step."""
-    import groupquake.runner  # noqa: PLC0415 (in the child alone)
+    import groupquake.open_runs  # noqa: PLC0415 (in the child alone)
     from groupquake.cli import main  # noqa: PLC0415
 
     EndingJournal.step, EndingJournal.faults = step, faults
-    groupquake.runner.Journal = EndingJournal  # type: ignore[misc]
+    groupquake.open_runs.Journal = EndingJournal  # type: ignore[misc]
     main(arguments)
 
 

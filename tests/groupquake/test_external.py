@@ -139,9 +139,18 @@ def test_what_a_killed_run_left_is_deleted_by_heal(
     borrowed = {
         "at_ms": 1, "event": "borrowed", "bootstrap": theirs.bootstrap, "client_properties": None,
         "offsets_leaders": [1], "topics": ["dead-orders"], "groups": ["dead-group"],
+        "prefix": "dead-",
     }  # fmt: skip
     journal.write_text(json.dumps(borrowed) + "\n")
-    done = groupquake("heal", tmp_path)
+    refused = groupquake("heal", tmp_path)
+    assert (refused.code, "dead-orders" in refused.out, "--trust" in refused.err) == (5, True, True)
+    assert "dead-orders" in names(theirs)[0]
+    unmarked = tmp_path / "unmarked"
+    unmarked.mkdir()
+    (unmarked / "journal.jsonl").write_text(json.dumps({**borrowed, "prefix": "x"}) + "\n")
+    assert "the journal was altered" in groupquake("heal", unmarked, "--trust").err
+    assert "dead-orders" in names(theirs)[0]
+    done = groupquake("heal", tmp_path, "--trust")
     assert (done.code, "deleted: dead-orders, dead-group" in done.out) == (0, True), done.err
     assert names(theirs) == before
     assert "nothing to heal" in groupquake("heal", tmp_path).out

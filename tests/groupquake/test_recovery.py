@@ -1,71 +1,212 @@
-"""What is found of a killed run, from its folder alone."""
+"""What is undone of a killed run: what this user's own journal says, and nothing else."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from chaos.clusters import commands
+from chaos.errors import ChaosError, RunGoesOnError
 from chaos.journal import Journal, open_faults, read
+from groupquake import open_runs
+from groupquake.exits import NotHealedError
 from groupquake.load_process import end_members
-from groupquake.recovery import _is_over, recover, recover_all
+from groupquake.recovery import recover, recover_all
 from loadtest.settings import RUN_FOLDER
+from tests.groupquake.conftest import Command
+
+FROZEN: dict[str, Any] = {"do": "resume-member", "member": "static-0"}
+
+
+class Killed(BaseException):
+    """Ends a run as SIGKILL does: nothing is noted afterwards."""
+
+
+def begin_and_kill(folder: Path, *entries: dict[str, Any]) -> Path:
+    """Begin a run, write entries, and end as if killed; return the run folder."""
+    folder.mkdir(parents=True)
+    with suppress(Killed), open_runs.begun(folder, "process") as (_, journal):
+        for entry in entries:
+            journal.write(**entry)
+        content = journal.path.read_bytes()
+        raise Killed
+    journal.path.write_bytes(content)
+    (folder / "journal.jsonl").write_bytes(content)
+    return folder
+
+
+def intent(fault_id: str = "f1.1", **undo: Any) -> dict[str, Any]:
+    return {"event": "intent", "fault_id": fault_id, "kind": "recoverable", "undo": undo}
 
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
     """A run that was killed while a member was frozen."""
-    folder = tmp_path / "runs" / "killed"
-    folder.mkdir(parents=True)
-    with Journal(folder / "journal.jsonl") as journal:
-        journal.phase("impact")
-        undo = {"do": "resume-member", "member": "static-0"}
-        journal.write("intent", fault_id="f1.1", kind="recoverable", undo=undo)
-    return folder
+    return begin_and_kill(tmp_path / "runs" / "killed", intent(**FROZEN))
 
 
-def test_recovering_twice_is_recovering_once(killed: Path) -> None:
-    first = recover(killed)
+def healed(folder: Path) -> list[str]:
+    """Recover every run of this user; return what it says."""
+    said: list[str] = []
+    recover_all(said.append)
+    return said
+
+
+def test_recovering_twice_is_recovering_once(killed: Path, groupquake: Command) -> None:
+    first = recover(open_runs.find(killed))
     assert ([fault.healed for fault in first.faults], first.ok) == ([True], True)
     written = (killed / "journal.jsonl").read_bytes()
     assert json.loads(written.splitlines()[-1])["event"] == "recovered"
-    again = recover(killed)
-    assert (again.faults, again.ended, again.deleted) == ((), (), ())
+    assert open_runs.own_journals() == ()
+    again = groupquake("heal", killed)
+    assert (again.code, again.out) == (0, "nothing to heal\n")
     assert (killed / "journal.jsonl").read_bytes() == written
 
 
 def test_the_next_run_recovers_those_that_were_killed(killed: Path) -> None:
-    runs, said = killed.parent, list[str]()
-    (runs / "latest").symlink_to(killed.name)
-    ended = runs / "ended"
+    ended = killed.with_name("ended")
     ended.mkdir()
-    with Journal(ended / "journal.jsonl") as journal:
-        journal.phase("end")
-    going_on = runs / "going-on"
+    with open_runs.begun(ended, "process"):
+        pass
+    going_on = killed.with_name("going-on")
     going_on.mkdir()
-    with Journal(going_on / "journal.jsonl") as journal:
-        journal.phase("impact")
-        recover_all(runs, said.append)
+    said: list[str] = []
+    with open_runs.begun(going_on, "process"):
+        assert recover_all(said.append)
+        with pytest.raises(RunGoesOnError):
+            recover(open_runs.find(going_on))
     assert said == [
-        f"{killed} was killed before its end; healing it first",
+        f"{killed} was killed; healing it",
         "f1.1: healed: nothing to undo: the load process is gone, and its members with it",
     ]
     assert open_faults(read(killed / "journal.jsonl")) == ()
-    said.clear()
-    recover_all(runs, said.append)
-    assert said == [f"{going_on} was killed before its end; healing it first"]
-    said.clear()
-    recover_all(runs, said.append)
-    recover_all(runs / "none", said.append)
-    assert said == []
+    assert open_runs.own_journals() == ()
+
+
+def test_a_run_is_healed_whose_folder_was_deleted(killed: Path) -> None:
+    shutil.rmtree(killed)
+    assert healed(killed)[1].startswith("f1.1: healed")
+    assert open_runs.own_journals() == ()
+
+
+def hook(command: str) -> dict[str, Any]:
+    hooked = {"verb": "start", "command": command, "timeout_ms": 5000, "log": "planted-hooks.log"}
+    return {"do": "start-broker", "broker": 1, "hook": hooked}
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a stranger, whose journal runs a command of theirs."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs" / "planted"
+    folder.mkdir(parents=True)
+    with Journal(folder / "journal.jsonl") as journal:
+        journal.phase("impact")
+        journal.write(**intent(**hook(f"touch {tmp_path}/PLANTED")))
+    return folder
+
+
+def test_the_folder_of_a_stranger_undoes_nothing_before_it_is_trusted(
+    planted: Path, tmp_path: Path, groupquake: Command
+) -> None:
+    assert healed(planted) == []
+    written = (planted / "journal.jsonl").read_bytes()
+    shown = groupquake("heal", planted)
+    assert shown.code == 5
+    assert f"touch {tmp_path}/PLANTED" in shown.out
+    assert "give --trust" in shown.err
+    assert (planted / "journal.jsonl").read_bytes() == written
+    assert not (tmp_path / "PLANTED").exists()
+    trusted = groupquake("heal", planted, "--trust")
+    assert (trusted.code, (tmp_path / "PLANTED").exists()) == (0, True)
+    assert groupquake("heal", planted).out == "nothing to heal\n"
+
+
+def test_what_is_added_to_the_folder_of_a_killed_run_is_not_undone(
+    killed: Path, planted: Path, tmp_path: Path
+) -> None:
+    with (killed / "journal.jsonl").open("ab") as file:
+        file.write((planted / "journal.jsonl").read_bytes())
+    assert [fault.fault_id for fault in recover(open_runs.find(killed)).faults] == ["f1.1"]
+    assert not (tmp_path / "PLANTED").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"run_id": "../../planted"}, {"run_id": ".."}, {"run_id": 7}, {"host": "elsewhere"}],
+)
+def test_a_journal_of_somebody_else_gives_no_place_and_no_machine_to_heal(
+    change: dict[str, Any], killed: Path, tmp_path: Path, groupquake: Command
+) -> None:
+    """`run_id` becomes part of a path, and a home may be shared by machines."""
+    (own,) = open_runs.own_journals()
+    first, *rest = own.read_text().splitlines(keepends=True)
+    altered = json.dumps({**json.loads(first), **change}) + "\n" + "".join(rest)
+    for file in (own, killed / "journal.jsonl"):
+        file.write_text(altered)
+    assert not open_runs.find(killed).trusted
+    assert groupquake("heal", killed).code == 5
+
+
+def test_the_copy_of_a_run_that_goes_on_is_not_healed(tmp_path: Path, groupquake: Command) -> None:
+    folder, copied = tmp_path / "run", tmp_path / "copied"
+    folder.mkdir()
+    with open_runs.begun(folder, "process") as (_, journal):
+        journal.write(**intent(**FROZEN))
+        shutil.copytree(folder, copied)
+        command = ["sleep", "600"]
+        environment = {**os.environ, RUN_FOLDER: str(folder)}
+        with subprocess.Popen(command, env=environment) as member:
+            try:
+                for options in ((), ("--trust",)):
+                    done = groupquake("heal", copied, *options)
+                    assert (done.code, "its run still goes on" in done.err) == (64, True)
+                assert member.poll() is None
+            finally:
+                member.kill()
+        journal.write("healed", fault_id="f1.1", healed=True, how="")
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770])
+def test_a_place_that_others_can_write_is_refused(
+    mode: int, killed: Path, groupquake: Command
+) -> None:
+    open_runs.own_journals()[0].parent.chmod(mode)
+    done = groupquake("heal")
+    assert (done.code, "that only you can open" in done.err) == (64, True)
+
+
+def test_what_must_be_undone_cannot_be_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ChaosError, match=r"cannot be noted .*set XDG_STATE_HOME"):
+        open_runs.own_journals()
+
+
+def test_a_journal_is_a_regular_file(tmp_path: Path, groupquake: Command) -> None:
+    """A FIFO would be waited for, and a device has no end."""
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda p: p.symlink_to(p)):
+        journal = tmp_path / "journal.jsonl"
+        make(journal)
+        done = groupquake("heal", tmp_path)
+        assert (done.code, f"{journal}: cannot be read" in done.err) == (64, True)
+        with pytest.raises(ChaosError, match="cannot be opened"):
+            Journal(journal)
+        journal.unlink()
 
 
 BORROWED = {
-    "bootstrap": "127.0.0.1:1", "topics": ["t"], "groups": ["g"], "offsets_leaders": [1],
-    "client_properties": None,
+    "event": "borrowed", "bootstrap": "127.0.0.1:1", "topics": ["x-t"], "groups": ["x-g"],
+    "offsets_leaders": [1], "client_properties": None, "prefix": "x-",
 }  # fmt: skip
 
 
@@ -88,44 +229,48 @@ def properties_without_their_secret(folder: Path) -> dict[str, object]:
         (lambda _: {"topics": [None]}, "the journal was altered"),
         (lambda _: {"groups": "g"}, "the journal was altered"),
         (lambda _: {"bootstrap": ""}, "the journal was altered"),
+        (lambda _: {"topics": ["orders"]}, "the journal was altered"),
+        (lambda _: {"groups": ["payments"]}, "the journal was altered"),
+        (lambda _: {"prefix": ""}, "the journal was altered"),
     ],
 )
 def test_what_cannot_be_given_back_holds_up_no_other_run(
-    change: Callable[[Path], dict[str, object]], why: str, killed: Path
+    change: Callable[[Path], dict[str, object]], why: str, tmp_path: Path, killed: Path
 ) -> None:
     """Its heal says what is missing, in one line, and the next try begins anew."""
-    with Journal(killed / "journal.jsonl") as journal:
-        journal.write("borrowed", **{**BORROWED, **change(killed)})
-        journal.phase("end")
-    for _ in range(2):
-        said: list[str] = []
-        recover_all(killed.parent, said.append)
-        assert said[-1].startswith(f"{killed} cannot be healed: NOT HEALED: ")
-        assert why in said[-1]
-        assert "\n" not in said[-1]
+    end = {"event": "phase", "phase": "end"}
+    begin_and_kill(tmp_path / "borrower", {**BORROWED, **change(tmp_path)}, end)
+    for frozen in ("1 fault", "none"):
+        said = healed(killed)
+        (line,) = [line for line in said if " cannot be healed: NOT HEALED: " in line]
+        assert why in line
+        assert "\n" not in line
+        assert any("f1.1: healed" in line for line in said) == (frozen == "1 fault")
 
 
-def test_a_run_is_not_over_before_what_it_borrowed_is_given_back(killed: Path) -> None:
+def test_a_run_is_not_over_before_what_it_borrowed_is_given_back(tmp_path: Path) -> None:
     """Its end could not delete it, and went on to the journal's last entry."""
-    path = killed / "journal.jsonl"
-    with Journal(path) as journal:
-        journal.write("healed", fault_id="f1.1", healed=True, how="")
-        journal.write("borrowed", **BORROWED)
-        journal.phase("end")
-    assert not _is_over(path)
-    with Journal(path) as journal:
+    with open_runs.begun(tmp_path, "external") as (_, journal):
+        journal.write(**BORROWED)
+    (own,) = open_runs.own_journals()
+    assert read(own)[-1]["phase"] == "end"
+    with open_runs.find(tmp_path).opened() as journal:
         journal.write("given_back")
         journal.phase("end")
-    assert _is_over(path)
+    assert open_runs.own_journals() == ()
 
 
-def test_what_cannot_be_healed_is_tried_again(killed: Path) -> None:
-    with Journal(killed / "journal.jsonl") as journal:
-        journal.write("intent", fault_id="f2.1", kind="recoverable", undo={"do": "magic"})
+def test_a_run_whose_end_failed_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(NotHealedError), open_runs.begun(tmp_path, "process"):
+        raise NotHealedError("the rest of the cluster")
+    assert len(open_runs.own_journals()) == 1
+
+
+def test_what_cannot_be_healed_is_tried_again(tmp_path: Path) -> None:
+    folder = begin_and_kill(tmp_path / "killed", intent(do="magic"))
     for _ in range(2):
-        said: list[str] = []
-        recover_all(killed.parent, said.append)
-        assert any("f2.1: NOT healed: this version does not know" in line for line in said)
+        said = healed(folder)
+        assert any("f1.1: NOT healed: this version does not know" in line for line in said)
 
 
 def test_programs_that_members_started_end_with_their_run(killed: Path) -> None:
@@ -136,9 +281,30 @@ def test_programs_that_members_started_end_with_their_run(killed: Path) -> None:
     other = {**os.environ, RUN_FOLDER: f"{killed}-2"}
     with subprocess.Popen(["sleep", "600"], env=other) as other_process:
         try:
-            found = recover(killed)
+            found = recover(open_runs.find(killed))
             assert len(found.ended) == 1
             assert other_process.poll() is None
             assert end_members(killed) == ()
         finally:
             other_process.kill()
+
+
+def test_a_trusted_folder_ends_nothing_of_another_run(tmp_path: Path, groupquake: Command) -> None:
+    """Neither by the folder that its journal names, nor by a link of its brokers."""
+    folder, planted = tmp_path / "live", tmp_path / "planted"
+    (folder / "brokers").mkdir(parents=True)
+    planted.mkdir()
+    started = {"run_id": "planted-1", "folder": str(folder), "cluster": "process", "host": ""}
+    with Journal(planted / "journal.jsonl") as journal:
+        journal.write("started", **started)
+    mark = {RUN_FOLDER: str(folder), commands.MARK: f"{folder}/brokers:1"}
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, **mark}) as member:
+        try:
+            assert groupquake("heal", planted, "--trust").code == 0
+            with Journal(planted / "journal.jsonl") as journal:
+                journal.phase("impact")
+            (planted / "brokers").symlink_to(folder / "brokers")
+            assert "is a link" in groupquake("heal", planted, "--trust").err
+            assert member.poll() is None
+        finally:
+            member.kill()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from groupquake import open_runs
 from tests.groupquake.conftest import Command, arguments, running
 from tests.other_thread import signal_other_thread
 from tests.recorded.logs import RECORDINGS
@@ -74,11 +75,31 @@ def test_a_signal_during_a_fault_heals_and_ends(
     assert process.returncode == 4, err.decode()
     assert number.name.encode() in err
     assert out == b""
-    journal = lines(tmp_path / "runs" / "latest" / "journal.jsonl")
+    require_healed(tmp_path)
+
+
+def require_healed(folder: Path) -> None:
+    journal = lines(folder / "runs" / "latest" / "journal.jsonl")
     healed = {e["fault_id"] for e in journal if e["event"] == "healed" and e["healed"]}
     assert healed == {e["fault_id"] for e in journal if e["event"] == "intent"}
     assert {"at_ms": journal[-1]["at_ms"], "event": "phase", "phase": "end"} == journal[-1]
-    assert running(str(tmp_path)) == []
+    assert open_runs.own_journals() == ()
+    assert running(str(folder)) == []
+
+
+def test_a_terminal_that_is_closed_during_a_fault(small: Path, tmp_path: Path) -> None:
+    """The kernel sends SIGHUP, and each further line that is printed is an error (EIO)."""
+    small.write_text(small.read_text().replace("down_for: 1s}", "down_for: 1m}"))
+    ours, theirs = os.openpty()
+    command = ["setsid", "--ctty", *arguments("run", small)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        await_event(tmp_path, "injected", process)
+        os.close(ours)
+        assert process.wait(60) == 4
+    require_healed(tmp_path)
 
 
 def test_a_signal_during_the_analysis(tmp_path: Path) -> None:

@@ -302,10 +302,10 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
     abandoned.start()
     names = marked(engine, run_id)
     abandoned.pause(1)
-    assert set(end_left_over(tmp_path / "second")) == names
+    assert set(end_left_over(tmp_path / "second", "docker", run_id)) == names
     assert marked(engine, run_id) == set()
     assert all_untouched()
-    assert end_left_over(tmp_path / "second") == ()
+    assert end_left_over(tmp_path / "second", "docker", run_id) == ()
     abandoned.stop()  # nor does this, after somebody else has healed
 
 

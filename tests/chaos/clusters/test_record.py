@@ -49,7 +49,7 @@ def test_volumes_of_a_run_that_was_killed_while_it_made_them_are_found(tmp_path:
     try:
         assert done.returncode == -signal.SIGKILL
         assert (brokers / "1" / "data").is_mount()
-        assert end_left_over(brokers) == (f"mount {brokers}/1/data",)
+        assert end_left_over(brokers, "process", "killed") == (f"mount {brokers}/1/data",)
         assert not (brokers / "1" / "data").is_mount()
     finally:
         remove_all(brokers)

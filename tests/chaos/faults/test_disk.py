@@ -66,10 +66,9 @@ def test_a_frozen_volume_lets_writes_wait(one: Volume):
 
 @rooted
 def test_what_is_left_of_a_run_is_unmounted_frozen_or_not(one: Volume, tmp_path: Path):
-    (tmp_path / "processes.json").write_text('{"cluster": "process", "run_id": "nobody"}')
     one.freeze()
-    assert end_left_over(tmp_path) == (f"mount {one.path}",)
-    assert end_left_over(tmp_path) == ()
+    assert end_left_over(tmp_path, "process", "nobody") == (f"mount {one.path}",)
+    assert end_left_over(tmp_path, "process", "nobody") == ()
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
 
 
