@@ -15,7 +15,7 @@ from chaos.errors import LoadGoneError, TargetError
 from chaos.faults.member_evidence import GRACE_MS
 from chaos.faults.member_restart import MemberRestart
 from chaos.healing import heal
-from chaos.journal import open_faults, read
+from chaos.journal import Journal, open_faults, read
 from chaos.members import Members
 from scenarios import Experiment
 from tests.chaos.fake_cluster import FakeCluster
@@ -392,8 +392,10 @@ def test_after_a_kill_the_journal_alone_is_enough_to_heal(load, experiment, tmp_
     path = tmp_path / "journal.jsonl"
     Child(load, experiment(LONG), path).end(signal.SIGKILL)
     assert load.ordered("start") == []
-    [healed] = heal(path, Members(load.port, TOKEN))
-    assert healed == ("f1.1", True, "started over the control channel")
-    until(lambda: load.is_up("static-3"))
-    assert heal(path, Members(load.port, TOKEN)) == ()
+    members = Members(load.port, TOKEN)
+    with Journal(path) as journal:
+        [healed] = heal(journal, members)
+        assert healed == ("f1.1", True, "started over the control channel")
+        until(lambda: load.is_up("static-3"))
+        assert heal(journal, members) == ()
     assert load.ordered("start") == ["static-3"]
