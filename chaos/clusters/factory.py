@@ -54,8 +54,8 @@ def end_left_over(folder: Path, kind: str | None, run_id: str) -> tuple[str, ...
     Returns the names of what was ended: processes, containers, networks, mounts. Of a cluster of
     the user's these are the hooks and log commands that are not over. Raises ClusterError.
     """
+    thaw_all(folder)  # first: what waits for a frozen disk does not end
     commands = end_under_way(folder)
-    thaw_all(folder)
     containers = remove_marked(run_id) if kind == DockerCluster.kind else ()
     processes = (*commands, *kill_marked(run_id))
     return (*(f"process {pid}" for pid in processes), *containers, *remove_all(folder))

@@ -1,10 +1,12 @@
 """`disk.slow`: the file system of a broker's data freezes for a while, again and again."""
 
+import shlex
+import subprocess
 import threading
 import time
-from contextlib import suppress
+from functools import partial
 
-from chaos.clusters import Cluster, ClusterError
+from chaos.clusters import Cluster, ClusterError, commands
 from chaos.clusters.volume import Volume
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.context import FaultContext
@@ -14,7 +16,11 @@ from chaos.faults.one_broker import OneBroker, cluster_errors
 from scenarios import faults as declared
 
 _PROBE = "probe"
-_EVERY_S = 0.05
+_WRITES = (
+    "while began=$(date +%s%N); do printf x >{0}; rm {0};"
+    " echo $((($(date +%s%N) - began) / 1000000)); sleep 0.05; done"
+)
+"""Writes again and again, and prints how many milliseconds each took."""
 
 
 class DiskSlow(OneBroker):
@@ -34,7 +40,8 @@ class DiskSlow(OneBroker):
         self._stall_s, self._period_s = fault.stall_ms / 1000, fault.period_ms / 1000
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._longest_s = 0.0
+        self._writer: subprocess.Popen[bytes] | None = None
+        self._longest_ms = 0
         self._failed: ClusterError | None = None
 
     def inject(self) -> None:
@@ -42,23 +49,31 @@ class DiskSlow(OneBroker):
         with cluster_errors():
             volume = self._cluster.volume(self._broker)
             volume.freeze()
-        for work in (self._stall, self._measure):
-            self._threads.append(threading.Thread(target=work, args=(volume,), name=self.target))
+        # A process of its own: one that waits for a frozen disk cannot be killed.
+        self._writer = commands.start(
+            _WRITES.format(shlex.quote(str(volume.path / _PROBE))),
+            volume.path.parent.parent,
+            subprocess.PIPE,
+            subprocess.DEVNULL,
+        )
+        for work in (partial(self._stall, volume), self._measure):
+            self._threads.append(threading.Thread(target=work, name=self.target))
             self._threads[-1].start()
 
     def verify(self) -> Finding:
         """Return whether a write of ours had to wait."""
-        waited_ms = round(self._longest_s * 1000)
-        evidence = f"a write to the disk of {self.target} took {grouped(waited_ms)} ms"
+        evidence = f"a write to the disk of {self.target} took {grouped(self._longest_ms)} ms"
         if self._failed:
             return Finding(False, f"{evidence}, and it could not be frozen: {self._failed}")
-        return Finding(self._longest_s >= self._stall_s / 2, evidence)
+        return Finding(self._longest_ms >= self._stall_s * 500, evidence)
 
     def heal(self) -> str:
         """Let writes go on for good."""
         self._over.set()
         with cluster_errors():
             self._cluster.volume(self._broker).thaw()
+            if self._writer is not None:
+                commands.kill(self._writer)
             for thread in self._threads:
                 thread.join()
             self._cluster.volume(self._broker).thaw()  # it may have been frozen in between
@@ -83,10 +98,12 @@ class DiskSlow(OneBroker):
         except ClusterError as error:
             self._failed = error
 
-    def _measure(self, volume: Volume) -> None:
-        while not self._over.wait(_EVERY_S):
-            with suppress(OSError):
-                self._longest_s = max(self._longest_s, _write(volume))
+    def _measure(self) -> None:
+        assert self._writer is not None
+        with self._writer as writer:
+            assert writer.stdout is not None
+            for took_ms in writer.stdout:
+                self._longest_ms = max(self._longest_ms, int(took_ms))
 
 
 def _write(volume: Volume) -> float:
