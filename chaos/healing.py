@@ -31,9 +31,14 @@ def heal(
     read(path)  # a file that is no journal must not become one
     with Journal(path) as journal:
         end_cluster()
-        results = tuple(_undo(intent, members) for intent in reversed(open_faults(read(path))))
-        for result in results:
-            journal.write("healed", **result._asdict())
+        return undo_open(journal, members)
+
+
+def undo_open(journal: Journal, members: Members | None = None) -> tuple[Healed, ...]:
+    """Undo, once its cluster has ended, every fault that the journal leaves open; note it there."""
+    results = tuple(_undo(one, members) for one in reversed(open_faults(read(journal.path))))
+    for result in results:
+        journal.write("healed", **result._asdict())
     return results
 
 

@@ -4,18 +4,23 @@ JSON objects, one a line, in the order they were written; each has `at_ms` (UTC 
 and `event`. A line is on disk when `write` returns, so that an undo survives our own crash.
 """
 
+import ctypes
 import fcntl
 import json
 import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from ctypes import c_int64
 from pathlib import Path
 from typing import Any, Self
 
 from chaos.errors import ChaosError
 
 Entry = Mapping[str, Any]
+_KEEP_SIZE = 1
+"""linux/falloc.h: the file does not get longer by it."""
+_ROOM = 1 << 20
 
 
 def now_ms() -> int:
@@ -31,6 +36,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
@@ -40,7 +46,9 @@ class Journal:
         except BlockingIOError as error:
             os.close(self._file)
             raise ChaosError(f"{path}: its run still goes on; stop that first") from error
-        os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
+        lines = path.read_bytes()
+        if not lines.endswith(b"\n"):  # else what a full disk keeps for the file stays
+            os.ftruncate(self._file, lines.rfind(b"\n") + 1)
         # Reentrant, since a signal handler may write at any moment.
         self._lock = threading.RLock()
 
@@ -48,8 +56,20 @@ class Journal:
         """Append an entry; it is on disk when this returns."""
         with self._lock:
             entry = {"at_ms": now_ms(), "event": event, **fields}
-            os.write(self._file, json.dumps(entry).encode() + b"\n")
-            os.fsync(self._file)
+            line = json.dumps(entry).encode() + b"\n"
+            end = os.fstat(self._file).st_size
+            try:
+                while line:
+                    line = line[os.write(self._file, line) :]
+                os.fsync(self._file)
+            except OSError as error:
+                os.ftruncate(self._file, end)
+                raise ChaosError(
+                    f"{self.path}: cannot be written ({error.strerror}); free space there"
+                ) from error
+            # Room for the next lines, so that a full disk takes them; NFS, for one, keeps none.
+            end = os.fstat(self._file).st_size
+            ctypes.CDLL(None).fallocate(self._file, _KEEP_SIZE, c_int64(end), c_int64(_ROOM))
 
     def phase(self, name: str) -> None:
         """Write that a phase begins."""
@@ -57,6 +77,7 @@ class Journal:
 
     def close(self) -> None:
         """Close the file and release its lock."""
+        os.ftruncate(self._file, os.fstat(self._file).st_size)  # gives back what was kept
         os.close(self._file)
 
     def __enter__(self) -> Self:
