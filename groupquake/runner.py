@@ -274,5 +274,5 @@ class Runner:
         try:  # a signal may come as soon as the line is printed
             self.progress(f"the cluster keeps running at {cluster.bootstrap}; end it with Ctrl-C")
             wait_interruptibly(time.sleep)
-        except AbortedError:
-            self.progress("stopping the cluster")
+        except AbortedError as error:
+            self.progress(f"{error.signal}: stopping the cluster")
