@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -243,7 +243,8 @@ class Controller:
                 self._fire(step)
         except Exception as error:  # noqa: BLE001 (`run` has to know of any error)
             self._events.put(error)
-            self._journal.write("failed", fault_id=step.id, error=str(error))
+            with suppress(ChaosError):  # the journal itself may be what failed
+                self._journal.write("failed", fault_id=step.id, error=str(error))
         finally:
             self._events.put(_FaultDone())
 

@@ -1,6 +1,5 @@
 """Healing from the journal alone, for a run that died before it could heal its faults."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from chaos.errors import ChaosError
@@ -17,18 +16,14 @@ class Healed(NamedTuple):
     how: str
 
 
-def heal(
-    journal: Journal, members: Members | None, end_cluster: Callable[[], object] = lambda: None
-) -> tuple[Healed, ...]:
+def heal(journal: Journal, members: Members | None = None) -> tuple[Healed, ...]:
     """Undo every fault that the journal leaves open, the latest first, and note it there.
 
-    `members` is None if the load process is gone. `end_cluster` is called first: it ends what is
-    left of the brokers, so no broker is healed one by one. Calling `heal` twice does no harm.
-    Raises ChaosError if the journal cannot be read.
+    `members` is None if the load process is gone; then the cluster has ended, too, so no broker is
+    healed one by one. Calling `heal` twice does no harm. Raises ChaosError if the journal cannot be
+    read.
     """
-    still_open = open_faults(read(journal.path))
-    end_cluster()
-    results = tuple(_undo(intent, members) for intent in reversed(still_open))
+    results = tuple(_undo(one, members) for one in reversed(open_faults(read(journal.path))))
     for result in results:
         journal.write("healed", **result._asdict())
     return results

@@ -4,12 +4,14 @@ JSON objects, one a line, in the order they were written; each has `at_ms` (UTC 
 and `event`. A line is on disk when `write` returns, so that an undo survives our own crash.
 """
 
+import ctypes
 import fcntl
 import json
 import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from ctypes import c_int64
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +21,9 @@ from scenarios.regular_files import read_regular
 Entry = Mapping[str, Any]
 LARGEST_BYTES = 256 << 20
 """More than any run writes: a fault has five lines of some hundred bytes."""
+_KEEP_SIZE = 1
+"""linux/falloc.h: the file does not get longer by it."""
+_ROOM = 1 << 20
 
 
 def now_ms() -> int:
@@ -36,13 +41,14 @@ class Journal:
 
     def __init__(self, path: Path, copy: Path | None = None) -> None:
         self.path = path
-        self._files = [_open_locked(path)]
-        if copy is not None:
-            try:
-                self._files.append(_open_locked(copy))
-            except ChaosError:
-                self.close()
-                raise
+        self._files: dict[Path, int] = {}
+        try:
+            for one in (path, copy):
+                if one is not None:
+                    self._files[one] = _open_locked(one)
+        except ChaosError:
+            self.close()
+            raise
         # Reentrant, since a signal handler may write at any moment.
         self._lock = threading.RLock()
 
@@ -50,9 +56,14 @@ class Journal:
         """Append an entry; it is on disk when this returns."""
         with self._lock:
             entry = {"at_ms": now_ms(), "event": event, **fields}
-            for file in self._files:
-                os.write(file, json.dumps(entry).encode() + b"\n")
-                os.fsync(file)
+            line = json.dumps(entry).encode() + b"\n"
+            for path, file in self._files.items():
+                try:
+                    _append(file, line)
+                except OSError as error:
+                    raise ChaosError(
+                        f"{path}: cannot be written ({error.strerror}); free space there"
+                    ) from error
 
     def phase(self, name: str) -> None:
         """Write that a phase begins."""
@@ -60,7 +71,8 @@ class Journal:
 
     def close(self) -> None:
         """Close the files and release their locks."""
-        for file in self._files:
+        for file in self._files.values():
+            os.ftruncate(file, os.fstat(file).st_size)  # gives back what was kept
             os.close(file)
 
     def __enter__(self) -> Self:
@@ -78,7 +90,9 @@ def _open_locked(path: Path) -> int:
         raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(file, read_regular(path, LARGEST_BYTES).rfind(b"\n") + 1)
+        lines = read_regular(path, LARGEST_BYTES)
+        if not lines.endswith(b"\n"):  # else what a full disk keeps for the file stays
+            os.ftruncate(file, lines.rfind(b"\n") + 1)
     except BlockingIOError as error:
         os.close(file)
         raise RunGoesOnError(f"{path}: its run still goes on; stop that first") from error
@@ -86,6 +100,21 @@ def _open_locked(path: Path) -> int:
         os.close(file)
         raise ChaosError(f"{path}: cannot be opened ({error.strerror})") from error
     return file
+
+
+def _append(file: int, line: bytes) -> None:
+    """Append a whole line or nothing; it is on disk when this returns."""
+    end = os.fstat(file).st_size
+    try:
+        while line:
+            line = line[os.write(file, line) :]
+        os.fsync(file)
+    except OSError:
+        os.ftruncate(file, end)
+        raise
+    # Room for the next lines, so that a full disk takes them; NFS, for one, keeps none.
+    end = os.fstat(file).st_size
+    ctypes.CDLL(None).fallocate(file, _KEEP_SIZE, c_int64(end), c_int64(_ROOM))
 
 
 def read(path: Path) -> tuple[Entry, ...]:

@@ -63,7 +63,7 @@ def await_steady(
                 sizes[probe.group] if probe.tolerance == "all" else probe.tolerance,
                 _observe(probe_functions[probe.probe], probe.group),
             )
-            for probe in experiment.steady_state.probes
+            for probe in experiment.probes
         )
         ok = all(probe.holds for probe in probes)
         if ok or time.monotonic() >= deadline or abort.wait(_POLL_S):

@@ -15,25 +15,57 @@ from typing import Any
 from click import UsageError
 
 from chaos.plan import Plan
-from groupquake import __version__
+from groupquake import __version__, room
 from scenarios import Experiment
 
 
-def create(runs: Path, experiment: Experiment, seed: int) -> Path:
-    """Make a new run folder; point the link `latest` to it."""
-    name = f"{experiment.name}-{experiment.cluster.version}-{seed}"
+def create(
+    runs: Path,
+    experiment: Experiment,
+    plan: Plan,
+    seed: int,
+    cluster: str,
+    command: Sequence[str],
+    outside: Mapping[str, Any] = {},
+) -> Path:
+    """Make a new run folder; point the link `latest` to it. Raises UsageError if that fails.
+
+    In it are the experiment, its plan, the environment, and the command that repeats the run.
+    `outside` is what only a run on a cluster of the user's has in its environment.
+    """
+    environment = {
+        "groupquake_version": __version__,
+        "kafka_version": experiment.cluster.version,
+        "coordinator": experiment.coordinator,
+        "cluster": cluster,
+        "broker_config": dict(experiment.cluster.config),
+        "seed": seed,
+        "python_version": platform.python_version(),
+        "platform": platform.platform(),
+        "git": git_state(),
+        "client_history": bool(experiment.members()),
+        "machine_samples": True,
+        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "repeat_command": shlex.join(command),
+        **outside,
+    }
     try:
-        return make(runs, name)
+        folder = make(runs, f"{experiment.name}-{experiment.cluster.version}-{seed}")
+        (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
+        _write(folder / "plan.json", plan.as_dict())
+        _write(folder / "environment.json", environment)
     except OSError as error:
         raise UsageError(
             f"{runs}: no run folder can be made there ({error.strerror}); give another with --runs"
         ) from error
+    return folder
 
 
 def make(parent: Path, name: str) -> Path:
     """Make a new folder, named by time and `name`; point the link `latest` to it."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     parent.mkdir(parents=True, exist_ok=True)
+    room.require(parent, room.TO_BEGIN_MB)
     folder = unused(parent, f"{now}-{name}")
     link = parent / f".latest-{os.getpid()}"
     link.symlink_to(folder.name)
@@ -51,40 +83,6 @@ def unused(parent: Path, stem: str) -> Path:
             continue
         return folder
     raise AssertionError("itertools.count does not end")
-
-
-def describe(
-    folder: Path,
-    experiment: Experiment,
-    plan: Plan,
-    seed: int,
-    cluster: str,
-    command: Sequence[str],
-    outside: Mapping[str, Any] = {},
-) -> None:
-    """Write the experiment, its plan, the environment, and the command that repeats the run.
-
-    `outside` is what only a run on a cluster of the user's has in its environment.
-    """
-    (folder / "experiment.yaml").write_text(experiment.dump(), encoding="utf-8")
-    _write(folder / "plan.json", plan.as_dict())
-    environment = {
-        "groupquake_version": __version__,
-        "kafka_version": experiment.cluster.version,
-        "coordinator": experiment.coordinator,
-        "cluster": cluster,
-        "broker_config": dict(experiment.cluster.config),
-        "seed": seed,
-        "python_version": platform.python_version(),
-        "platform": platform.platform(),
-        "git": git_state(),
-        "client_history": bool(experiment.members()),
-        "machine_samples": True,
-        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "repeat_command": shlex.join(command),
-        **outside,
-    }
-    _write(folder / "environment.json", environment)
 
 
 def _write(file: Path, content: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from groupquake import room
 from groupquake.background import Background
 
 FILE = "machine.jsonl"
@@ -60,21 +61,30 @@ def busy_line() -> str | None:
 class MachineSampler(Background):
     """Samples in a thread of its own as long as the context lasts, into the file `into`.
 
-    `brokers` returns the process ids of the brokers that run, by broker id.
+    `brokers` returns the process ids of the brokers that run, by broker id. `full` gets a line once
+    the disk has no room for evidence; then the file ends early, of which the verdict tells.
     """
 
     thread_name = "machine sampler"
     into: Path
     brokers: Pids
+    full: Callable[[str], object] = lambda _: None
 
     def _run(self) -> None:
-        # a disk may be full: the verdict tells of a file that is missing, or ends early
-        with suppress(OSError), self.into.open("a", encoding="utf-8", buffering=1) as out:
-            ticks = _Ticks(out, self.brokers)
-            while not self._over.wait(TICK_S):
+        folder = self.into.parent
+        try:
+            with self.into.open("a", encoding="utf-8", buffering=1) as out:
+                ticks = _Ticks(out, self.brokers)
+                while not self._over.wait(TICK_S):
+                    ticks.tick()
+                    room.require(folder, room.TO_GO_ON_MB)
                 ticks.tick()
-            ticks.tick()
-            ticks.end()
+                ticks.end()
+        except OSError as error:
+            self.full(
+                f"evidence: no space left on {folder} ({error.strerror});"
+                f" free {room.TO_BEGIN_MB} MB or give another --runs"
+            )
 
 
 def _now_ms() -> int:

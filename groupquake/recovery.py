@@ -50,27 +50,28 @@ def recover(run: OpenRun, begins: Callable[[], None] = lambda: None) -> Recovery
     Raises RunGoesOnError if the run still goes on, other ChaosErrors if its journal was altered,
     and NotHealedError if something is left that cannot be ended or deleted.
     """
-    ended: list[str] = []
-
-    def end_all() -> None:
-        if run.folder is None or run.run_id is None:
-            return  # nothing tells what it would have started
-        brokers = run.folder / "brokers"
-        if brokers.is_symlink():
-            raise ChaosError(f"{brokers} is a link, which may lead to another run; remove it")
-        ended.extend(f"process {pid}" for pid in end_members(run.folder))
-        ended.extend(end_left_over(brokers, run.cluster, run.run_id))
-
     with run.opened() as journal:
         begins()
+        read(journal.path)  # of a run whose journal was altered, nothing is ended
         try:
-            faults = heal(journal, None, end_all)
+            ended = tuple(_end(run))
         except ClusterError as error:
             raise NotHealedError(f"NOT HEALED: the rest of the cluster: {error}") from error
-        found = Recovery(faults, tuple(ended), give_back_from(journal))
+        found = Recovery(heal(journal), ended, give_back_from(journal))
         if found.ok:
             journal.write(RECOVERED)
     return found
+
+
+def _end(run: OpenRun) -> Iterator[str]:
+    """End what still runs of a run; yield its names."""
+    if run.folder is None or run.run_id is None:
+        return  # nothing tells what it would have started
+    brokers = run.folder / "brokers"
+    if brokers.is_symlink():
+        raise ChaosError(f"{brokers} is a link, which may lead to another run; remove it")
+    yield from (f"process {pid}" for pid in end_members(run.folder))
+    yield from end_left_over(brokers, run.cluster, run.run_id)
 
 
 def to_undo(run: OpenRun) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from chaos.clusters.factory import Place, make
 from chaos.clusters.tapped import TappedCluster
 from chaos.controller import Controller, Outcome
 from chaos.errors import ChaosError, LoadGoneError
+from chaos.healing import heal
 from chaos.interruptible_wait import wait_interruptibly
 from chaos.journal import Journal
 from chaos.members import Members
@@ -80,6 +81,10 @@ class Runner:
                     outcome = self._load(cluster, journal)
                     if self.keep and outcome.aborted is None and outcome.error is None:
                         self._wait(cluster)
+                if outcome.aborted is not None and outcome.unhealed:
+                    # brokers are healed by their end: on a full disk, say, none can start
+                    left = [one.fault_id for one in heal(journal) if not one.healed]
+                    outcome = replace(outcome, unhealed=tuple(left))
             except AbortedError as error:
                 journal.write("aborted", signal=error.signal)
                 raise
@@ -91,15 +96,15 @@ class Runner:
         if (busy := machine_sampler.busy_line()) is not None:
             self.progress(busy)
         cluster = self._cluster(run_id)
-        cluster.start()
         came: list[str] = []
         samples = self.folder / machine_sampler.FILE
-        try:
-            with MachineSampler(samples, lambda: cluster.process_ids):
+        with MachineSampler(samples, lambda: cluster.process_ids, self.signals.end):
+            cluster.start()
+            try:
                 yield cluster
-        finally:
-            with self.signals.handling(came.append):
-                self._end(cluster, journal)
+            finally:
+                with self.signals.handling(came.append):
+                    self._end(cluster, journal)
         if came:
             raise AbortedError(came[0])
 
@@ -271,5 +276,5 @@ class Runner:
         try:  # a signal may come as soon as the line is printed
             self.progress(f"the cluster keeps running at {cluster.bootstrap}; end it with Ctrl-C")
             wait_interruptibly(time.sleep)
-        except AbortedError:
-            self.progress("stopping the cluster")
+        except AbortedError as error:
+            self.progress(f"{error.signal}: stopping the cluster")

@@ -4,6 +4,7 @@ SIGUSR1 ends the plan of a run early; the run is healed and judged.
 """
 
 import signal
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -22,6 +23,7 @@ class Signals:
         self._handler: Callable[[str], None] | None = None
         self._stop: Callable[[], None] = self._too_early
         self._came = False
+        self._why: str | None = None
 
     def install(self) -> None:
         """Install the signal handlers for the rest of the process."""
@@ -38,6 +40,11 @@ class Signals:
             yield
         finally:
             self._handler = None
+
+    def end(self, why: str) -> None:
+        """Have the effect of an ending signal, from any thread; `why` stands for its name."""
+        self._why = why
+        interrupt_main(signal.SIGTERM)  # without `install` it does nothing
 
     @contextmanager
     def stopping(self, handler: Callable[[], None]) -> Iterator[None]:
@@ -59,7 +66,7 @@ class Signals:
         if self._came:
             return
         self._came = True
-        name = signal.Signals(number).name
+        name = self._why or signal.Signals(number).name
         if self._handler is not None:
             self._handler(name)
         else:

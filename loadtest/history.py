@@ -36,6 +36,7 @@ which adds what becomes of each `worker`:
 """
 
 import json
+import logging
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -93,12 +94,20 @@ class History:
             "event": event,
             **fields,
         }
-        self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self._append(json.dumps(line, separators=(",", ":")) + "\n")
 
     def add(self, lines: Iterable[str]) -> None:
         """Append lines that another process wrote."""
-        if self._file is not None:
-            self._file.write("".join(f"{line}\n" for line in lines).encode())
+        self._append("".join(f"{line}\n" for line in lines))
+
+    def _append(self, lines: str) -> None:
+        """Append lines. Without room the history ends there: members go on, and can be healed."""
+        try:
+            if self._file is not None:
+                self._file.write(lines.encode())
+        except OSError as error:
+            self.close()
+            logging.getLogger(__name__).warning("%s ends: %s", self.path, error.strerror)
 
     def close(self) -> None:
         """Close the file; later events are dropped."""

@@ -90,7 +90,7 @@ def _changes(experiment: Experiment, values: Mapping[str, str]) -> Iterator[str]
             if number != before:
                 yield f"workload.groups.{i}.members.{j}.count={number}"
                 resized.add(groups[i].name)
-    for i, probe in enumerate(experiment.steady_state.probes):
+    for i, probe in enumerate(experiment.steady_state.probes or ()):
         if probe.probe == "group.members" and probe.group in resized:
             yield f"steady_state.probes.{i}.tolerance=all"
     yield from _expectations(experiment, resized)

@@ -206,7 +206,7 @@ def _members(experiment: "Experiment") -> Iterator[Problem]:
 
 def _probes(experiment: "Experiment") -> Iterator[Problem]:
     sizes = {group.name: len(tuple(members_of(group))) for group in experiment.workload.groups}
-    probes = experiment.steady_state.probes
+    probes = experiment.steady_state.probes or ()
     yield from _repeated([probe.name for probe in probes], ("steady_state", "probes"))
     for i, probe in enumerate(probes):
         path: Path = ("steady_state", "probes", i)

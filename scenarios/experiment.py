@@ -22,6 +22,7 @@ from scenarios.model import (
     ExpectedVerdict,
     Ownership,
     Phases,
+    Probe,
     SteadyState,
     Workload,
 )
@@ -85,6 +86,19 @@ class Experiment(Part):
     def group_names(self) -> list[str]:
         """The names of all groups: those of real clients, and those of wire scripts."""
         return [*(group.name for group in self.workload.groups), *self.workload.wire_scripts]
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """What must hold before the first fault: the file's probes, or each group whole, Stable."""
+        if (given := self.steady_state.probes) is not None:
+            return given
+        wanted = {"group.members": "all", "group.state": "Stable"}
+        of_all = [
+            {"name": "by default", "group": group.name, "probe": probe, "tolerance": value}
+            for group in self.workload.groups
+            for probe, value in wanted.items()
+        ]
+        return SteadyState.model_validate({"probes": of_all}).probes or ()
 
     @property
     def needs_tap(self) -> bool:

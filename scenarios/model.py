@@ -216,7 +216,8 @@ class SteadyState(Part):
     """What must hold before the first fault, and within what time."""
 
     within_ms: PositiveMs = 60_000
-    probes: tuple[Probe, ...] = ()
+    probes: tuple[Probe, ...] | None = None
+    """By default each group has all of its members and is Stable; `[]` waits for nothing."""
 
 
 class Phases(Part):

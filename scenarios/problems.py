@@ -132,7 +132,8 @@ def _place(root: type[BaseModel], loc: Path) -> tuple[Path, list[str]]:
     definitions = schema["$defs"]
 
     def resolved(node: dict[str, Any]) -> dict[str, Any]:
-        node = node.get("anyOf", [node])[-1]  # the form that can hold keys is written last
+        forms = [form for form in node.get("anyOf", [node]) if form.get("type") != "null"]
+        node = forms[-1]  # the form that can hold keys is written last
         return definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
     node: dict[str, Any] = schema

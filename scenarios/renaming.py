@@ -34,7 +34,7 @@ def prefixed(experiment: "Experiment", prefix: str) -> "Experiment":
     for fault in document["faults"]:
         _rename_fault(fault, groups, topics, members)
     for part in (
-        *document["steady_state"]["probes"],
+        *document["steady_state"].get("probes", ()),
         *document["expect"],
         *document["verdicts"],
     ):

@@ -355,8 +355,12 @@ class LocalCluster(ABC):
                 **self._beside(),
             }
             unfinished = self._folder / f"{RECORD}.new"
-            unfinished.write_text(json.dumps(record, indent=1) + "\n")
-            unfinished.replace(self._folder / RECORD)
+            try:
+                unfinished.write_text(json.dumps(record, indent=1) + "\n")
+                unfinished.replace(self._folder / RECORD)
+            except OSError:  # the disk may be full; the mark, which is all that heal needs, stays
+                if not (self._folder / RECORD).exists():
+                    raise
 
 
 def _terminate(broker: LocalBroker) -> None:

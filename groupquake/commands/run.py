@@ -145,11 +145,10 @@ def run(
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     plan = make_plan(experiment, chosen)
     console.progress(plan.describe())
-    folder = folders.create(runs, experiment, chosen)
     release = {"--kafka": kafka, "--coordinator": coordinator}
     options = [f"{option}={value}" for option, value in release.items() if value] + options
     command = folders.command_of(name, chosen, options)
-    folders.describe(folder, experiment, plan, chosen, place.kind, command, outside)
+    folder = folders.create(runs, experiment, plan, chosen, place.kind, command, outside)
     console.progress(f"run folder {folder}")
     runner = Runner(
         experiment,

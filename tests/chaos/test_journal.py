@@ -10,6 +10,7 @@ import pytest
 
 from chaos.errors import ChaosError
 from chaos.journal import Journal, now_ms, open_faults, read
+from tests.full_disk import fill, needs_root, small_disk
 
 WRITER = """
 import sys
@@ -139,3 +140,23 @@ def test_only_what_can_be_undone_and_was_not_is_open(path):
     assert [entry["fault_id"] for entry in still_open] == ["f1.2", "f1.3"]
     assert still_open[0]["undo"] == {"do": "start", "member": "m"}
     assert json.loads(path.read_text().splitlines()[0])["event"] == "intent"
+
+
+@needs_root
+def test_a_full_disk_takes_what_happens_until_all_is_healed(tmp_path):
+    with small_disk(tmp_path / "disk", "size=4m") as disk:
+        path = disk / "journal.jsonl"
+        killed = Journal(path)
+        killed.write("intent", **intent("f1.1"))
+        os.close(killed._file)  # as SIGKILL does
+        fill(disk)
+        with Journal(path) as journal:
+            for number in range(1_000):
+                journal.write("injected", fault_id="f1.1", number=number)
+            journal.write("healed", fault_id="f1.1", healed=True)
+            with pytest.raises(ChaosError, match="cannot be written"):
+                journal.write("x", pad="y" * (4 << 20))
+        entries = read(path)
+        assert (len(entries), open_faults(entries)) == (1_002, ()), "no line is cut off"
+        (disk / "filler").unlink()
+        assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > 3.8 * (1 << 20)

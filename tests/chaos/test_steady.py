@@ -5,6 +5,7 @@ import pytest
 from chaos.errors import ChaosError
 from chaos.journal import Journal, read
 from chaos.steady import await_steady
+from scenarios import Experiment
 
 
 @pytest.fixture
@@ -42,6 +43,23 @@ def test_all_are_as_many_as_the_file_gives_the_group(experiment, path):
     with Journal(path) as journal:
         assert await_steady(experiment().override(grown), probes, journal, threading.Event()).ok
     assert [probe["tolerance"] for probe in read(path)[0]["probes"]] == [5, "Stable"]
+
+
+def test_without_probes_in_the_file_no_group_is_left_out(experiment, path):
+    sizes, states = {"static": [4, 4, 4], "mixed": [2, 3, 3]}, {"mixed": ["Stable", "Empty"]}
+    probes = {
+        "group.members": lambda group: sizes[group].pop(0),
+        "group.state": lambda group: (states.get(group) or ["Stable"]).pop(0),
+    }
+    document = experiment().model_dump(mode="json", by_alias=True, exclude_none=True)
+    document["steady_state"] = {"within": "1m"}
+    with Journal(path) as journal:
+        steady = await_steady(
+            Experiment.model_validate(document), probes, journal, threading.Event()
+        )
+    assert steady.ok
+    assert [probe.observed for probe in steady.probes] == [4, "Stable", 3, "Stable"]
+    assert not sizes["mixed"], "once it lacked a member, once it was Empty"
 
 
 def test_the_last_observation_is_reported_when_time_is_up(experiment, path):

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from groupquake import machine_sampler
+from groupquake import machine_sampler, room
 from groupquake.machine_sampler import MachineSampler
 from tests.chaos.fakes import until
 
@@ -161,3 +161,17 @@ def test_a_busy_machine_is_reported(monkeypatch, waiting, load, busy):
     line = machine_sampler.busy_line()
     assert (line is not None) == busy
     assert line is None or "\n" not in line
+
+
+def test_a_full_disk_is_told_of_once(tmp_path, monkeypatch):
+    """Whether a line cannot be written, or little is left for the next ones."""
+    said = []
+    file = tmp_path / "machine.jsonl"
+    file.symlink_to("/dev/full")
+    with MachineSampler(file, dict, said.append):
+        until(lambda: said)
+    monkeypatch.setattr(room, "TO_GO_ON_MB", 1 << 40)
+    with MachineSampler(tmp_path / "other.jsonl", dict, said.append):
+        until(lambda: len(said) == 2)
+    assert said[0].startswith(f"evidence: no space left on {tmp_path} (No space left on device); ")
+    assert f" MB are free, and {1 << 40} MB needed); free 32 MB or give another --runs" in said[1]

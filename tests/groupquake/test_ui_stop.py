@@ -1,6 +1,7 @@
 """The signal that stops a run early: what it does depends on when it comes."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ import pytest
 
 from groupquake.exits import AbortedError
 from groupquake.signals import STOP, Signals
+from tests.chaos.fakes import until
 
 
 @pytest.fixture
@@ -44,3 +46,20 @@ def test_it_leaves_the_signals_that_end_a_command_as_they_are(signals: Signals) 
         signal.raise_signal(STOP)
         with pytest.raises(AbortedError, match="SIGTERM"):
             signal.raise_signal(signal.SIGTERM)
+
+
+def test_what_ends_a_run_from_another_thread_has_the_effect_of_a_signal(signals: Signals) -> None:
+    names: list[str] = []
+    with signals.handling(names.append):
+        thread = threading.Thread(target=signals.end, args=("no space left",))
+        thread.start()
+        thread.join()
+        until(lambda: names)
+    signal.raise_signal(signal.SIGINT)  # a signal after it does no more
+    assert names == ["no space left"]
+
+
+def test_where_nothing_handles_signals_the_process_goes_on() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    Signals().end("no space left")
+    signal.signal(signal.SIGTERM, before)

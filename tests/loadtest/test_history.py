@@ -1,5 +1,6 @@
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +52,11 @@ def test_events_after_the_end_or_without_a_file_are_dropped(tmp_path):
 def test_a_file_that_cannot_be_opened_is_an_error_of_ours(tmp_path):
     with pytest.raises(LoadtestError, match=r"--history .*/nowhere/h\.jsonl: cannot be written"):
         History(tmp_path / "nowhere" / "h.jsonl")
+
+
+def test_without_room_it_ends_and_its_client_goes_on(caplog):
+    history = History(Path("/dev/full"))
+    history.write("created", member="m")
+    history.add(["{}"])
+    [record] = caplog.records
+    assert record.getMessage() == "/dev/full ends: No space left on device"

@@ -36,6 +36,44 @@ def test_defaults(small: str, load_text: Load) -> None:
     assert experiment.steady_state.within_ms == 60_000
 
 
+PROBES = """\
+  probes:
+    - {name: all in, probe: group.members, group: payments, tolerance: 2}
+"""
+
+
+def test_by_default_each_group_of_members_is_whole_and_stable_before_the_first_fault(
+    small: str, load_text: Load
+) -> None:
+    more = """\
+    - name: audit
+      topics: [orders]
+      members: [{kind: dynamic, count: 1, client: {command: [./audit]}}]
+  wire_scripts: [stale_sync]
+"""
+    experiment = load_text(small.replace("steady_state:\n" + PROBES, more))
+    expected = [
+        ("payments", "group.members", "all"),
+        ("payments", "group.state", "Stable"),
+        ("audit", "group.members", "all"),
+        ("audit", "group.state", "Stable"),
+    ]
+    found = [(probe.group, probe.probe, probe.tolerance) for probe in experiment.probes]
+    assert found == expected
+    assert load_text(experiment.dump()).probes == experiment.probes
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["probes: []", "probes: [{name: x, probe: group.members, group: payments, tolerance: 1}]"],
+)
+def test_a_list_of_probes_is_all_that_must_hold(listed: str, small: str, load_text: Load) -> None:
+    """Also in run folders of older versions, which always have the list."""
+    experiment = load_text(small.replace(PROBES, f"  {listed}\n"))
+    assert experiment.probes == experiment.steady_state.probes
+    assert load_text(experiment.dump()) == experiment
+
+
 def test_targets(small: str, load_text: Load) -> None:
     text = small.replace("{names: [teller-1]}", "{leader-member-of: payments}")
     target = load_text(text).faults[1].target

@@ -34,6 +34,9 @@ def test_targets_follow_their_groups_members_and_topics() -> None:
                     }
                 ],
             },
+            "steady_state": {
+                "probes": [{"name": "in", "probe": "group.members", "group": "g", "tolerance": 2}]
+            },
             "faults": [
                 {
                     "fault": "member.restart",

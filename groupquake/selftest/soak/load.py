@@ -86,7 +86,7 @@ def experiment(members: int, minutes: float, every_s: int, seed: int, *, tap: bo
             "producers": [{"topic": "orders", "rate": 50}],
             "groups": [_group(name, size) for name, size in sizes.items()],
         },
-        "steady_state": {"within": "120s", "probes": list(_probes(sizes))},
+        "steady_state": {"within": "120s"},
         "faults": [{"at": f"{one.pop('at_s')}s", **one} for one in faults],
         "phases": {"impact": f"{max(1, last_s - every_s)}s", "recovery": "5s"},
         "expect": [],
@@ -123,10 +123,3 @@ def _group(name: str, size: int) -> Json:
         "max_poll_interval": "60s",
         "members": [{"kind": kind, "count": size, "client": client, **named}],
     }
-
-
-def _probes(sizes: Mapping[str, int]) -> Iterator[Json]:
-    for name in sizes:
-        of = {"group": name}
-        yield {"name": f"all {name}", **of, "probe": "group.members", "tolerance": "all"}
-        yield {"name": f"{name} stable", **of, "probe": "group.state", "tolerance": "Stable"}

@@ -131,3 +131,11 @@ def test_an_undo_of_the_journal_is_logged_and_can_be_ended_too(tmp_path):
     undo = cluster(tmp_path, start="echo up").undo("start", 1)
     heal_from_journal(undo, None)
     assert (tmp_path / "1" / "hooks.log").read_text() == "start: echo up\nup\nstart: exit code 0\n"
+
+
+def test_a_hook_is_run_on_a_full_disk(tmp_path):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "hooks.log").symlink_to("/dev/full")
+    theirs = cluster(tmp_path, kill="true", start=f"echo up && touch {tmp_path}/{{broker}}/is-up")
+    theirs.start_broker(1)
+    assert (tmp_path / "1" / "is-up").exists()

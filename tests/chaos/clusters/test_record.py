@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -53,3 +54,12 @@ def test_volumes_of_a_run_that_was_killed_while_it_made_them_are_found(tmp_path:
         assert not (brokers / "1" / "data").is_mount()
     finally:
         remove_all(brokers)
+
+
+def test_on_a_full_disk_the_mark_stays(tmp_path: Path, run_id: str) -> None:
+    brokers = tmp_path / "brokers"
+    cluster = ProcessCluster(run_id, brokers)
+    cluster._write_files()
+    (brokers / "processes.json.new").symlink_to("/dev/full")
+    cluster._record()
+    assert json.loads((brokers / "processes.json").read_text())["run_id"] == run_id
