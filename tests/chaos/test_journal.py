@@ -148,7 +148,7 @@ def test_a_full_disk_takes_what_happens_until_all_is_healed(tmp_path):
         path = disk / "journal.jsonl"
         killed = Journal(path)
         killed.write("intent", **intent("f1.1"))
-        os.close(killed._file)  # as SIGKILL does
+        os.close(killed._files[path])  # as SIGKILL does
         fill(disk)
         with Journal(path) as journal:
             for number in range(1_000):
