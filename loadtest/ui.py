@@ -8,7 +8,6 @@ from argparse import Namespace
 from copy import copy
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import gevent
 from flask import Blueprint, Response, abort, jsonify, render_template, request, send_file, url_for
@@ -18,6 +17,7 @@ from loadtest import options
 from loadtest.errors import LoadtestError
 from loadtest.load_session import LoadSession
 from loadtest.ui_form import choose
+from loadtest.ui_guard import Guard
 
 FORM = (
     "experiment", "static_members", "dynamic_members", "session_timeout", "kafka", "coordinator",
@@ -67,7 +67,6 @@ class Page:
         assert web_ui is not None, "there is a page"
         assert web_ui.app is not None, "and it is served"
         app = web_ui.app
-        protected = web_ui.auth_required_if_enabled
         columns = {key: dict(table) for key, table in TABLES.items()}
         web_ui.template_args |= {
             "extended_tabs": [{"key": key, "title": c.pop("title")} for key, c in columns.items()],
@@ -83,16 +82,17 @@ class Page:
             template_folder="templates",
             static_folder="static",
         )
-        own.add_url_rule("/", "page", protected(self._page))
-        own.add_url_rule("/state", "state", protected(self._state))
-        own.add_url_rule("/runs/<int:number>/<name>", "file", protected(self._file))
+        own.add_url_rule("/", "page", self._page)
+        own.add_url_rule("/state", "state", self._state)
+        own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
         app.register_blueprint(own)
+        app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
         app.jinja_env.policies["json.dumps_kwargs"] = {
             "sort_keys": False
         }  # keep the order of the form's fields
         app.after_request(self._add_ours)
         self._locusts_own = app.view_functions["locust.swarm"]
-        app.view_functions["locust.swarm"] = protected(self._swarm)
+        app.view_functions["locust.swarm"] = self._swarm
 
     def _page(self) -> str:
         return render_template("groupquake.html")
@@ -141,11 +141,6 @@ class Page:
 
     def _users(self) -> int | None:
         """Prepare the session; return how many users to start, or None if Locust decides."""
-        origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != request.host:
-            raise LoadtestError(
-                "the request comes from another site's page; start it from Locust's page"
-            )
         if self._session.busy:
             raise LoadtestError("a run is in progress; wait for its verdict, or press Stop")
         values = {name: request.form.get(name, getattr(self._offered, name)) for name in FORM}

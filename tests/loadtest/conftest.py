@@ -166,6 +166,23 @@ def locust(tmp_path: Path) -> Iterator[Callable[..., Locust]]:
 
 
 @pytest.fixture
+def port() -> int:
+    """A port that is free."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Tell whether something takes connections at a port."""
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+@pytest.fixture
 def experiment_file(tmp_path: Path) -> Path:
     path = tmp_path / "experiment.yaml"
     path.write_text(EXPERIMENT)

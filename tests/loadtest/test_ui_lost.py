@@ -1,7 +1,6 @@
 """What Locust's page and ours say when their server goes, and when there is one again."""
 
 import signal
-import socket
 import urllib.error
 import urllib.request
 
@@ -11,13 +10,6 @@ from playwright.sync_api import expect, sync_playwright
 from tests.conftest import QUIET
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture
