@@ -81,11 +81,12 @@ def reference() -> str:
         "# Keys of an experiment file",
         "",
         (
-            "An experiment is one YAML file, of 1 MiB at most. `groupquake validate FILE` checks it "
-            "and names the line and the nearest known key of every mistake; `groupquake validate "
-            "--schema` prints the JSON Schema for editors. Durations have a unit: `500ms`, `3s`, `2m`, `1h`, "
-            f"`{format_ms(LONGEST_MS)}` at most. Lists have at most {MOST_ITEMS:,} items, an "
-            f"experiment {MOST:,} members and steps (one that lists targets counts for each)."
+            "An experiment is one YAML file, of 1 MiB at most. `groupquake validate FILE` checks "
+            "it and names the line and the nearest known key of every mistake; `groupquake "
+            "validate --schema` prints the JSON Schema for editors. Durations have a unit: "
+            f"`500ms`, `3s`, `2m`, `1h`, `{format_ms(LONGEST_MS)}` at most. Lists have at most "
+            f"{MOST_ITEMS:,} items, an experiment {MOST:,} members and steps (one that lists "
+            "targets counts for each)."
         ),
         "",
         "## The file",
