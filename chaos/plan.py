@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from chaos import targets
 from chaos.errors import TargetError
 from scenarios import (
     BrokerTarget,
@@ -150,7 +149,7 @@ def _series(
             continue
         bounced: list[MemberTarget] = [fault.target]
         if not isinstance(fault.target, LeaderMemberOf):
-            names = [m.name for m in targets.known(fault.target, fault.group, experiment)]
+            names = [member.name for member in fault.known_targets(experiment)]
             chance.shuffle(names)
             size = fault.at_once or 1
             starts = range(0, len(names), size)

@@ -1,6 +1,6 @@
 """Targets: the members and brokers that a fault hits, resolved when it fires."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from chaos.cluster_view import ClusterView
 from chaos.errors import TargetError
@@ -16,7 +16,7 @@ from scenarios import (
     Names,
     PartitionLeader,
 )
-from scenarios.targets import in_words
+from scenarios.targets import in_words, selected
 
 
 def resolve(
@@ -39,32 +39,12 @@ def resolve(
         members = _members(experiment, target.group)
         found = tuple(member for member in members if member.name == leader)
     else:
-        found = known(target, group, experiment)
+        if isinstance(target, Names):
+            _require_known(target.names, experiment)
+        found = selected(target, group, experiment)
     if not found and not allow_empty:
         raise TargetError(f"{_nobody(target, group, experiment)}, or set allow_empty: true")
     return found
-
-
-def known(
-    target: MemberTarget, group: str | None, experiment: Experiment
-) -> tuple[MemberSpec, ...]:
-    """Return the members of a target that are known before the fault fires: none for a role.
-
-    Raises TargetError if a name is unknown.
-    """
-    match target:
-        case LeaderMemberOf():
-            return ()
-        case Names(names=names):
-            members = {member.name: member for member in experiment.members()}
-            if missing := [name for name in names if name not in members]:
-                raise TargetError(
-                    f"no member is called {', '.join(missing)}; there are {', '.join(members)}"
-                )
-            return tuple(member for name, member in members.items() if name in names)
-        case kind:
-            here = _members(experiment, group)
-            return tuple(member for member in here if kind in ("all", member.kind))
 
 
 def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
@@ -79,6 +59,12 @@ def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
             return tuple(dict.fromkeys(ids))
         case _:
             return (view.controller(),)
+
+
+def _require_known(names: Iterable[str], experiment: Experiment) -> None:
+    known = experiment.member_called
+    if missing := [name for name in names if name not in known]:
+        raise TargetError(f"no member is called {', '.join(missing)}; there are {', '.join(known)}")
 
 
 def _members(experiment: Experiment, group: str | None) -> tuple[MemberSpec, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from chaos.clusters.ports import HOST, free_ports
+from groupquake.commands.options import is_port
 from loadtest.client_configs import PORTABLE
 from scenarios import Experiment
 from scenarios.clients import kind_of
@@ -121,13 +122,13 @@ def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--processes",
-        type=click.IntRange(1),
+        type=click.IntRange(1, 1_000),
         metavar="N",
         help="Run the members in N Locust workers on this machine, forked from their master.",
     )
     @click.option(
         "--expect-workers",
-        type=click.IntRange(1),
+        type=click.IntRange(1, 1_000),
         metavar="N",
         help="Wait for N Locust workers that you start by the line that is shown.",
     )
@@ -158,6 +159,6 @@ def _listen(
     if text is None:
         return None
     host, colon, port = text.partition(":")
-    if not host or (colon and not (port.isdecimal() and 0 < int(port) < 65536)):
+    if not host or (colon and not is_port(port)):
         raise click.BadParameter(f"'{text}' is no address; write HOST or HOST:PORT")
     return host, int(port) if colon else None

@@ -3,7 +3,6 @@
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from math import isfinite
 from typing import get_args
 
 from loadtest.client_configs import ClientConfigs, Kind, MemberConfig, ProducerConfig
@@ -12,6 +11,7 @@ from loadtest.errors import LoadtestError
 from scenarios import names
 from scenarios.clients import IN_LOAD
 from scenarios.durations import parse_positive_ms
+from scenarios.fields import MOST
 from scenarios.releases import Coordinator
 
 NO_EXPERIMENT = "none"
@@ -209,13 +209,13 @@ def _checked(parse: Callable[[str], int]) -> Callable[[str], str]:
 def _rate(text: str) -> float:
     """Parse records a second. Raises ArgumentTypeError for invalid text."""
     with suppress(ValueError):
-        if isfinite(rate := float(text)) and rate >= 0:
+        if 0 <= (rate := float(text)) <= 1_000_000:
             return rate
-    raise ArgumentTypeError(f"{text!r} is no number of records a second; write 0 or more")
+    raise ArgumentTypeError(f"{text!r} is no number of records a second; write 0 to 1000000")
 
 
 def count(text: str) -> int:
     """Parse a number of members. Raises ValueError for invalid text."""
-    if not text.isdecimal():
-        raise ValueError(f"{text!r} is no number of members")
+    if not text.isdecimal() or float(text) > MOST:
+        raise ValueError(f"{text!r} is no number of members; write up to {MOST}")
     return int(text)

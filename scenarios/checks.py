@@ -9,7 +9,8 @@ from scenarios.clients import ASSIGNORS, WITHOUT_STATIC, kind_of
 from scenarios.durations import format_ms
 from scenarios.external import KEYS as EXTERNAL_KEYS
 from scenarios.external import external_checks
-from scenarios.faults import schedule
+from scenarios.faults import Fault, GroupBounce, RollingRestart, schedule
+from scenarios.fields import MOST
 from scenarios.members import members_of
 from scenarios.model import Expectation, GroupMembersProbe, Ownership, StaticMembers
 from scenarios.problems import Path, Problem, shown, unknown
@@ -29,6 +30,10 @@ OF_NO_RULE = ("unowned", "unanswered")
 
 def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     """Yield every problem between the parts of an experiment whose parts are each valid."""
+    members = sum(entry.count for group in experiment.workload.groups for entry in group.members)
+    if members > MOST:  # looking at each would take long
+        yield Problem(("workload", "groups"), f"have {members} members; {MOST} is the most")
+        return
     yield from _cluster(experiment)
     yield from _topics(experiment)
     yield from _groups(experiment)
@@ -37,6 +42,7 @@ def cross_checks(experiment: "Experiment") -> Iterator[Problem]:
     for i, fault in enumerate(experiment.faults):
         yield from fault.checks(experiment, ("faults", i))
         yield from schedule.problems(fault, experiment, ("faults", i))
+    yield from _plan(experiment)
     yield from wire_script_checks(experiment)
     yield from _expectations(experiment)
     yield from _verdicts(experiment)
@@ -71,6 +77,28 @@ def _verdicts(experiment: "Experiment") -> Iterator[Problem]:
                     (*path, "because"),
                     "a release keeps to its own rules; write judge: kip-345, or remove it",
                 )
+
+
+def _plan(experiment: "Experiment") -> Iterator[Problem]:
+    """Check that the plan is not too long to be made."""
+    steps = [_steps(fault, experiment) for fault in experiment.faults]
+    if sum(steps) > MOST:
+        i = steps.index(max(steps))
+        what = f"{experiment.faults[i].fault} makes {steps[i]} of {sum(steps)} steps of the plan"
+        yield Problem(("faults", i), f"{what}, and {MOST} is the most; let it fire less often")
+
+
+def _steps(fault: Fault, experiment: "Experiment") -> int:
+    """Return how many steps a fault makes; one that lists its targets counts for each of them."""
+    match fault:
+        case RollingRestart():
+            return (fault.repeat or 1) * experiment.cluster.brokers
+        case GroupBounce():
+            return (fault.repeat or 1) * max(1, len(fault.known_targets(experiment)))
+    target = getattr(fault, "target", getattr(fault, "instances", None))
+    listed = getattr(target, "names", getattr(target, "brokers", target))
+    times = len(schedule.times_ms(fault, experiment))
+    return times * len(listed) if isinstance(listed, tuple) else times
 
 
 RESERVED = (
@@ -133,7 +161,7 @@ def _groups(experiment: "Experiment") -> Iterator[Problem]:
     groups = experiment.workload.groups
     yield from _repeated([group.name for group in groups], ("workload", "groups"))
     configured = str(experiment.cluster.config.get("group.min.session.timeout.ms", MIN_SESSION_MS))
-    least_ms = int(configured) if configured.isdecimal() else 0
+    least_ms = int(configured[:18]) if configured.isdecimal() else 0
     for i, group in enumerate(groups):
         path: Path = ("workload", "groups", i)
         session = format_ms(group.session_timeout_ms)

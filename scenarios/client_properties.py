@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scenarios.problems import nearest
+from scenarios.regular_files import read_regular
 
 Properties = Mapping[str, str]
 ENVIRONMENT = "GROUPQUAKE_CLIENT_PROPERTIES"
@@ -75,8 +76,8 @@ def read(file: Path) -> dict[str, str]:
     Raises PropertiesError, which names the line, for a property that cannot be used.
     """
     try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_regular(file, 1 << 20).decode().splitlines()
+    except (OSError, ValueError) as error:
         raise PropertiesError(f"{file}: cannot be read ({error}); name a text file") from error
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
@@ -173,8 +174,8 @@ def _referenced(match: re.Match[str]) -> str:
             raise ValueError(f"the environment has no variable {name}; set it")
         return os.environ[name]
     try:
-        return Path(name).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_regular(Path(name), 1 << 20).decode().strip()
+    except (OSError, ValueError) as error:
         raise ValueError(f"{name}: cannot be read; name a text file") from error
 
 

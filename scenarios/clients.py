@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from scenarios.fields import Part
+from scenarios.fields import Part, SomeItems
 from scenarios.problems import NO_KEY, nearest
 
 Library = Literal[
@@ -99,8 +99,7 @@ class Command(Part):
     """
 
     command: Annotated[
-        tuple[Annotated[str, Field(min_length=1)], ...],
-        Field(min_length=1),
+        SomeItems[Annotated[str, Field(min_length=1)]],
         AfterValidator(_with_known_fields),
     ]
     """The program and its arguments. Fields in braces are replaced, such as `{bootstrap}`."""

@@ -7,6 +7,10 @@ import yaml
 
 from scenarios.problems import Path, Problem, shown
 
+MOST_VALUES = 100_000
+"""The most keys and values of a document."""
+_MOST_DIGITS = 100
+
 
 class DocumentError(Exception):
     """Text that is not one YAML document; `line` counts from 1."""
@@ -17,7 +21,7 @@ class DocumentError(Exception):
 
 
 class Document:
-    """The data of one YAML document. Raises DocumentError if the text is not one.
+    """The data of one YAML document. Raises DocumentError if the text is not one, or a huge one.
 
     `data` is None for an empty document.
     """
@@ -25,6 +29,7 @@ class Document:
     def __init__(self, text: str) -> None:
         try:
             loader = _Loader(text)
+            self._keys: dict[yaml.Node, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
             self._root: yaml.Node | None = loader.get_single_node()
             self.problems = tuple(_repeated_keys(self._root, (), set())) if self._root else ()
             self.data: Any = loader.construct_document(self._root) if self._root else None
@@ -45,11 +50,12 @@ class Document:
         node, line = self._root, 1
         for part in path:
             if isinstance(node, yaml.MappingNode):
-                # After a merge (`<<`) the mapping's own keys come last and win.
-                found = [(key, value) for key, value in node.value if key.value == str(part)]
-                if not found:
+                if node not in self._keys:
+                    # After a merge (`<<`) the mapping's own keys come last and win.
+                    self._keys[node] = {str(pair[0].value): pair for pair in node.value}
+                if str(part) not in self._keys[node]:
                     break
-                place, node = found[-1]
+                place, node = self._keys[node][str(part)]
             elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
                 place = node = node.value[part]
             else:
@@ -81,8 +87,24 @@ class _Loader(yaml.SafeLoader):
     """Reports the line of a value that looks like a date or number, or is tagged so, and is none.
 
     The parent class raises plain Python errors for such a value. It also reads a key such as `on`
-    as a boolean (YAML 1.1); here it is text.
+    as a boolean (YAML 1.1); here it is text. It ends with the first value too many; what an
+    alias repeats counts each time, as it does for all who walk the data.
     """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._values = 0
+        self._within: dict[yaml.Node, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node:
+        before, node = self._values, super().compose_node(parent, index)
+        assert node is not None
+        self._within[node] = max(self._within.get(node, 0), self._values - before + 1)
+        self._values = before + self._within[node]
+        if self._values > MOST_VALUES:
+            what = f"more than {MOST_VALUES} values"
+            raise yaml.composer.ComposerError(None, None, what, node.start_mark)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         for key, _ in node.value:
@@ -91,8 +113,11 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag.endswith((":int", ":float")) and len(node.value) > _MOST_DIGITS:
+            what = f"{shown(node.value)} has more than {_MOST_DIGITS} digits"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
         try:
             return super().construct_object(node, deep)
-        except (ValueError, LookupError, AttributeError) as error:
+        except (ValueError, LookupError, AttributeError, OverflowError) as error:
             what = f"{shown(node.value)} is not the date or number it looks like"
             raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from error

@@ -13,7 +13,9 @@ from scenarios.problems import shown
 
 # Largest first: `format_ms` takes the first fit.
 _UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-_DURATION = re.compile("([0-9]{1,9})(ms|s|m|h)")
+_DURATION = re.compile("([0-9]+)(ms|s|m|h)")
+LONGEST_MS = 596 * _UNITS_MS["h"]
+"""About the most that Kafka's settings hold: an INT32 of milliseconds."""
 _SIGN = re.compile("[+-]")
 
 
@@ -24,7 +26,10 @@ def parse_ms(value: object) -> int:
     """
     text = str(value)
     if isinstance(value, str) and (match := _DURATION.fullmatch(text)):
-        return int(match[1]) * _UNITS_MS[match[2]]
+        duration_ms = float(match[1]) * _UNITS_MS[match[2]]  # an int has no more than 4300 digits
+        if duration_ms > LONGEST_MS:
+            raise ValueError(f"{shown(value)} is too long; write {format_ms(LONGEST_MS)} or less")
+        return int(duration_ms)
     if not isinstance(value, bool) and re.fullmatch("[0-9]{1,9}", text):
         raise ValueError(f"{text} has no unit; write {text}s for seconds or {text}ms")
     raise ValueError(
@@ -63,13 +68,13 @@ DurationMs = Annotated[
     int,
     BeforeValidator(parse_ms),
     PlainSerializer(format_ms, return_type=str),
-    _in_schema("^[0-9]{1,9}(ms|s|m|h)$"),
+    _in_schema("^0*[0-9]{1,10}(ms|s|m|h)$"),
 ]
 PositiveMs = Annotated[
     int,
     BeforeValidator(parse_positive_ms),
     PlainSerializer(format_ms, return_type=str),
-    _in_schema("^(?!0+[msh])[0-9]{1,9}(ms|s|m|h)$"),
+    _in_schema("^(?!0+[msh])0*[0-9]{1,10}(ms|s|m|h)$"),
 ]
 SignedMs = Annotated[
     int,
@@ -78,7 +83,7 @@ SignedMs = Annotated[
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": "^[+-]?[0-9]{1,9}(ms|s|m|h)$",
+            "pattern": "^[+-]?0*[0-9]{1,10}(ms|s|m|h)$",
             "examples": ["3s", "-3s", "1500ms"],
         }
     ),

@@ -1,6 +1,7 @@
 """The whole experiment: the root of the file."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import yaml
@@ -13,7 +14,7 @@ from scenarios import overriding
 from scenarios.checks import cross_checks
 from scenarios.durations import format_ms
 from scenarios.faults import Fault, NetFault
-from scenarios.fields import Name, Part
+from scenarios.fields import Items, Name, Part
 from scenarios.members import MemberSpec, members_of
 from scenarios.model import (
     Cluster,
@@ -26,6 +27,7 @@ from scenarios.model import (
     SteadyState,
     Workload,
 )
+from scenarios.problems import listed
 from scenarios.releases import Coordinator, default_coordinator
 
 
@@ -34,16 +36,16 @@ class Experiment(Part):
 
     name: Name
     description: str = ""
-    tags: tuple[str, ...] = ()
+    tags: Items[str] = ()
     judge: Literal["release", "kip-345"] = "release"
     """The rules that the brokers are judged by: those of their release, or those of KIP-345."""
     cluster: Cluster = Cluster()
     workload: Workload
     steady_state: SteadyState = SteadyState()
-    faults: tuple[Fault, ...] = ()
+    faults: Items[Fault] = ()
     phases: Phases
-    expect: tuple[Expected, ...] = ()
-    verdicts: tuple[ExpectedVerdict, ...] = ()
+    expect: Items[Expected] = ()
+    verdicts: Items[ExpectedVerdict] = ()
     """Expected verdicts by release, oldest first, where the experiment shows a known defect."""
 
     @model_validator(mode="after")
@@ -52,7 +54,7 @@ class Experiment(Part):
             raise PydanticCustomError(
                 "cross_checks",
                 "{summary}",
-                {"summary": "\n".join(map(str, problems)), "problems": problems},
+                {"summary": listed(problems), "problems": problems},
             )
         return self
 
@@ -112,7 +114,13 @@ class Experiment(Part):
 
     def members(self) -> tuple[MemberSpec, ...]:
         """Return every member, in the file's order."""
-        return tuple(spec for group in self.workload.groups for spec in members_of(group))
+        return tuple(self.member_called.values())
+
+    @cached_property
+    def member_called(self) -> dict[str, MemberSpec]:
+        """Every member by its name, in the file's order; each fault of a file asks for them."""
+        groups = self.workload.groups
+        return {spec.name: spec for group in groups for spec in members_of(group)}
 
     def dump(self) -> str:
         """Return YAML with every default filled in; loading it gives an equal experiment."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from scenarios.durations import PositiveMs
-from scenarios.fields import Part
+from scenarios.fields import MOST_ITEMS, Part
 from scenarios.problems import Path, Problem
 
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -56,7 +56,8 @@ class Hooks(Part):
 
 LogSource = Logs | Literal["tap", "none"]
 HooksByBroker = Annotated[
-    Mapping[str, Hooks], Field(json_schema_extra={"additionalProperties": False})
+    Mapping[str, Hooks],
+    Field(max_length=MOST_ITEMS, json_schema_extra={"additionalProperties": False}),
 ]
 KEYS = ("bootstrap", "client_properties", "logs", "prefix", "hooks", "broker_ids")
 """The keys of a cluster that only apply to an external one."""

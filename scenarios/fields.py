@@ -5,7 +5,7 @@ since the value carries one (`session_timeout: 10s` is `session_timeout_ms == 10
 """
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -54,14 +54,31 @@ Release = Annotated[
 """Any release, whether it can be run or not."""
 TopicPartition = Annotated[
     str,
-    _matching(f"{_NAME}/[0-9]+", "write TOPIC/NUMBER, such as orders/0"),
-    Field(json_schema_extra={"pattern": f"^{_NAME}/[0-9]+$"}),
+    _matching(f"{_NAME}/[0-9]{{1,9}}", "write TOPIC/NUMBER, such as orders/0"),
+    Field(json_schema_extra={"pattern": f"^{_NAME}/[0-9]{{1,9}}$"}),
 ]
+MOST = 100_000
+"""The most members, steps of a plan, rebalances: more than a machine runs. 18,000 were tried."""
+MOST_ITEMS = 1_000
+"""The most items of a list; lists of members' names are as long as there may be members."""
 # Strict, or `true` and "3" would pass for numbers.
-Count = Annotated[int, Field(strict=True, ge=0)]
-PositiveCount = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+BrokerId = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+# Kafka's controllers refuse to create more in one request.
+Partitions = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Item = TypeVar("Item")
+Items = Annotated[tuple[Item, ...], Field(max_length=MOST_ITEMS)]
+SomeItems = Annotated[tuple[Item, ...], Field(min_length=1, max_length=MOST_ITEMS)]
 Flag = Annotated[bool, Field(strict=True)]
 GroupStateName = Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"]
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a value is a `Count`. Raises ValueError for a number that is too large."""
+    if type(value) is int and value > MOST:
+        raise ValueError(f"{shown(value)} is too large; write {MOST} or less")
+    return type(value) is int and value >= 0
 
 
 BIG_SEED = 2**31

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from scenarios.document import Document, DocumentError
 from scenarios.experiment import Experiment
-from scenarios.problems import Problem, ScenarioError, found_in, nearest
+from scenarios.problems import Problem, ScenarioError, found_in, listed, nearest
+from scenarios.regular_files import read_regular
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -50,8 +51,9 @@ def read(
     except ValidationError as error:
         problems += found_in(error, kind)
     if problems:
-        located = sorted((document.line_of(problem.path), str(problem)) for problem in problems)
-        raise ScenarioError("\n".join(f"{path}:{line}: {text}" for line, text in located))
+        problems.sort(key=lambda problem: document.line_of(problem.path))
+        line = lambda problem: f"{path}:{document.line_of(problem.path)}: {problem}"
+        raise ScenarioError(listed(problems, line))
     return found
 
 
@@ -78,12 +80,11 @@ def names() -> tuple[str, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return read_regular(path, 1 << 20).decode()
     except FileNotFoundError as error:
         raise ScenarioError(f"{path}: no such file; check the path") from error
-    except IsADirectoryError as error:
-        raise ScenarioError(f"{path}: a directory; name one YAML file") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    except (OSError, ValueError) as error:  # a path may hold characters that none can have
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ScenarioError(f"{path}: cannot be read ({why}); check the path") from error

@@ -12,14 +12,20 @@ from scenarios.clients import Client
 from scenarios.durations import DurationMs, PositiveMs
 from scenarios.external import HooksByBroker, LogSource, Prefix, Text
 from scenarios.fields import (
+    MOST_ITEMS,
+    BrokerId,
     Count,
     GroupStateName,
     InstanceId,
+    Items,
     Name,
     Part,
+    Partitions,
     PositiveCount,
     Release,
+    SomeItems,
     Version,
+    is_count,
 )
 from scenarios.problems import shown
 from scenarios.releases import Coordinator
@@ -42,13 +48,21 @@ Reason = Literal[
 ]
 
 
+LONG = 2**63 - 1
+"""The largest number that a property of Kafka's holds."""
+
+
 def _property_value(value: object) -> object:
+    if isinstance(value, int) and abs(value) > LONG:
+        raise ValueError(f"{shown(value)} is too large; write {LONG} or less")
     if isinstance(value, str | int):
         return value
     raise ValueError(f"{shown(value)} is not allowed; write text, a whole number, true or false")
 
 
-PropertyValue = Annotated[str | int | bool, BeforeValidator(_property_value)]
+PropertyValue = Annotated[
+    str | Annotated[int, Field(ge=-LONG, le=LONG)] | bool, BeforeValidator(_property_value)
+]
 
 
 class Cluster(Part):
@@ -71,19 +85,20 @@ class Cluster(Part):
     `groupquake-` and random letters."""
     hooks: HooksByBroker | None = None
     """What breaks the brokers of an external cluster, by broker id, or `any`."""
-    brokers: Annotated[int, Field(strict=True, ge=1)] = 3
+    brokers: Annotated[int, Field(strict=True, ge=1, le=1_000)] = 3
     """How many there are; groupquake starts 1 to 5."""
-    broker_ids: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    broker_ids: SomeItems[BrokerId] | None = None
     """The ids of the brokers of an external cluster, found out when it is used. The brokers that
     groupquake starts are 1, 2, …."""
     version: Version = "4.3.0"
     """The Kafka release."""
     coordinator: Coordinator | None = None
     """The group coordinator; by default the one that the release runs by default."""
-    heap_mb: PositiveCount = 256
+    heap_mb: Annotated[int, Field(strict=True, ge=1, le=65_536)] = 256
     """The heap of each broker that groupquake starts, in MB: 1024 for ten thousand members."""
     config: Annotated[
-        Mapping[Name, PropertyValue], Field(json_schema_extra={"additionalProperties": False})
+        Mapping[Name, PropertyValue],
+        Field(max_length=MOST_ITEMS, json_schema_extra={"additionalProperties": False}),
     ] = {}
     """Broker properties, by Kafka's names."""
 
@@ -99,7 +114,7 @@ class Topic(Part):
     """A topic, created before the load starts."""
 
     name: Name
-    partitions: PositiveCount = 1
+    partitions: Partitions = 1
     replication_factor: PositiveCount = 1
 
 
@@ -107,7 +122,7 @@ class Producer(Part):
     """Writes to one topic at a steady rate."""
 
     topic: str
-    rate: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+    rate: Annotated[float, Field(strict=True, gt=0, le=1_000_000, allow_inf_nan=False)]
     """Records a second."""
 
 
@@ -146,7 +161,7 @@ class Group(Part):
     """A consumer group. Timings that are left out are Kafka's own defaults."""
 
     name: Name
-    topics: Annotated[tuple[str, ...], Field(min_length=1)]
+    topics: SomeItems[str]
     assignor: Assignor = "range"
     session_timeout_ms: PositiveMs = 45_000
     heartbeat_interval_ms: PositiveMs = 3_000
@@ -155,16 +170,16 @@ class Group(Part):
     commit_interval_ms: PositiveMs = 5_000
     metadata_max_age_ms: PositiveMs = 300_000
     """How old the metadata of a member may be before it asks the brokers again."""
-    members: Annotated[tuple[Members, ...], Field(min_length=1)]
+    members: SomeItems[Members]
 
 
 class Workload(Part):
     """Everything that uses the cluster."""
 
-    topics: Annotated[tuple[Topic, ...], Field(min_length=1)]
-    producers: tuple[Producer, ...] = ()
-    groups: Annotated[tuple[Group, ...], Field(min_length=1)]
-    wire_scripts: tuple[WireScript, ...] = ()
+    topics: SomeItems[Topic]
+    producers: Items[Producer] = ()
+    groups: SomeItems[Group]
+    wire_scripts: Items[WireScript] = ()
     """Scripts of requests that real clients rarely send (`loadtest.wire_scripts`). Each has a group
     of its own, with the script's name. All start at the steady state. If a script waits for its
     coordinator to be killed, the plan starts when it waits. Run folders of older versions spell
@@ -183,7 +198,7 @@ class Workload(Part):
 
 
 def _as_tolerated(value: object) -> object:
-    if value == "all" or (type(value) is int and value >= 0):
+    if value == "all" or is_count(value):
         return value
     raise ValueError(f"{shown(value)} is not allowed; write all, or a number such as 3")
 
@@ -216,7 +231,7 @@ class SteadyState(Part):
     """What must hold before the first fault, and within what time."""
 
     within_ms: PositiveMs = 60_000
-    probes: tuple[Probe, ...] | None = None
+    probes: Items[Probe] | None = None
     """By default each group has all of its members and is Stable; `[]` waits for nothing."""
 
 
@@ -239,7 +254,7 @@ class Range(Part):
 def _as_range(value: object) -> object:
     if isinstance(value, dict | Range):
         return value
-    if type(value) is int and value >= 0:
+    if is_count(value):
         return {"min": value, "max": value}
     raise ValueError(
         f"{shown(value)} is not allowed; write a number such as 0, or {{min: 1, max: 3}}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from scenarios.document import Document, DocumentError
-from scenarios.problems import Path, ScenarioError, found_in, shown
+from scenarios.problems import Path, ScenarioError, found_in, listed, shown
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
@@ -24,7 +24,7 @@ def override(experiment: "Experiment", assignments: Sequence[str]) -> "Experimen
     Raises ScenarioError, one line per problem: `--set KEY=VALUE: key.path: what; what to do`. A
     problem that several assignments may have caused names them all.
     """
-    data = Document(experiment.dump()).data
+    data = experiment.model_dump(mode="json", by_alias=True, exclude_none=True)
     applied: dict[str, Path] = {}
     misread: list[str] = []
     for assignment in assignments:
@@ -37,9 +37,9 @@ def override(experiment: "Experiment", assignments: Sequence[str]) -> "Experimen
     try:
         return type(experiment).model_validate(data)
     except ValidationError as error:
-        problems = found_in(error, type(experiment))
-        lines = [f"{_blamed(problem.path, applied)}: {problem}" for problem in problems]
-        raise ScenarioError("\n".join(lines)) from error
+        problems = tuple(found_in(error, type(experiment)))
+        line = lambda problem: f"{_blamed(problem.path, applied)}: {problem}"
+        raise ScenarioError(listed(problems, line)) from error
 
 
 def _blamed(path: Path, applied: dict[str, Path]) -> str:

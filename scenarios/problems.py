@@ -5,9 +5,9 @@ Pydantic validates the shape of a file; this module turns its errors into such l
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -21,6 +21,7 @@ NO_KEY = "[value]"
 
 _LONGEST_SHOWN = 40
 _MOST_LISTED = 16
+_MOST_SHOWN = 20
 
 
 class ScenarioError(Exception):
@@ -29,21 +30,33 @@ class ScenarioError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, at one place, and what to do about it."""
+    """One thing that is wrong, at one place, and what to do about it.
+
+    A text that takes long to make is made when it is shown: most of very many never are.
+    """
 
     path: Path
-    text: str
+    text: str | Callable[[], str]
 
     def __str__(self) -> str:
         """Return it as one line, also if a key has line breaks."""
         dotted = ".".join(map(str, self.path))
-        return " ".join((f"{dotted}: {self.text}" if dotted else self.text).split())
+        text = self.text if isinstance(self.text, str) else self.text()
+        return " ".join((f"{dotted}: {text}" if dotted else text).split())
+
+
+def listed(problems: Sequence[Problem], line: Callable[[Problem], str] = str) -> str:
+    """Return the first problems, one line each, and how many there are beyond."""
+    lines = [line(problem) for problem in problems[:_MOST_SHOWN]]
+    if beyond := len(problems) - len(lines):
+        lines.append(f"and {beyond:,} more")
+    return "\n".join(lines)
 
 
 def nearest(word: object, known: Iterable[str]) -> str:
     """Return the advice for a word that is not one of `known`: the closest of them, or all."""
     options = list(known)
-    if close := difflib.get_close_matches(str(word), options, n=1, cutoff=0.5):
+    if close := difflib.get_close_matches(str(word), options[:1_000], n=1, cutoff=0.5):
         return f"did you mean '{close[0]}'?"
     if len(options) > _MOST_LISTED:
         options = [*options[:_MOST_LISTED], "..."]
@@ -76,7 +89,7 @@ def found_in(error: ValidationError, root: type[BaseModel]) -> Iterator[Problem]
         path, known = _place(root, detail["loc"])
         if detail["type"].startswith("union_tag"):  # the key that selects the form is wrong
             path = (*path, detail["ctx"]["discriminator"].strip("'"))
-        yield Problem(path, _sentence(detail, known))
+        yield Problem(path, partial(_sentence, detail, known))
 
 
 _SENTENCES = {
@@ -84,9 +97,10 @@ _SENTENCES = {
     "union_tag_not_found": "missing; add it",
     "target_form": "{msg}",
     "too_short": "is empty; give at least one",
+    "too_long": "is too long; give {max_length} or fewer",
     "greater_than": "{value} is too small; write more than {gt:g}",
     "greater_than_equal": "{value} is too small; write {ge} or more",
-    "less_than_equal": "{value} is too large; write {le} or less",
+    "less_than_equal": "{value} is too large; write {le:.15g} or less",
     "finite_number": "{value} is not finite; write a number",
     "string_type": "{value} is not text; write text (quotes turn numbers and dates into text)",
     "int_type": "{value} is not a whole number; write one",
@@ -160,4 +174,4 @@ def _schema(root: type[BaseModel]) -> dict[str, Any]:
 def unknown(what: str, name: str, known: Collection[str], path: Path) -> Iterator[Problem]:
     """Yield a problem if a name is none of those that are known."""
     if name not in known:
-        yield Problem(path, f"there is no {what} {shown(name)}; {nearest(name, known)}")
+        yield Problem(path, lambda: f"there is no {what} {shown(name)}; {nearest(name, known)}")

@@ -13,7 +13,7 @@ from typing import Literal
 from kafka_protocol.releases import number
 from scenarios.problems import shown
 
-VERSION = r"[0-9]+\.[0-9]+\.[0-9]+"
+VERSION = r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}"
 """How a release is written."""
 
 Coordinator = Literal["scala", "java"]

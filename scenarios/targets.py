@@ -1,11 +1,15 @@
 """Targets: the members or brokers that a fault hits. All are resolved when the fault fires."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.fields import Count, Part, TopicPartition
+from scenarios.fields import MOST, BrokerId, Part, SomeItems, TopicPartition
+
+if TYPE_CHECKING:
+    from scenarios.experiment import Experiment
+    from scenarios.members import MemberSpec
 
 
 class LeaderMemberOf(Part):
@@ -17,7 +21,7 @@ class LeaderMemberOf(Part):
 class Names(Part):
     """Selects members by name."""
 
-    names: Annotated[tuple[str, ...], Field(min_length=1)]
+    names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST)]
 
 
 class CoordinatorOf(Part):
@@ -36,7 +40,7 @@ class PartitionLeader(Part):
 class Brokers(Part):
     """Selects brokers by id."""
 
-    brokers: Annotated[tuple[Count, ...], Field(min_length=1)]
+    brokers: SomeItems[BrokerId]
 
 
 LISTED = 4
@@ -90,6 +94,20 @@ BrokerTarget = Annotated[
         "{partition-leader: TOPIC/NUMBER} or {brokers: [1, ...]}",
     ),
 ]
+
+
+def selected(
+    target: MemberTarget, group: str | None, experiment: "Experiment"
+) -> "tuple[MemberSpec, ...]":
+    """Return the members that a target selects, as far as the file tells, in its order."""
+    if isinstance(target, LeaderMemberOf):
+        return ()
+    wanted = set(target.names) if isinstance(target, Names) else ()
+    return tuple(
+        member
+        for member in experiment.members()
+        if member.name in wanted or (member.group == group and target in ("all", member.kind))
+    )
 
 
 def in_words(target: MemberTarget | BrokerTarget, group: str | None) -> str:

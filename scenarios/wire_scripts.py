@@ -118,14 +118,14 @@ def wire_script_checks(experiment: "Experiment") -> Iterator[Problem]:
             yield _lack(path, script, f"a fault topic.add-partitions for a topic '{TOPIC}'")
         if cluster.brokers < needs.brokers:
             yield _lack(path, script, f"cluster.brokers: {needs.brokers} or more")
-        if settings[SHORTEST] > needs.session_ms:
-            yield _lack(path, script, f"{SHORTEST}: {needs.session_ms} or less")
         for name, least in ((DELAY, FOUNDING_MS), (SIZE, MOST)):
             exact = needs.settings.get(name)
             if exact is not None and settings[name] != exact:
                 yield _lack(path, script, f"{name}: {exact}")
             elif settings[name] < least:
                 yield _lack(path, script, f"{name}: {least} or more")
+        if settings[SHORTEST] > needs.session_ms:
+            yield _lack(path, script, f"{SHORTEST}: {needs.session_ms} or less")
         if needs.killed and script not in _killed(experiment):
             yield _lack(path, script, f"a fault broker.kill of {{coordinator-of: {script}}}")
 
@@ -138,7 +138,7 @@ def _grows(experiment: "Experiment") -> bool:
 
 def _setting(config: Mapping[str, str | int | bool], name: str) -> int:
     given = str(config.get(name, ""))
-    return int(given) if given.isdecimal() else DEFAULTS[name]
+    return int(given[:18]) if given.isdecimal() else DEFAULTS[name]
 
 
 def _lack(path: Path, script: str, what: str) -> Problem:

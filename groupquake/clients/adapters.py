@@ -18,6 +18,7 @@ from chaos.clusters.java import find_java
 from groupquake.exits import NotSteadyError
 from scenarios.clients import ADAPTERS, filled
 from scenarios.problems import nearest
+from scenarios.regular_files import read_regular
 
 SOURCES = Path(groupquake.__file__).parents[1] / "clients"
 BUILT = "built"
@@ -51,7 +52,7 @@ class Adapter:
         """Read an adapter. Raises AdapterError if there is none of the name."""
         if name not in ADAPTERS:
             raise AdapterError(f"there is no client {name!r}; {nearest(name, ADAPTERS)}")
-        content = tomllib.loads((SOURCES / name / "adapter.toml").read_text("utf-8"))
+        content = tomllib.loads(read_regular(SOURCES / name / "adapter.toml", 1 << 20).decode())
         return cls(
             name,
             content["language"],
@@ -77,7 +78,7 @@ class Adapter:
         """Where it is built: in the user's cache, in another folder for other sources."""
         digest = hashlib.sha256(repr((self.build, sys.version_info[:2])).encode())
         for file in self.sources:
-            digest.update(file.read_bytes())
+            digest.update(read_regular(file, 1 << 20))
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cache / "groupquake" / "clients" / f"{self.name}-{digest.hexdigest()[:12]}"
 

@@ -1,5 +1,6 @@
 """Options that several commands share, and the experiment that they name."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, get_args
@@ -59,11 +60,16 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_spark
 
 
+def is_port(text: str) -> bool:
+    """Whether text is the number of a TCP port."""
+    return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
+
+
 def servers(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
     """Check a list of servers; IPv6 addresses are in brackets."""
     for server in text.split(",") if text is not None else ():
         host, colon, port = server.rpartition(":")
-        if not (host and colon and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+        if not (host and colon and is_port(port)):
             raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")
     return text
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -27,14 +27,16 @@ from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Accoun
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence
 from reports.judgement.collector import collector_paused
+from scenarios.regular_files import open_regular
 
 EXITS = {"violation": Exit.FAIL, "unknown": Exit.UNKNOWN, "explained": Exit.PASS}
 """Exit codes of the verdicts, the worst first."""
 PROGRESS_S = 2.0
-EFFORT_S = 30.0
+EFFORT_S = 30
 """How long the first violation is reduced, where --effort does not say."""
 UNLIMITED = 10**12
 """Steps of a reduction that only time ends."""
+LONGEST_LINE = 64 << 20
 NAMES = ", ".join(PROFILE_NAMES)
 FOLDER = "counterexample"
 
@@ -110,13 +112,13 @@ def oracle() -> None:
     "--effort",
     "effort_s",
     metavar="SECONDS",
-    type=click.FloatRange(0),
+    type=click.IntRange(0, 86_400),
     default=EFFORT_S,
     show_default=True,
     help="How long to reduce the first violation at most. What is left then is printed.",
 )
 def replay(
-    file: str, profile: str | None, folder: Path | None, effort_s: float, *, as_json: bool
+    file: str, profile: str | None, folder: Path | None, effort_s: int, *, as_json: bool
 ) -> Exit:
     """Explain every response in an event file (`-` is standard input), or print the violations.
 
@@ -138,7 +140,8 @@ def replay(
     name = "standard input" if file == "-" else plain(file)
     console = Console()
     try:
-        with click.open_file(file, "rb") as lines:
+        stream = click.open_file("-", "rb") if file == "-" else open_regular(Path(file))
+        with stream as lines:
             results, first = _judge_all(read(_decoded(lines, name), name), rules, name, console)
     except EventFileError as error:
         Console.error(f"{error}; `groupquake oracle replay --help` shows the form")
@@ -173,8 +176,10 @@ def _check_free(folder: Path | None) -> None:
             )
 
 
-def _decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(lines, 1):
+def _decoded(lines: IO[bytes], name: str) -> Iterator[str]:
+    for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE + 1), b""), 1):
+        if len(line) > LONGEST_LINE:
+            raise EventFileError(f"{name}:{number}: longer than {LONGEST_LINE >> 20} MiB")
         try:
             yield line.decode()
         except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ import click
 from chaos.clusters.docker import DockerCluster
 from chaos.clusters.external import ExternalCluster
 from chaos.clusters.factory import KINDS, OWN, Place
-from groupquake.commands.options import servers
+from groupquake.commands.options import is_port, servers
 from scenarios import Experiment
 from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 
@@ -109,13 +109,9 @@ def _ports(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int
     """Read a comma-separated list of ports."""
     if text is None:
         return None
-    try:
-        ports = tuple(int(port) for port in text.split(","))
-    except ValueError:
-        ports = ()
-    if not ports or not all(0 < port < 65536 for port in ports):
+    if not all(map(is_port, text.split(","))):
         raise click.BadParameter(f"'{text}' is not a list of ports; write 9092,9093,9094")
-    return ports
+    return tuple(map(int, text.split(",")))
 
 
 def where_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from pydantic import (
 
 from groupquake.nightly.outcome import WORST_FIRST, Verdict
 from groupquake.nightly.suite import Platform
+from scenarios.regular_files import read_regular
 
 Json = dict[str, Any]
 
@@ -142,7 +143,7 @@ def nights(directory: Path) -> tuple[list[Json], list[str]]:
         if file.parent.is_symlink():
             continue
         try:
-            night = _Night.model_validate_json(file.read_bytes())
+            night = _Night.model_validate_json(read_regular(file, 64 << 20))
         except (OSError, ValueError):
             unreadable.append(file.parent.name)
         else:
@@ -153,7 +154,7 @@ def nights(directory: Path) -> tuple[list[Json], list[str]]:
 def trend(directory: Path) -> list[Point]:
     """Return the measures of all nights; none if they were never computed or cannot be read."""
     try:
-        return _POINTS.validate_json((directory / TREND).read_bytes())
+        return _POINTS.validate_json(read_regular(directory / TREND, 64 << 20))
     except (OSError, ValueError):
         return []
 

@@ -10,7 +10,7 @@ from pydantic import Field
 import scenarios
 from scenarios import Experiment, ScenarioError, load, named
 from scenarios.durations import PositiveMs
-from scenarios.fields import Name, Part, Seed, Version
+from scenarios.fields import MOST, Items, Name, Part, Seed, SomeItems, Version
 from scenarios.loading import read
 from scenarios.model import PropertyValue
 from scenarios.problems import Problem, nearest
@@ -45,12 +45,12 @@ class Suite(Part):
 
     name: Name
     description: str = ""
-    experiments: Annotated[tuple[str, ...], Field(min_length=1)]
+    experiments: SomeItems[str]
     """Library names, and files next to the suite."""
-    on: Annotated[tuple[Platform, ...], Field(min_length=1)]
-    seeds: tuple[Seed, ...] = ()
+    on: SomeItems[Platform]
+    seeds: Items[Seed] = ()
     """By default one is drawn every night, for all runs."""
-    settings: Annotated[Mapping[str, PropertyValue], Field(alias="set")] = {}
+    settings: Annotated[Mapping[str, PropertyValue], Field(alias="set", max_length=100)] = {}
     """Changes to every experiment, as for `run --set`."""
     max_duration_ms: PositiveMs | None = None
     """Runs that have not started by then are skipped."""
@@ -131,6 +131,10 @@ def _experiment(source: str, folder: Path) -> Experiment:
 
 
 def _problems(suite: Suite, folder: Path) -> Iterator[Problem]:
+    runs = len(suite.experiments) * len(suite.on) * max(1, len(suite.seeds))
+    if runs > MOST:
+        yield Problem((), f"makes {runs} runs, and {MOST} is the most; leave some out")
+        return
     names: set[str] = set()
     for i, source in enumerate(suite.experiments):
         try:

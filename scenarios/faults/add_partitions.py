@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from scenarios.faults.declaration import About, FaultPart, Planned
 from scenarios.faults.schedule import earlier, once
-from scenarios.fields import PositiveCount
+from scenarios.fields import Partitions
 from scenarios.problems import Path, Problem, unknown
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class AddPartitions(FaultPart):
     fault: Literal["topic.add-partitions"]
     topic: str
     """A topic of the workload."""
-    to: PositiveCount
+    to: Partitions
     """How many partitions it has afterwards."""
 
     def checks(self, experiment: "Experiment", path: Path) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from scenarios.faults.brokers import no_such_broker
 from scenarios.faults.declaration import About, FaultPart, Planned
-from scenarios.fields import Count
+from scenarios.fields import BrokerId
 from scenarios.problems import Path, Problem, unknown
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class CoordinatorMove(FaultPart):
     fault: Literal["coordinator.move"]
     group: str
     """The group whose coordinator moves."""
-    to: Count | None = None
+    to: BrokerId | None = None
     """The id of the new coordinator; by default the next replica in sync."""
 
     def checks(self, experiment: "Experiment", path: Path) -> Iterator[Problem]:

@@ -53,8 +53,7 @@ class DuplicateInstance(members.MemberFault):
             isinstance(other, members.MemberFault) and other.makes_static
             for other in experiment.faults
         )
-        targets = self.known_targets(experiment)
-        dynamic = [name for name, kind in targets.items() if kind == "dynamic"]
+        dynamic = [m.name for m in self.known_targets(experiment) if m.kind == "dynamic"]
         if dynamic and not becoming:
             yield Problem(
                 (*path, "target"),

@@ -49,7 +49,7 @@ class MemberPause(members.MemberAway):
             led = self.target.group
             hit = [name for name, group in shared.items() if group == led]
         else:
-            hit = [name for name in self.known_targets(experiment) if name in shared]
+            hit = [m.name for m in self.known_targets(experiment) if m.name in shared]
         if hit:
             yield Problem(
                 (*path, "target"),

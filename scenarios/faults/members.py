@@ -9,10 +9,11 @@ from scenarios.durations import PositiveMs, format_ms
 from scenarios.faults.declaration import FaultPart, Planned, seconds
 from scenarios.fields import Flag, InstanceId, Part
 from scenarios.problems import Path, Problem, shown, unknown
-from scenarios.targets import LeaderMemberOf, MemberTarget, Names, in_words
+from scenarios.targets import LeaderMemberOf, MemberTarget, Names, in_words, selected
 
 if TYPE_CHECKING:
     from scenarios.experiment import Experiment
+    from scenarios.members import MemberSpec
 
 TARGETS = (
     "Members: `all`, `static` or `dynamic` of `group`, `{leader-member-of: GROUP}`, or "
@@ -72,13 +73,13 @@ class MemberFault(FaultPart):
     def checks(self, experiment: "Experiment", path: Path) -> Iterator[Problem]:
         """Check that the targets exist."""
         kinds = {g.name: {entry.kind for entry in g.members} for g in experiment.workload.groups}
-        members = [member.name for member in experiment.members()]
         match self.target:
             case LeaderMemberOf(group=name):
                 yield from unknown("group", name, kinds, (*path, "target", "leader-member-of"))
             case Names(names=targets):
+                known = experiment.member_called
                 for j, name in enumerate(targets):
-                    yield from unknown("member", name, members, (*path, "target", "names", j))
+                    yield from unknown("member", name, known, (*path, "target", "names", j))
             case word if self.group is None:
                 yield Problem((*path, "group"), f"missing; say whose members '{word}' means")
             case word:
@@ -100,24 +101,14 @@ class MemberFault(FaultPart):
         match self.target:
             case LeaderMemberOf(group=led):
                 return {led}
-            case Names(names=names):
-                return {m.group for m in experiment.members() if m.name in names}
+            case Names():
+                return {member.group for member in self.known_targets(experiment)}
             case _:
                 return {self.group}
 
-    def known_targets(self, experiment: "Experiment") -> dict[str, str]:
-        """Return the members that may be hit, as far as the file tells, with their kinds."""
-        match self.target:
-            case LeaderMemberOf():
-                return {}
-            case Names(names=names):
-                return {m.name: m.kind for m in experiment.members() if m.name in names}
-            case word:
-                return {
-                    m.name: m.kind
-                    for m in experiment.members()
-                    if m.group == self.group and word in ("all", m.kind)
-                }
+    def known_targets(self, experiment: "Experiment") -> "tuple[MemberSpec, ...]":
+        """Return the members that may be hit, as far as the file tells, in its order."""
+        return selected(self.target, self.group, experiment)
 
     def _planned(self, undo: str, **args: Any) -> Planned:
         return Planned(

@@ -1,7 +1,7 @@
 """What the faults on the wire have in common: keys, checks, texts. The tap carries them out."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -22,8 +22,8 @@ Way = Literal["both", "to-broker", "to-client"]
 Api = Literal[
     GroupApi, "OFFSET_FETCH", "FIND_COORDINATOR", "METADATA", "FETCH", "LIST_OFFSETS"
 ]  # fmt: skip
-Apis = Annotated[tuple[Api, ...], Field(min_length=1)]
-Share = Annotated[float, Field(gt=0.0, le=1.0)]
+Apis = Annotated[tuple[Api, ...], Field(min_length=1, max_length=len(get_args(Api)))]
+Share = Annotated[float, Field(strict=True, gt=0.0, le=1.0, allow_inf_nan=False)]
 
 TARGETS = (
     MEMBERS + " A member is known by its `client.id`, and by the instance id that its JoinGroup "

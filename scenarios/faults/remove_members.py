@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from scenarios.faults.declaration import About, FaultPart, Planned
-from scenarios.fields import Name
+from scenarios.fields import MOST, Name
 from scenarios.problems import Path, Problem, shown, unknown
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def _instances(value: object) -> object:
     if value in ([], ()):
         raise ValueError("the list is empty; write all, or a list of instance ids")
-    if value == "all" or isinstance(value, list | tuple):
+    if value == "all" or (isinstance(value, list | tuple) and len(value) <= MOST):
         return value
-    raise ValueError(f"{shown(value)} is not allowed; write all, or a list of instance ids")
+    raise ValueError(f"{shown(value)} is not allowed; write all, or up to {MOST} instance ids")
 
 
 class RemoveMembers(FaultPart):
@@ -47,7 +47,8 @@ class RemoveMembers(FaultPart):
     instances: Annotated[
         Literal["all"] | tuple[Name, ...],
         BeforeValidator(
-            _instances, json_schema_input_type=Literal["all"] | Annotated[list[Name], Field()]
+            _instances,
+            json_schema_input_type=Literal["all"] | Annotated[list[Name], Field(max_length=MOST)],
         ),
     ]
     """Instance ids, known to the group or not; `all` are those that it has when the fault fires."""

@@ -30,17 +30,17 @@ class When(Part):
         return f"{self.group} {what}"
 
 
-def times_ms(fault: "Fault", experiment: "Experiment") -> list[int]:
+def times_ms(fault: "Fault", experiment: "Experiment") -> range:
     """Return when a fault that fires once or every so often is due, from the steady state on.
 
     `every` without `repeat` goes on through the impact phase.
     """
     if fault.every_ms is None:
-        return [fault.at_ms]
+        return range(fault.at_ms, fault.at_ms + 1)
     if fault.repeat is not None:
-        return [fault.at_ms + n * fault.every_ms for n in range(fault.repeat)]
+        return range(fault.at_ms, fault.at_ms + fault.repeat * fault.every_ms, fault.every_ms)
     first_ms = min(other.at_ms for other in experiment.faults)
-    return list(range(fault.at_ms, first_ms + experiment.phases.impact_ms, fault.every_ms))
+    return range(fault.at_ms, first_ms + experiment.phases.impact_ms, fault.every_ms)
 
 
 def earlier(fault: "Fault", experiment: "Experiment") -> list["Fault"]:

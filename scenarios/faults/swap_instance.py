@@ -1,13 +1,12 @@
 """`member.swap-instance`: two static members exchange their instance ids."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from scenarios.durations import PositiveMs
 from scenarios.faults import members
 from scenarios.faults.declaration import About, FaultPart, Planned, seconds
+from scenarios.fields import SomeItems
 from scenarios.problems import Path, Problem, unknown
 from scenarios.targets import Names
 
@@ -42,14 +41,14 @@ class SwapInstance(FaultPart):
     )
 
     fault: Literal["member.swap-instance"]
-    members: Annotated[tuple[str, ...], Field(min_length=1)]
+    members: SomeItems[str]
     """The two members, by name."""
     lasts_ms: PositiveMs
     """How long they keep the instance id of the other."""
 
     def checks(self, experiment: "Experiment", path: Path) -> Iterator[Problem]:
         """Check that they are two static members of one group."""
-        known = {member.name: member for member in experiment.members()}
+        known = experiment.member_called
         path = (*path, "members")
         for j, name in enumerate(self.members):
             yield from unknown("member", name, known, (*path, j))

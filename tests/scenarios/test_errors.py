@@ -106,7 +106,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9")
     for name, message in {
         "none.yaml": "no such file; check the path",
-        ".": "a directory; name one YAML file",
+        ".": "cannot be read (not a regular file); check the path",
         "latin.yaml": "not UTF-8 text; save it as UTF-8",
         "latin.yaml/x": "cannot be read (Not a directory); check the path",
     }.items():

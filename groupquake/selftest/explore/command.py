@@ -30,14 +30,14 @@ ALL = "all"
 @click.option("--profile", "names", metavar="NAME", multiple=True, default=[NEWEST.name],
               show_default=True,
               help="The rules: a release, kip-345, …, or all. May be repeated.")  # fmt: skip
-@click.option("--depth", type=click.IntRange(0), default=5, show_default=True,
+@click.option("--depth", type=click.IntRange(0, 100), default=5, show_default=True,
               help="Number of actions in a row.")  # fmt: skip
 @click.option("--members", type=click.Choice([str(n) for n in MIXES]), default="2",
               show_default=True,
               help="Size of the group; one instance has two processes.")  # fmt: skip
-@click.option("--faults", type=click.IntRange(0), default=1, show_default=True,
+@click.option("--faults", type=click.IntRange(0, 100), default=1, show_default=True,
               help="Number of crashes, failovers, failed writes, removals in a row.")  # fmt: skip
-@click.option("--budget", type=click.FloatRange(0, min_open=True), default=60.0,
+@click.option("--budget", type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
               show_default=True, help="Seconds of processor time for a profile.")  # fmt: skip
 @click.option("--traces", "folder", metavar="DIR",
               type=click.Path(file_okay=False, writable=True, path_type=Path),

@@ -59,7 +59,7 @@ class Explorer:
         for _ in range(depth):
             frontier, self._frontier = self._frontier, []
             for done, (place, scene) in enumerate(frontier):
-                if time.process_time() > self._until_s:
+                if not time.process_time() <= self._until_s:  # also if that is no number
                     found.in_time = False
                     found.left = len(frontier) - done
                     break

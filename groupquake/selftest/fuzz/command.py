@@ -7,7 +7,7 @@ import click
 
 from chaos.errors import UnreachableError
 from groupquake import folders
-from groupquake.commands.options import coordinator_option
+from groupquake.commands.options import coordinator_option, is_port
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.selftest.fuzz.campaign import Campaign
@@ -35,7 +35,7 @@ def _address(
     if text is None:
         return None
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal():
+    if not colon or not is_port(port):
         raise click.BadParameter(f"'{text}' is not an address; write 127.0.0.1:9092")
     return host, int(port)
 
@@ -51,7 +51,7 @@ def _address(
 @coordinator_option
 @click.option(
     "--sequences",
-    type=click.IntRange(1),
+    type=click.IntRange(1, 1_000_000),
     default=1_000,
     show_default=True,
     help="Number of sequences.",

@@ -75,17 +75,17 @@ TITLES = ("run", "process", "of it", "first", "last", "an hour", "bound", "")
 
 
 @click.command()
-@click.option("--minutes", type=click.FloatRange(1.0), default=60.0, show_default=True,
+@click.option("--minutes", type=click.IntRange(1, 960), default=60, show_default=True,
               help="How long the members run, both runs together.")  # fmt: skip
 @click.option("--members", type=click.IntRange(20, 5_000), default=300, show_default=True,
               help="Number of members.")  # fmt: skip
-@click.option("--every", "every_s", type=click.IntRange(30), default=60, show_default=True,
+@click.option("--every", "every_s", type=click.IntRange(30, 86_400), default=60, show_default=True,
               help="Seconds from one fault to the next.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True,
               help="Decides which faults there are.")  # fmt: skip
 @click.option("--runs", type=click.Path(file_okay=False, path_type=Path), default=Path("runs"),
               show_default=True, help="Parent of the run folders.")  # fmt: skip
-def soak(minutes: float, members: int, every_s: int, seed: int, runs: Path) -> Exit:
+def soak(minutes: int, members: int, every_s: int, seed: int, runs: Path) -> Exit:
     """Run many members and a fault a minute, and see whether our processes grow.
 
     Two runs share the time: one reaches the brokers directly, one through the tap. Threads, open

@@ -16,14 +16,14 @@ from scenarios.fields import BIG_SEED
 from scenarios.model import Cluster
 
 UNITS = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-_SIZE = re.compile(rf"(\d+(?:\.\d+)?) ?({'|'.join(UNITS)})", re.IGNORECASE)
+_SIZE = re.compile(rf"([0-9]{{1,6}}(?:\.[0-9]+)?) ?({'|'.join(UNITS)})", re.IGNORECASE)
 
 
 def _bytes(_context: click.Context, _parameter: click.Parameter, text: str) -> float:
     """Read a size such as 2GB; the units are decimal."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise click.BadParameter(f"'{text}' is no size; write 200MB or 2GB")
+        raise click.BadParameter(f"'{text}' is no size; write 200MB or 2GB, 999999TB at most")
     return float(match[1]) * UNITS[match[2].upper()]
 
 
@@ -61,7 +61,7 @@ def _bytes(_context: click.Context, _parameter: click.Parameter, text: str) -> f
               help="Decides everything.")  # fmt: skip
 @click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
               help="Kafka release, from 4.0 on.")  # fmt: skip
-@click.option("--plant", type=click.IntRange(0), default=0, show_default=True,
+@click.option("--plant", type=click.IntRange(0, 999_999), default=0, show_default=True,
               help="Number of findings to plant; planted.jsonl lists them.")  # fmt: skip
 def synth(
     groups: int, size: float, mix: str, output: Path, seed: int, kafka: str, plant: int

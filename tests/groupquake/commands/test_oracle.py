@@ -273,7 +273,9 @@ def test_bytes_that_are_no_text(groupquake: Command, tmp_path: Path) -> None:
     assert done.err.startswith("groupquake: bad.jsonl:1: not UTF-8")
 
 
-@pytest.mark.parametrize(("name", "why"), [("gone.jsonl", "No such file"), (".", "directory")])
+@pytest.mark.parametrize(
+    ("name", "why"), [("gone.jsonl", "No such file"), (".", "not a regular file")]
+)
 def test_unreadable_files(name: str, why: str, groupquake: Command) -> None:
     done = groupquake("oracle", "replay", name)
     assert done.code == 64
