@@ -103,7 +103,7 @@ def hook(command: str) -> dict[str, Any]:
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a stranger, whose journal runs a command of theirs."""
+    """The folder of another user, whose journal runs a command."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "runs" / "planted"
     folder.mkdir(parents=True)
@@ -113,7 +113,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_folder_of_a_stranger_undoes_nothing_before_it_is_trusted(
+def test_the_folder_of_another_user_undoes_nothing_before_it_is_trusted(
     planted: Path, tmp_path: Path, groupquake: Command
 ) -> None:
     assert healed(planted) == []
