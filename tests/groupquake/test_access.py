@@ -1,4 +1,4 @@
-"""Who is let in to a cluster, and what they are allowed there, is told before anything is made."""
+"""Who is let in to a cluster, and what they are allowed there, is known before anything is made."""
 
 import os
 import re
@@ -70,7 +70,7 @@ def run(groupquake: Command, secured: Secured, file: Path, *more: object) -> Don
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("wrong", WRONG)
-def test_who_is_not_let_in_is_told_so(
+def test_a_user_that_is_not_let_in_is_named(
     wrong: str, command: str, groupquake: Command, secured: Secured, tmp_path: Path
 ) -> None:
     Authority(tmp_path).ca.rename(tmp_path / "another.pem")
@@ -92,7 +92,7 @@ def test_who_is_not_let_in_is_told_so(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_who_reaches_nobody_is_told_so(command: str, groupquake: Command, properties: Path) -> None:
+def test_servers_that_do_not_answer_are_named(command: str, groupquake: Command, properties: Path) -> None:
     more = ("--timeout", "1s") if command == "group" else ()
     password = {"ALICES_PASSWORD": "any"}
     done = groupquake(*COMMANDS[command], properties, "--bootstrap", NOWHERE, *more, env=password)
