@@ -92,7 +92,9 @@ def test_a_user_that_is_not_let_in_is_named(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_servers_that_do_not_answer_are_named(command: str, groupquake: Command, properties: Path) -> None:
+def test_servers_that_do_not_answer_are_named(
+    command: str, groupquake: Command, properties: Path
+) -> None:
     more = ("--timeout", "1s") if command == "group" else ()
     password = {"ALICES_PASSWORD": "any"}
     done = groupquake(*COMMANDS[command], properties, "--bootstrap", NOWHERE, *more, env=password)
