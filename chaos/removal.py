@@ -5,11 +5,10 @@ KIP-345 lets a client with READ access to a group remove members by `group.insta
 instead of after a session timeout. The response has an error code for each member.
 """
 
-import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -188,28 +187,25 @@ def _ask(
     """Ask until there is a final response, or time is up."""
     properties = for_kafka_python(config or {})
     deadline = time.monotonic() + timeout_s
-    with _logged_error() as logged_error:
-        while True:
-            left_ms = max(1, round((deadline - time.monotonic()) * 1000))
-            try:
-                # a new client for each attempt, since a client caches the coordinator
-                admin = KafkaAdminClient(
-                    bootstrap_servers=bootstrap.split(","),
-                    client_id=client_id,
-                    bootstrap_timeout_ms=left_ms,
-                    request_timeout_ms=left_ms,
-                    **properties,
-                )
-                with closing(admin):
-                    return ask(admin)
-            except (KafkaError, OSError) as error:
-                if not _did_nothing(error) or time.monotonic() + _PAUSE_S > deadline:
-                    if isinstance(error, BrokerResponseError) and not _gave_up(error):
-                        raise
-                    raise UnreachableError(
-                        _no_answer(bootstrap, config, logged_error() or str(error))
-                    ) from error
-                time.sleep(_PAUSE_S)
+    while True:
+        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
+        try:
+            # a new client for each attempt, since a client caches the coordinator
+            admin = KafkaAdminClient(
+                bootstrap_servers=bootstrap.split(","),
+                client_id=client_id,
+                bootstrap_timeout_ms=left_ms,
+                request_timeout_ms=left_ms,
+                **properties,
+            )
+            with closing(admin):
+                return ask(admin)
+        except (KafkaError, OSError) as error:
+            if not _did_nothing(error) or time.monotonic() + _PAUSE_S > deadline:
+                if isinstance(error, BrokerResponseError) and not _gave_up(error):
+                    raise
+                raise UnreachableError(f"no answer from {bootstrap}: {error}") from error
+            time.sleep(_PAUSE_S)
 
 
 def _did_nothing(error: BaseException) -> bool:
@@ -219,45 +215,6 @@ def _did_nothing(error: BaseException) -> bool:
     return isinstance(error, UnknownBrokerIdError | NodeNotReadyError)
 
 
-def _no_answer(bootstrap: str, config: Mapping[str, str] | None, why: str) -> str:
-    hint = ""
-    if "sasl.username" in (config or {}) and "disconnected" in why:
-        hint = "; brokers also close the connection on a wrong name or password"
-    return f"no answer from {bootstrap}: {' '.join(why.split())}{hint}"
-
-
 def _gave_up(error: BaseException) -> bool:
     """Return whether the library timed out: some of its time-outs look like broker responses."""
     return isinstance(error, RequestTimedOutError | KafkaTimeoutError)
-
-
-class _LastError(logging.Handler):
-    """Keeps the last error logged: only its log says why the library could not connect.
-
-    A response of a broker, such as a wrong password, takes precedence over a lost connection.
-    """
-
-    error: BaseException | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        for value in record.args if isinstance(record.args, tuple) else ():
-            if not isinstance(value, KafkaError | OSError) or _gave_up(value):
-                continue
-            if isinstance(value, BrokerResponseError) or not isinstance(
-                self.error, BrokerResponseError
-            ):
-                self.error = value
-
-
-@contextmanager
-def _logged_error() -> Iterator[Callable[[], str]]:
-    """Keep the library's warnings off the screen inside the block; yields its last error."""
-    handler = _LastError(logging.WARNING)
-    logger = logging.getLogger("kafka")
-    propagated, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
-    try:
-        yield lambda: str(handler.error or "")
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagated

@@ -46,16 +46,18 @@ def await_steady(
     probe_functions: Mapping[str, Callable[[str], int | str]],
     journal: Journal,
     abort: threading.Event,
+    also: Callable[[], tuple[Observation, ...]] = tuple,
 ) -> Steady:
     """Probe until all probes hold, `within` has passed or `abort` is set; journal the result.
 
     `probe_functions` take the name of a group and are keyed by their names in the file, such as
     `group.members`. A probe that fails raises ChaosError, whose text is then what was observed.
+    `also` observes what has to hold of every load.
     """
     deadline = time.monotonic() + experiment.steady_state.within_ms / 1000
     sizes = Counter(member.group for member in experiment.members())
     while True:
-        probes = tuple(
+        declared = tuple(
             Observation(
                 probe.name,
                 probe.probe,
@@ -65,6 +67,7 @@ def await_steady(
             )
             for probe in experiment.probes
         )
+        probes = declared + also()
         ok = all(probe.holds for probe in probes)
         if ok or time.monotonic() >= deadline or abort.wait(_POLL_S):
             journal.write("steady_state", ok=ok, probes=[asdict(probe) for probe in probes])

@@ -13,7 +13,6 @@ from typing import Any
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import (
-    GroupAuthorizationFailedError,
     GroupIdNotFoundError,
     InvalidGroupIdError,
     KafkaError,
@@ -23,6 +22,7 @@ from chaos.clusters.external import Target
 from chaos.errors import ChaosError
 from chaos.journal import Journal, read
 from chaos.removal import GroupError, remove_everybody
+from groupquake.connecting import require_answer
 from groupquake.exits import NotAuthorizedError, NotHealedError
 from groupquake.kafka_admin import kafka_python
 from kafka_protocol.errors import Error
@@ -38,8 +38,6 @@ _REFUSED = re.compile(
 )
 """What an ACL refused, in the words of Kafka, librdkafka, the Python libraries, and sarama."""
 WITHIN_S = 30.0
-NEEDED = ("READ", "DESCRIBE", "DELETE")
-"""What a run does with its groups, as ACLs name it."""
 _AGAIN_S = 0.5
 
 
@@ -115,35 +113,6 @@ class Borrowed:
             prefix=self.prefix,
             offsets_leaders=list(leaders),
         )
-        self._require_access()
-
-    def _require_access(self) -> None:
-        """Raise NotAuthorizedError unless the groups may be used, described and deleted."""
-        for group in self.groups:
-            missing = set(NEEDED) - self._allowed(group)
-            if missing:
-                raise NotAuthorizedError(
-                    f"group {group}: GROUP_AUTHORIZATION_FAILED: not allowed: "
-                    f"{', '.join(sorted(missing))}; allow it for all groups with the prefix of"
-                    " cluster.prefix"
-                    f" (kafka-acls --add --resource-pattern-type prefixed --group {self.prefix})"
-                )
-
-    def _allowed(self, group: str) -> set[str]:
-        """Return the allowed operations; a new cluster has no coordinator for the first seconds."""
-        deadline = time.monotonic() + WITHIN_S
-        while True:
-            try:
-                with self._client("the groups could not be described") as client:
-                    found = client.describe_groups([group], include_authorized_operations=True)
-            except ChaosError as error:
-                if isinstance(error.__cause__, GroupAuthorizationFailedError):
-                    return set()
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_AGAIN_S)
-            else:
-                return _operations(found[group])
 
     def give_back(self) -> None:
         """Delete the groups and topics, as far as they are there; members may still be in.
@@ -153,6 +122,7 @@ class Borrowed:
         deadline = time.monotonic() + WITHIN_S
         while True:
             try:
+                require_answer(self.bootstrap, self.properties)
                 for group in self.groups:
                     self._empty(group)
                 with self._client("groups and topics could not be deleted", WITHIN_S) as client:
@@ -188,14 +158,6 @@ class Borrowed:
 
     def _client(self, matter: str, timeout_s: float = 10.0) -> Any:
         return kafka_python(self.bootstrap, self.properties, matter, timeout_s)
-
-
-def _operations(group: Mapping[str, Any]) -> set[str]:
-    """Return what is allowed on a group; all where the brokers do not tell it of a new one."""
-    if "GroupAuthorizationFailed" in (group["error"] or ""):
-        return set()
-    allowed = group.get("authorized_operations")
-    return set(NEEDED) if allowed is None else {one.name for one in allowed}
 
 
 def _delete_groups(client: KafkaAdminClient, groups: Sequence[str]) -> list[str]:
@@ -238,15 +200,19 @@ def require_allowed(history: Path, prefix: str) -> None:
     """
     if not history.is_file():
         return
-    for line in history.read_text(errors="replace").splitlines():
-        if found := _REFUSED.search(line):
-            event = json.loads(line)
-            what = (found[1] or found[2]).lower()
-            raise NotAuthorizedError(
-                f"member {event['member']}: {what.upper()}_AUTHORIZATION_FAILED: {event['error']};"
-                f" allow READ and DESCRIBE of each {what} with the prefix '{prefix}' to the"
-                " clients' user"
-            )
+    lines = history.read_text(errors="replace").splitlines()
+    refused = [(found, json.loads(line)) for line in lines if (found := _REFUSED.search(line))]
+    if not refused:
+        return
+    found, event = refused[0]
+    what = (found[1] or found[2]).lower()
+    who, right = ("", "WRITE") if event.get("kind") == "producer" else ("member ", "READ")
+    times = sum(1 + one.get("left_out", 0) for _, one in refused)
+    raise NotAuthorizedError(
+        f"{who}{event['member']}: {what.upper()}_AUTHORIZATION_FAILED: {event['error']} (the first"
+        f" of {times} refusals); allow {right} and DESCRIBE of each {what} with the prefix"
+        f" '{prefix}' to the clients' user"
+    )
 
 
 def not_given_back(entries: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

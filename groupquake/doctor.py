@@ -10,14 +10,13 @@ from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType, Kafka
 from kafka.errors import (
     ClusterAuthorizationFailedError,
     KafkaError,
-    UnknownTopicOrPartitionError,
 )
 
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.exits import NotAuthorizedError
 from groupquake.external import settings_of
-from kafka_protocol.offsets_topic import OFFSETS_TOPIC
+from groupquake.rights import NEEDED, Right, is_allowed
 from kafka_protocol.request_log import COMPLETED, LOGGER
 from scenarios.releases import line_of
 
@@ -32,11 +31,6 @@ REQUEST_LEVELS = {True: "DEBUG", False: "WARN"}
 PROTOCOLS = "group.coordinator.rebalance.protocols"
 TRIAL = "groupquake-doctor"
 """A name that nothing is created under: brokers are asked what they would allow."""
-_GROUP = {
-    "READ": "members cannot join: no run is possible",
-    "DESCRIBE": "the steady state cannot be seen: no run is possible",
-    "DELETE": "the groups of a run stay on the cluster",
-}
 _CLUSTER = {
     "DESCRIBE": "groups of other users are not listed, so that a taken name may go unseen",
     "DESCRIBE_CONFIGS": "the brokers' settings are assumed, and a difference proves nothing; "
@@ -107,9 +101,13 @@ def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
     loggers = {node: _or(partial(loggers_of, client, node), {}) for node in brokers}
     kind = _coordinator(min(releases.values()), settings)
     items = [
-        *_allowed("cluster", _names(cluster.get("authorized_operations")), set(), _CLUSTER),
-        *_allowed(f"groups called {trial}…", *_group_operations(client, trial), _GROUP),
-        _topics(client, trial),
+        *(_item(client, Right(name, "cluster"), costs) for name, costs in _CLUSTER.items()),
+        *(
+            _item(client, Right(name, of, trial), "no run is possible")
+            for of, names in NEEDED.items()
+            for name in names
+        ),
+        _item(client, Right("ALTER", "topic", trial), "topic.add-partitions is not possible"),
         *_logging(loggers, kind),
     ]
     return Diagnosis(
@@ -220,56 +218,12 @@ def _or(ask: Callable[[], Any], otherwise: Any) -> Any:
         return otherwise
 
 
-def _names(operations: Any) -> set[str] | None:
-    return None if operations is None else {getattr(one, "name", str(one)) for one in operations}
-
-
-def _group_operations(client: KafkaAdminClient, trial: str) -> tuple[set[str] | None, set[str]]:
-    """Return what is allowed, if the brokers tell that, and what is shown by an answer.
-
-    From 4.0 on they tell it of groups alone that exist. A cluster that has never had a group is
-    not asked: brokers make `__consumer_offsets` when somebody asks for a coordinator.
-    """
-    try:
-        if not _had_groups(client):
-            return None, set()
-        found = client.describe_groups([trial], include_authorized_operations=True)[trial]
-    except KafkaError as error:
-        return (set() if "Authorization" in type(error).__name__ else None), set()
-    if "Authorization" in (found["error"] or ""):
-        return set(), set()
-    return _names(found.get("authorized_operations")), {"DESCRIBE"}
-
-
-def _allowed(
-    of: str, operations: set[str] | None, shown: set[str], needed: Mapping[str, str]
-) -> list[Item]:
-    def state(name: str) -> State:
-        if name in shown or (operations and name in operations):
-            return "yes"
-        return "not known" if operations is None else "no"
-
-    return [Item(f"{name} of {of}", state(name), costs) for name, costs in needed.items()]
-
-
-def _had_groups(client: KafkaAdminClient) -> bool:
-    """Return whether the topic of offsets is there, or hidden by ACLs."""
-    if OFFSETS_TOPIC in client.list_topics():
-        return True
-    [found] = client.describe_topics([OFFSETS_TOPIC])
-    return bool(found["error_code"] != UnknownTopicOrPartitionError.errno)
-
-
-def _topics(client: KafkaAdminClient, trial: str) -> Item:
-    """Ask whether a topic could be created, without creating it."""
-    what, costs = f"CREATE of topics called {trial}…", "no run is possible"
-    topics = {trial: {"num_partitions": 1, "replication_factor": -1}}
-    try:
-        client.create_topics(topics, validate_only=True)
-    except KafkaError as error:
-        refused = "Authorization" in type(error).__name__
-        return Item(what, "no" if refused else "not known", costs)
-    return Item(what, "yes", costs)
+def _item(client: KafkaAdminClient, right: Right, costs: str) -> Item:
+    """Ask for a right; nothing is made."""
+    states: Mapping[bool | None, State] = {True: "yes", False: "no", None: "not known"}
+    what = f"{right.of}s called {right.name}…" if right.name else right.of
+    allowed = _or(partial(is_allowed, client, right), None)
+    return Item(f"{right.operation} of {what}", states[allowed], costs)
 
 
 def _logging(loggers: Mapping[int, Mapping[str, str]], kind: str | None) -> list[Item]:

@@ -2,6 +2,8 @@
 
 from enum import IntEnum
 
+from chaos.errors import ChaosError
+
 
 class Exit(IntEnum):
     """The exit codes of `groupquake`; the documentation has their table."""
@@ -25,8 +27,8 @@ class NotSteadyError(Exception):
     """The cluster, the load or the steady state did not come up: no fault was injected."""
 
 
-class NotAuthorizedError(Exception):
-    """The brokers' ACLs refuse what the run needs; the message says which operation of what."""
+class NotAuthorizedError(ChaosError):
+    """The brokers refuse the user, or what a run needs; the message says whom, or which rights."""
 
 
 class NotHealedError(Exception):

@@ -19,7 +19,8 @@ from chaos.clusters.external import Target
 from chaos.clusters.hooks import command_of
 from chaos.errors import ChaosError
 from chaos.plan import make_plan
-from groupquake.kafka_admin import kafka_python
+from groupquake import rights
+from groupquake.connecting import connected
 from groupquake.offered_release import Offered, offered
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC
 from reference_coordinator.classic.profiles import Settings
@@ -31,7 +32,6 @@ from scenarios.problems import found_in
 from scenarios.releases import LINES, default_coordinator, line_of
 from scenarios.renaming import prefixed
 
-CONNECT_S = 20.0
 SETTINGS = (*Settings.NAMES, "group.coordinator.rebalance.protocols")
 """The broker properties that the verdict depends on."""
 _VERBS: dict[str, tuple[Verb, Verb]] = {
@@ -80,11 +80,11 @@ class Chosen:
 def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], None]) -> Resolved:
     """Ask the cluster of an experiment what it is. Raises UsageError if it cannot run there.
 
-    Raises ChaosError if the cluster does not answer, and PropertiesError for a bad client
-    properties file.
+    Raises NotAuthorizedError if the cluster does not let the user in, or do what the run does,
+    ChaosError if it does not answer, and PropertiesError for a bad client properties file.
     """
     cluster = experiment.cluster
-    assert cluster.bootstrap is not None, "the file was checked"
+    assert cluster.bootstrap is not None, "the place was checked"
     if experiment.workload.wire_scripts:
         raise UsageError(
             f"{experiment.name} has wire scripts, which need brokers of groupquake's own;"
@@ -92,34 +92,34 @@ def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], No
         )
     file = Path(cluster.client_properties).resolve() if cluster.client_properties else None
     properties = read_checked(file)
-    matter = f"no answer from {cluster.bootstrap}"
-    with kafka_python(cluster.bootstrap, properties, matter, CONNECT_S) as client:
+    with connected(cluster.bootstrap, properties) as client:
         found = Found.of(client)
-    found.say(progress)
-    assumptions = _Assumptions()
-    version = _release(chosen.kafka, found.offers, assumptions)
-    logs = cluster.logs if isinstance(cluster.logs, Logs) else None
-    brokers = {node: (host, port) for node, host, port in found.brokers}
-    target = Target(
-        *(found.cluster_id, cluster.bootstrap, brokers, logs),
-        *(cluster.hooks or {}, file, properties),
-    )
-    coordinator = chosen.coordinator or _coordinator(version, found.settings, assumptions)
-    if found.refused:
-        assumptions.make(
-            f"the brokers do not tell their settings ({found.refused}); those of the experiment and"
-            " Kafka's defaults are assumed"
+        found.say(progress)
+        assumptions = _Assumptions()
+        version = _release(chosen.kafka, found.offers, assumptions)
+        logs = cluster.logs if isinstance(cluster.logs, Logs) else None
+        brokers = {node: (host, port) for node, host, port in found.brokers}
+        target = Target(
+            *(found.cluster_id, cluster.bootstrap, brokers, logs),
+            *(cluster.hooks or {}, file, properties),
         )
-    prefix = cluster.prefix or f"groupquake-{secrets.token_hex(3)}-"
-    try:
-        changed = as_found(experiment, found, version, coordinator, progress)
-        on_it = prefixed(changed, prefix)
-    except ValidationError as error:
-        problems = "; ".join(map(str, found_in(error, type(experiment))))
-        raise UsageError(
-            f"{experiment.name} does not fit cluster {found.cluster_id}: {problems}"
-        ) from error
-    require_hooks(on_it, target, chosen.allow_faults)
+        coordinator = chosen.coordinator or _coordinator(version, found.settings, assumptions)
+        if found.refused:
+            assumptions.make(
+                f"the brokers do not tell their settings ({found.refused}); those of the experiment"
+                " and Kafka's defaults are assumed"
+            )
+        prefix = cluster.prefix or f"groupquake-{secrets.token_hex(3)}-"
+        try:
+            changed = as_found(experiment, found, version, coordinator, progress)
+            on_it = prefixed(changed, prefix)
+        except ValidationError as error:
+            problems = "; ".join(map(str, found_in(error, type(experiment))))
+            raise UsageError(
+                f"{experiment.name} does not fit cluster {found.cluster_id}: {problems}"
+            ) from error
+        require_hooks(on_it, target, chosen.allow_faults)
+        rights.require(client, on_it, cluster.bootstrap, properties)
     return Resolved(on_it, target, tuple(assumptions.unsure), assumptions.matter)
 
 

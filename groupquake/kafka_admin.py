@@ -14,11 +14,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError, TopicAuthorizationFailedError
+from kafka.errors import KafkaError
 
 from chaos.client_properties import for_kafka_python
 from chaos.errors import ChaosError, UnreachableError
-from groupquake.exits import NotAuthorizedError, NotSteadyError
+from groupquake.exits import NotSteadyError
 from kafka_protocol.offsets_topic import OFFSETS_TOPIC, partition_of
 from scenarios import Experiment
 
@@ -63,10 +63,6 @@ class KafkaAdmin:
                         client.create_topics(missing, wait_for_metadata=True)
             except ChaosError as error:
                 # brokers that have just started may not know each other yet
-                if isinstance(error.__cause__, TopicAuthorizationFailedError):
-                    raise NotAuthorizedError(
-                        f"{matter}: TOPIC_AUTHORIZATION_FAILED: not allowed: CREATE"
-                    ) from error
                 if time.monotonic() > deadline:
                     raise NotSteadyError(f"{error}; see brokers/*/server.log") from error
                 time.sleep(RETRY_S)

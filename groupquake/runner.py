@@ -34,6 +34,7 @@ from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
 from groupquake.kafka_admin import KafkaAdmin
 from groupquake.machine_sampler import MachineSampler
+from groupquake.producing import Producing
 from groupquake.signals import Signals
 from groupquake.wire_script_process import WireScripts
 from loadtest.client_configs import closing_s
@@ -240,10 +241,14 @@ class Runner:
 
     def _await_steady(self, controller: Controller, admin: KafkaAdmin, journal: Journal) -> None:
         """Return once the steady state holds. Raises NotSteadyError, at once if members go."""
-        steady = await_steady(self.experiment, admin.probes(), journal, controller.lost)
+        history = self.folder / "history.jsonl"
+        producing = Producing(history, self.experiment)
+        steady = await_steady(
+            *(self.experiment, admin.probes(), journal, controller.lost), producing.observed
+        )
         missed = [*controller.losses] or [str(probe) for probe in steady.probes if not probe.holds]
         if missed:
-            require_allowed(self.folder / "history.jsonl", self.experiment.cluster.prefix or "")
+            require_allowed(history, self.experiment.cluster.prefix or "")
             raise NotSteadyError(f"steady state not met: {'; '.join(missed)}; see locust.log")
         self.progress("steady state met")
 

@@ -121,7 +121,9 @@ class PacedProducer:
         while self._delivered:
             took_ms, error = self._delivered.popleft()
             self._records += error is None
-            self._errors += error is not None
+            if error is not None:
+                self._errors += 1
+                self._client_errors.add_text(error, f"produce: {error}", now_ms())
             self._report("produce", took_ms, error=error)
         while self._reported_errors:
             client_error, at_ms = self._reported_errors.popleft()

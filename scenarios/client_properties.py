@@ -17,6 +17,8 @@ ENVIRONMENT = "GROUPQUAKE_CLIENT_PROPERTIES"
 """The variable that names the file to the processes of a load."""
 TLS_ENDS_AT_TAP = "GROUPQUAKE_TLS_ENDS_AT_TAP"
 """The variable that tells them to speak without TLS: to a tap on the loopback, which adds it."""
+ANONYMOUS = "ANONYMOUS"
+"""Whom Kafka takes for a client that has not authenticated."""
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
@@ -157,6 +159,13 @@ def uses_sasl(properties: Properties) -> bool:
 def uses_tls(properties: Properties) -> bool:
     """Whether connections are encrypted."""
     return properties.get("security.protocol", "").endswith("SSL")
+
+
+def user_of(properties: Properties) -> str:
+    """Return who clients are to brokers, in the words of the properties; never a secret."""
+    named = ("sasl.username", "sasl.oauthbearer.client.id", "ssl.certificate.location")
+    known = (properties[key] for key in (*named, "sasl.mechanism") if key in properties)
+    return next(known, ANONYMOUS)
 
 
 def without_tls(properties: Properties) -> dict[str, str]:

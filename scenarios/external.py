@@ -73,8 +73,6 @@ def external_checks(kind: str | None, given: Mapping[str, object]) -> Iterator[P
                     (*path, key), "only applies to kind: external; add that, or remove it"
                 )
         return
-    if not given.get("bootstrap"):
-        yield Problem((*path, "bootstrap"), "missing; write HOST:PORT of some brokers")
     logs = given.get("logs")
     if isinstance(logs, Logs) and (logs.folder is None) == (logs.command is None):
         yield Problem((*path, "logs"), "has to be folder or command; give one of the two")

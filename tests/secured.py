@@ -1,10 +1,14 @@
 """Brokers with TLS, SASL and ACLs, of an authority of the test's own."""
 
 import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -14,6 +18,7 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from kafka.admin import KafkaAdminClient
 
 from chaos.clusters.interface import BrokerInfo
 from chaos.clusters.ports import HOST, free_ports
@@ -101,6 +106,36 @@ class Secured(ProcessCluster):
         ]  # fmt: skip
         for answer in admin.create_acls(wanted).values():
             answer.result(30)
+
+    @contextmanager
+    def denied(self, of: str, operation: str, name: str = PREFIX) -> Iterator[None]:
+        """Inside the block, alice may not do something with what has a prefix, or a name."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        pattern = ResourcePatternType.PREFIXED if name == PREFIX else ResourcePatternType.LITERAL
+        words = (ResourceType[of.upper()], name, pattern, "User:alice", "*")
+        denial = (*words, AclOperation[operation], AclPermissionType.DENY)
+
+        def await_count(count: int) -> None:
+            deadline = time.monotonic() + 60
+            while len(admin.describe_acls(AclBindingFilter(*denial)).result(30)) != count:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+        admin.create_acls([AclBinding(*denial)])[AclBinding(*denial)].result(30)
+        await_count(1)
+        try:
+            yield
+        finally:
+            admin.delete_acls([AclBindingFilter(*denial)])[AclBindingFilter(*denial)].result(30)
+            await_count(0)
+
+    def names(self) -> tuple[set[str], set[str]]:
+        """Return all topics and groups."""
+        client = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            return set(client.list_topics()), {one["group_id"] for one in client.list_groups()}
+        finally:
+            client.close()
 
     def properties(self, mechanism: str) -> dict[str, str]:
         """Return the client properties of alice; the password is in `PASSWORD`."""

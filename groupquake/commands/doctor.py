@@ -7,19 +7,17 @@ import click
 
 from chaos.client_properties import KEYS
 from groupquake.commands.options import servers
+from groupquake.connecting import connected
 from groupquake.console import Console
 from groupquake.doctor import Diagnosis, examine, snippet, switch
 from groupquake.exits import Exit
-from groupquake.kafka_admin import kafka_python
 from scenarios.client_properties import read_checked
-
-_TIMEOUT_S = 20.0
 
 
 @click.command(
-    epilog=f"Exit codes: 0 a run is possible; {Exit.NOT_AUTHORIZED:d} ACLs refuse what a run needs,"
-    f" or the switch; {Exit.USAGE:d} bad usage or file; {Exit.UNAVAILABLE:d} no answer from the"
-    " cluster."
+    epilog=f"Exit codes: 0 a run is possible; {Exit.NOT_AUTHORIZED:d} the user is not let in,"
+    f" or ACLs refuse what a run needs, or the switch; {Exit.USAGE:d} bad usage or file;"
+    f" {Exit.UNAVAILABLE:d} no answer from the cluster."
 )
 @click.option(
     "--bootstrap", required=True, metavar="HOST:PORT,…", callback=servers, help="Servers."
@@ -57,7 +55,7 @@ def doctor(
     brokers' log4j file sends them: put what --log4j prints there first, and restart the brokers.
     """
     properties = read_checked(client_properties)
-    with kafka_python(bootstrap, properties, f"no answer from {bootstrap}", _TIMEOUT_S) as client:
+    with connected(bootstrap, properties) as client:
         found = examine(client, prefix)
         if on is not None:
             switch(client, found, on=on)

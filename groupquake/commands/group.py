@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from chaos.client_properties import KEYS, read
+from chaos.client_properties import KEYS
 from chaos.removal import (
     TIMEOUT_S,
     GroupError,
@@ -18,9 +18,11 @@ from chaos.removal import (
     static_members,
 )
 from groupquake.commands.options import servers
+from groupquake.connecting import require_answer
 from groupquake.console import Console
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
+from scenarios.client_properties import read_checked
 from scenarios.durations import format_ms, parse_positive_ms
 
 _ADVICE = {
@@ -59,7 +61,8 @@ def _duration(_: click.Context, __: click.Parameter, text: str) -> int:
 @group.command(
     "remove-members",
     epilog=f"Exit codes: 0 all removed; {Exit.FAIL:d} some not removed, the output says why; "
-    f"{Exit.USAGE:d} bad usage or file; {Exit.UNAVAILABLE:d} no response from the cluster.",
+    f"{Exit.USAGE:d} bad usage or file; {Exit.UNAVAILABLE:d} no response from the cluster; "
+    f"{Exit.NOT_AUTHORIZED:d} the user is not let in.",
 )
 @click.argument("group_id", metavar="GROUP")
 @click.option(
@@ -110,7 +113,8 @@ def remove_members_command(
     """
     if everyone == bool(instances):
         raise click.UsageError("give either --instances A,B,… or --all")
-    cluster = _Cluster(bootstrap, read(config) if config else {}, timeout_ms / 1000)
+    cluster = _Cluster(bootstrap, read_checked(config), timeout_ms / 1000)
+    require_answer(bootstrap, cluster.properties, cluster.timeout_s)
     try:
         removal = cluster.remove(group_id, instances, dry_run=dry_run)
     except GroupError as error:

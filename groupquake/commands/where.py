@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,16 @@ class Where:
     image: str | None
     kafka_home: Path | None
     ports: tuple[int, ...] | None
+    prefix: str | None
 
     @property
     def settings(self) -> list[str]:
         """Return changes of an experiment that put it on the external cluster of the options."""
-        if self.kind != EXTERNAL and (self.bootstrap or self.client_properties):
-            raise click.UsageError("--bootstrap and --client-properties are for --cluster external")
         changes = {
             "kind": EXTERNAL if self.kind == EXTERNAL else None,
             "bootstrap": self.bootstrap,
             "client_properties": self.client_properties and self.client_properties.resolve(),
+            "prefix": self.prefix,
         }
         return [
             f"cluster.{key}={json.dumps(str(value))}" for key, value in changes.items() if value
@@ -53,6 +53,10 @@ class Where:
         if outside and kind in OWN:
             raise click.UsageError(
                 f"{experiment.name} is for an external cluster; leave out --cluster {kind}"
+            )
+        if kind == EXTERNAL and not experiment.cluster.bootstrap:
+            raise click.UsageError(
+                "cluster.bootstrap: missing; write HOST:PORT of some brokers, or give --bootstrap"
             )
         if experiment.needs_containers and kind == OWN[0]:
             first = next(each.fault for each in experiment.faults if each.about.in_containers)
@@ -81,6 +85,7 @@ class Where:
             "cluster": self.kind if self.kind != OWN[0] else None,
             "bootstrap": self.bootstrap,
             "client-properties": self.client_properties and self.client_properties.resolve(),
+            "prefix": self.prefix,
             "allow-faults": self.allow_faults,
             "image": self.image,
             "kafka-home": self.kafka_home and self.kafka_home.resolve(),
@@ -136,6 +141,11 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="File of lines key=value with which clients reach it: TLS, SASL.",
     )
     @click.option(
+        "--prefix",
+        metavar="TEXT",
+        help="What the names of its topics and groups begin with. [groupquake- and random letters]",
+    )
+    @click.option(
         "--allow-faults",
         metavar="CLUSTER_ID",
         help="Allow faults of its brokers, by the hooks of the experiment.",
@@ -157,18 +167,8 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Client ports of the brokers on 127.0.0.1. [free ones]",
     )
     @wraps(command)
-    def with_where(
-        *given: Any,
-        kind: str | None,
-        bootstrap: str | None,
-        client_properties: Path | None,
-        allow_faults: str | None,
-        image: str | None,
-        kafka_home: Path | None,
-        ports: tuple[int, ...] | None,
-        **others: Any,
-    ) -> Any:
-        where = Where(kind, bootstrap, client_properties, allow_faults, image, kafka_home, ports)
+    def with_where(*given: Any, **others: Any) -> Any:
+        where = Where(**{one.name: others.pop(one.name) for one in fields(Where)})
         return command(*given, where=where, **others)
 
     return with_where

@@ -4,7 +4,7 @@ import pytest
 
 from chaos.errors import ChaosError
 from chaos.journal import Journal, read
-from chaos.steady import await_steady
+from chaos.steady import Observation, await_steady
 from scenarios import Experiment
 
 
@@ -88,3 +88,17 @@ def test_an_abort_ends_the_wait(experiment, path):
     patient = experiment().override(["steady_state.within=1m"])
     with Journal(path) as journal:
         assert not await_steady(patient, probes, journal, abort).ok
+
+
+def test_what_has_to_hold_of_every_load_is_part_of_it(experiment, path):
+    probes = {"group.members": lambda _: 4, "group.state": lambda _: "Stable"}
+    seen = iter(["none", "some"])
+    patient = experiment().override(["steady_state.within=1m"])
+
+    def also():
+        return (Observation("it produces", "records", "orders", "some", next(seen)),)
+
+    with Journal(path) as journal:
+        assert await_steady(patient, probes, journal, threading.Event(), also).ok
+    assert next(seen, None) is None
+    assert read(path)[0]["probes"][-1]["observed"] == "some"

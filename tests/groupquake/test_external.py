@@ -181,7 +181,9 @@ def test_a_group_is_deleted_whose_members_were_killed_within_a_long_session(
     ("options", "complaint"),
     [
         (("--cluster", "external"), "cluster.bootstrap: missing; write HOST:PORT"),
-        (("--bootstrap", "a:1"), "are for --cluster external"),
+        (("--set", "cluster.kind=external"), "or give --bootstrap"),
+        (("--bootstrap", "a:1"), "only applies to kind: external"),
+        (("--prefix", "a-"), "only applies to kind: external"),
         (("--cluster", "external", "--bootstrap", "a"), "'a' is not a server"),
         (("--allow-faults", "x"), "--allow-faults is for --cluster external"),
         (("--set", "cluster.prefix=a-"), "only applies to kind: external"),
@@ -195,9 +197,15 @@ def test_options_that_do_not_go_together(
     assert "Traceback" not in done.err
 
 
-def test_a_cluster_that_does_not_answer(groupquake: Command, small: Path) -> None:
+@pytest.mark.parametrize("external", [("--cluster", "external"), ()])
+def test_a_cluster_that_does_not_answer(
+    external: tuple[str, ...], groupquake: Command, small: Path
+) -> None:
+    """Whether the command line or the file says that it is external."""
+    if not external:
+        small.write_text(small.read_text().replace("cluster:", "cluster:\n  kind: external"))
     done = groupquake(
-        *("run", small, "--cluster", "external", "--bootstrap", "127.0.0.1:1"),
+        *("run", small, *external, "--bootstrap", "127.0.0.1:1"),
         *("--set", "cluster.logs=none", "--no-report"),
     )
     assert done.code == 69

@@ -81,7 +81,8 @@ def test_what_does_not_fit_is_bad_usage_and_is_said_in_one_line(
         def __enter__(self) -> None: ...
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(external, "kafka_python", lambda *_: Client())
+    monkeypatch.setattr(external, "connected", lambda *_: Client())
+    monkeypatch.setattr(external.rights, "require", lambda *_: None)
     monkeypatch.setattr(external.Found, "of", lambda _: found((0, 1, 2)))
     chosen = external.Chosen("4.3.0", "java", "their-id")
     fault = NAMING[0] % 3

@@ -252,21 +252,19 @@ def test_brokers_too_old_for_it(
 def test_a_wrong_password(remove: Remove) -> None:
     wrong = {**OPERATOR, "sasl.password": "guessed"}
     done = remove("any", "--all", "--timeout", "5s", properties=wrong)
-    assert done.code == 69
-    # the library may see the end of the connection before it reads why
-    assert "Authentication failed" in done.err or "wrong name or password" in done.err
+    assert done.code == 77
+    assert f"authentication failed for {OPERATOR['sasl.username']} at " in done.err
     assert "guessed" not in done.err
 
 
-def test_a_cluster_that_does_not_answer(process: Command) -> None:
-    """In a process of its own: the library leaves the sockets of its attempts open."""
-    done = process(
+def test_a_cluster_that_does_not_answer(groupquake: Command) -> None:
+    done = groupquake(
         *("group", "remove-members", "any", "--all", "--bootstrap", NOWHERE, "--timeout", "500ms")
     )
     assert done.code == 69
     assert done.out == ""
     assert done.err.startswith(f"groupquake: no answer from {NOWHERE}: ")
-    assert "REFUSED" in done.err
+    assert "refused" in done.err
     assert len(done.err.splitlines()) == 1
 
 

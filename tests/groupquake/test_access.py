@@ -1,0 +1,206 @@
+"""Who is let in to a cluster, and what they are allowed there, is known before anything is made."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from chaos.clusters import jars
+from chaos.clusters.java import find_java
+from groupquake.kafka_admin import KafkaAdmin
+from scenarios import Experiment
+from tests.chaos.tap.certificates import Authority
+from tests.groupquake.conftest import Command, Done
+from tests.secured import ALLOWED, PREFIX, Secured
+
+pytestmark = pytest.mark.cluster
+NOWHERE = "127.0.0.1:1"
+LEFT_OUT = "ssl.certificate.location"
+WRONG: Mapping[str, tuple[str, str, dict[str, str]]] = {
+    "password": ("SASL_SSL", "PLAIN", {"sasl.password": "guessed"}),
+    "password of SCRAM": ("SASL_SSL", "SCRAM-SHA-512", {"sasl.password": "guessed"}),
+    "mechanism": ("SASL_SSL", "PLAIN", {"sasl.mechanism": "SCRAM-SHA-256"}),
+    "authority": ("SASL_SSL", "PLAIN", {"ssl.ca.location": "another.pem"}),
+    "certificate": ("SSL", "mTLS", {LEFT_OUT: "mallory.pem", "ssl.key.location": "mallory.pem"}),
+    "plain to TLS": ("SSL", "none", {}),
+    "SASL to mTLS": ("SSL", "PLAIN", {}),
+    "TLS to plain": ("open", "PLAIN", {}),
+    "SASL to plain": ("open", "PLAIN", {"security.protocol": "SASL_PLAINTEXT"}),
+}
+"""What alice has wrong: where she goes, with the properties of which mechanism, and changes."""
+COMMANDS = {
+    "run": ("run", "small.yaml", "--cluster", "external", "--client-properties"),
+    "doctor": ("doctor", "--client-properties"),
+    "group": ("group", "remove-members", "any", "--all", "--config"),
+}
+CUT_OFF = "{fault: net.partition, target: all, group: static, at: 1s, for: 1s, brokers: %s}"
+RIGHTS = [(of, operation) for of, (_, every) in ALLOWED.items() for operation in every]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    with Secured(tmp_path_factory.mktemp("guarded"), 1) as cluster:
+        cluster.prepare()
+        yield cluster
+
+
+@pytest.fixture
+def properties(secured: Secured, tmp_path: Path) -> Path:
+    """The properties of alice, as they should be."""
+    return written(secured, "PLAIN", tmp_path)
+
+
+def written(secured: Secured, mechanism: str, folder: Path, **changes: str) -> Path:
+    file = folder / "alice.properties"
+    found = {} if mechanism == "none" else secured.properties(mechanism) | changes
+    file.write_text("".join(f"{key}={value}\n" for key, value in found.items()))
+    return file
+
+
+def run(groupquake: Command, secured: Secured, file: Path, *more: object) -> Done:
+    """Run the small experiment as alice."""
+    words = (*COMMANDS["run"], file, "--bootstrap", secured.at("SASL_SSL"), "--no-report")
+    return groupquake(*words, *more, env={"ALICES_PASSWORD": secured.password})
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_user_that_is_not_let_in_is_named(
+    wrong: str, command: str, groupquake: Command, secured: Secured, tmp_path: Path
+) -> None:
+    Authority(tmp_path).ca.rename(tmp_path / "another.pem")
+    Authority(tmp_path).issue("mallory")
+    listener, mechanism, changes = WRONG[wrong]
+    here = {key: str(tmp_path / one) if one.endswith("pem") else one
+            for key, one in changes.items()}  # fmt: skip
+    file = written(secured, mechanism, tmp_path, **here)
+    at = secured.bootstrap if listener == "open" else secured.at(listener)
+    password = {"ALICES_PASSWORD": secured.password}
+    done = groupquake(*COMMANDS[command], file, "--bootstrap", at, env=password)
+    user = {"mTLS": here.get(LEFT_OUT), "none": "ANONYMOUS"}.get(mechanism, "alice")
+    assert done.code == 77, done.err
+    assert done.err.startswith(f"groupquake: authentication failed for {user} at {at}")
+    assert len(done.err.splitlines()) == 1
+    assert "guessed" not in done.err
+    assert secured.password not in done.err
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_servers_that_do_not_answer_are_named(
+    command: str, groupquake: Command, properties: Path
+) -> None:
+    more = ("--timeout", "1s") if command == "group" else ()
+    password = {"ALICES_PASSWORD": "any"}
+    done = groupquake(*COMMANDS[command], properties, "--bootstrap", NOWHERE, *more, env=password)
+    assert done.code == 69
+    assert done.err.startswith(f"groupquake: no answer from {NOWHERE}: ")
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(("of", "operation"), RIGHTS)
+def test_a_missing_right_is_named_before_anything_is_made(
+    of: str, operation: str, groupquake: Command, secured: Secured, properties: Path, tmp_path: Path
+) -> None:
+    before = secured.names()
+    with secured.denied(of, operation):
+        done = run(groupquake, secured, properties)
+        asked = groupquake(
+            *(*COMMANDS["doctor"], properties, "--bootstrap", secured.at("SASL_SSL")),
+            *("--prefix", PREFIX),
+            env={"ALICES_PASSWORD": secured.password},
+        )
+    assert done.code == 77, done.err
+    line = done.err.splitlines()[-1]
+    assert f"{of.upper()}_AUTHORIZATION_FAILED: not allowed: {operation}; " in line
+    assert line.count("not allowed") == 1
+    assert secured.names() == before
+    assert not (tmp_path / "runs").exists()
+    assert asked.code == 77
+    assert f"no         {operation} of {of}s called {PREFIX}groupquake-doctor" in asked.out
+    assert asked.out.count("no run is possible") == 1
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("fault", "of", "operation", "name"),
+    [
+        ("{fault: topic.add-partitions, topic: orders, to: 9, at: 1s}", "topic", "ALTER", None),
+        (
+            CUT_OFF % "{coordinator-of: static}",
+            *("topic", "DESCRIBE", "__consumer_offsets"),
+        ),
+        (
+            CUT_OFF % "controller",
+            *("cluster", "DESCRIBE", None),
+        ),
+    ],
+)
+def test_a_fault_may_need_another_right(
+    fault: str, of: str, operation: str, name: str | None, groupquake: Command, secured: Secured,
+    properties: Path,
+) -> None:  # fmt: skip
+    """None of them is alice's."""
+    done = run(groupquake, secured, properties, "--set", f"faults=[{fault}]")
+    assert done.code == 77, done.err
+    assert f"{of.upper()}_AUTHORIZATION_FAILED: not allowed: {operation}; " in done.err
+    resource = {"cluster": "--cluster"}.get(of, f"--{of} {name or PREFIX}")
+    assert f" --operation {operation.capitalize()} {resource}" in done.err
+
+
+@pytest.mark.usefixtures("small")
+def test_the_line_for_kafka_acls_allows_the_next_run(
+    groupquake: Command, secured: Secured, properties: Path
+) -> None:
+    refused = run(groupquake, secured, properties, "--prefix", "theirs-")
+    assert refused.code == 77
+    found = re.search(
+        "allow it: (.*); then run again with (--prefix theirs-)$", refused.err.strip()
+    )
+    assert found is not None, refused.err
+    tools = jars.tools("4.3.0").class_path
+    for command in found[1].split(" && "):
+        program, *words = shlex.split(command)
+        assert program == "kafka-acls"
+        words[words.index("--bootstrap-server") + 1] = secured.bootstrap  # as who may grant rights
+        tool = [str(find_java()), "-cp", tools, "org.apache.kafka.tools.AclCommand", *words]
+        assert subprocess.run(tool, check=False, capture_output=True).returncode == 0
+    before = secured.names()[0] | {"__consumer_offsets"}
+    done = run(groupquake, secured, properties, *found[2].split())
+    assert done.code == 0, done.err
+    assert secured.names() == (before, set())
+
+
+@pytest.mark.usefixtures("small")
+def test_producers_that_are_refused_end_the_run_before_its_first_fault(
+    groupquake: Command, secured: Secured, properties: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Their right is taken away after it was asked for."""
+    denial = secured.denied("topic", "WRITE")
+    create = KafkaAdmin.create_topics
+
+    def then_deny(self: KafkaAdmin, experiment: Experiment) -> None:
+        create(self, experiment)
+        denial.__enter__()
+
+    monkeypatch.setattr(KafkaAdmin, "create_topics", then_deny)
+    try:
+        done = run(groupquake, secured, properties, "--set", "steady_state.within=15s")
+    finally:
+        denial.__exit__(None, None, None)
+    assert done.code == 77, done.err
+    line = done.err.splitlines()[-1]
+    assert re.search(r"producer-0: TOPIC_AUTHORIZATION_FAILED: .*allow WRITE", line)
+    assert "refusals" in line
+    journal = (tmp_path / "runs" / "latest" / "journal.jsonl").read_text()
+    assert '"phase": "impact"' not in journal
+    assert '"event": "given_back"' in journal
+    assert {name for name in secured.names()[0] if name.startswith(PREFIX)} == set()
+    assert os.environ.get("ALICES_PASSWORD") is None
