@@ -51,7 +51,7 @@ def read(
         problems += found_in(error, kind)
     if problems:
         located = sorted((document.line_of(problem.path), str(problem)) for problem in problems)
-        raise ScenarioError("\n".join(f"{path}:{line}: {text}" for line, text in located))
+        raise ScenarioError(*(f"{path}:{line}: {text}" for line, text in located))
     return found
 
 

@@ -24,7 +24,10 @@ _MOST_LISTED = 16
 
 
 class ScenarioError(Exception):
-    """An experiment that cannot be used; the text has one line for each problem."""
+    """An experiment that cannot be used; `args` are the lines, one for each problem."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ def heal(folder: Path) -> Exit:
     found = recover(folder)
     for fault in found.faults:
         state = "healed" if fault.healed else "NOT healed"
-        Console.result(f"{fault.fault_id}: {state}: {fault.how}")
+        Console.result(f"fault {fault.fault_id}: {state}: {fault.how}")
     if found.ended:
         Console.result(f"ended the rest of the run: {', '.join(found.ended)}")
     if found.deleted:
