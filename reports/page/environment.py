@@ -48,8 +48,8 @@ def page_of(environment: Environment, template: str, **values: Any) -> str:
     environment.filters["inline"] = inline
     page = environment.get_template(template).render(values)
     policy = "; ".join(["default-src 'none'; base-uri 'none'; form-action 'none'", *rules.values()])
-    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>'
-    return page.replace("<title>", head, 1)
+    head = f'<head>\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    return page.replace("<head>", head, 1)  # before any value
 
 
 def _hash(text: str) -> str:
