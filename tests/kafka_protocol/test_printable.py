@@ -13,9 +13,9 @@ FORGING = [
 """C0 and C1, DEL, bidi controls, separators of lines, surrogates, the byte-order mark both ways."""
 
 
-@pytest.mark.parametrize("code", FORGING, ids=hex)
-def test_a_character_that_forges_is_an_escape(code: int) -> None:
-    assert printable(f"a{chr(code)}b") == f"a{chr(code)!a}b".replace("'", "")
+def test_characters_that_forge_are_escapes() -> None:
+    for code in FORGING:
+        assert printable(f"a{chr(code)}b") == f"a{chr(code)!a}b".replace("'", "")
 
 
 @given(st.text(st.characters()), st.text(st.characters()))
