@@ -95,8 +95,8 @@ class Plan:
             "steps": [step.as_dict() for step in self.steps],
         }
 
-    def describe(self) -> str:
-        """Return a table for people: step, time, fault, target, and how it is undone."""
+    def describe(self) -> list[str]:
+        """Return lines of a table: step, time, fault, target, and how it is undone."""
         rows = [("step", "at", "fault", "target", "undo")]
         for step in self.steps:
             planned = step.planned
@@ -110,7 +110,7 @@ class Plan:
         for row in rows:
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             lines.append("  ".join(cells).rstrip())
-        return "\n".join(lines)
+        return lines
 
 
 def make_plan(experiment: Experiment, seed: int) -> Plan:

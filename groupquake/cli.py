@@ -14,6 +14,7 @@ from groupquake import __version__
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotAuthorizedError, NotHealedError, NotSteadyError
 from groupquake.signals import ENDING, SIGNALS
+from kafka_protocol.printable import printable
 from reports import EvidenceError, ExecutionError
 from scenarios import ScenarioError
 from scenarios.client_properties import PropertiesError
@@ -109,13 +110,15 @@ def code_of(arguments: Sequence[str] | None) -> Exit:
     try:
         result: Any = cli.main(arguments, prog_name="groupquake", standalone_mode=False)
     except click.ClickException as error:
+        if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # whose message is the help
+            error = click.UsageError(printable(error.format_message()), getattr(error, "ctx", None))
         error.show()
         return Exit.USAGE
     except AbortedError as error:
         Console.error(str(error))
         return Exit.ABORTED
     except tuple(kind for kind, _ in _CODES) as error:
-        Console.error(str(error))
+        Console.error(*(error.args if isinstance(error, ScenarioError) else [str(error)]))
         return next(code for kind, code in _CODES if isinstance(error, kind))
     except Exception as error:  # noqa: BLE001 (users get one line)
         Console.error(f"internal error: {type(error).__name__}: {error}; please report it")

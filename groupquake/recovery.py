@@ -37,7 +37,8 @@ class Recovery:
     def lines(self) -> Iterator[str]:
         """Tell it."""
         for fault in self.faults:
-            yield f"{fault.fault_id}: {'healed' if fault.healed else 'NOT healed'}: {fault.how}"
+            state = "healed" if fault.healed else "NOT healed"
+            yield f"fault {fault.fault_id}: {state}: {fault.how}"
         if self.ended:
             yield f"ended the rest of the run: {', '.join(self.ended)}"
         if self.deleted:

@@ -10,8 +10,8 @@ from reports.judgement.expectations import described
 SHOWN = 5
 
 
-def summary(verdict: dict[str, Any], place: str | Path) -> str:
-    """Return verdict, headline, reasons of a fail or unknown, report, and repeat command."""
+def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
+    """Return lines: verdict, headline, reasons of a fail or unknown, report, repeat command."""
     expected, kafka = verdict["foretold"], f"Kafka {verdict['kafka_version']}"
     if expected is None:
         expectation = ""
@@ -54,8 +54,7 @@ def summary(verdict: dict[str, Any], place: str | Path) -> str:
     lines += [f"  not certain: {what}" for what in verdict.get("unsure", ())]
     lines += list(_about_clients(verdict))
     lines += [f"  unknown because {reason}" for reason in verdict["unknown_because"][:SHOWN]]
-    lines += [f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
-    return "\n".join(lines)
+    return [*lines, f"report: {place}/report.html", f"repeat: {verdict['repeat_command']}"]
 
 
 def _about_clients(verdict: dict[str, Any]) -> Iterator[str]:

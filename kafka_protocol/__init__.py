@@ -13,6 +13,7 @@
 | the form of every line in `group.log` | `log_line` |
 | lines about completed requests, JSON (from 2.8) and text (before) | `request_log` |
 | the coordinators' lines, by coordinator and release | `coordinator_lines` |
+| how names are shown, which may hold any character | `printable` |
 
 Input: text that a broker wrote, or values to print. Output: values, or the text of a line.
 """

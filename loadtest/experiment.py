@@ -14,7 +14,7 @@ def configs_of(name: str) -> ClientConfigs:
     try:
         return configs_in(scenarios.find(name))
     except scenarios.ScenarioError as error:
-        raise LoadtestError(str(error)) from error
+        raise LoadtestError("; ".join(error.args)) from error
 
 
 def configs_in(experiment: scenarios.Experiment) -> ClientConfigs:

@@ -23,6 +23,7 @@ from locust import events
 from locust.env import Environment
 from locust.runners import LocalRunner, WorkerRunner
 
+from kafka_protocol.printable import printable
 from loadtest import experiment, options, ui
 from loadtest.client_configs import PORTABLE
 from loadtest.control_protocol import TOKEN_VARIABLE
@@ -67,7 +68,7 @@ def _or_exit(step: Any, environment: Environment) -> None:
     try:
         step(environment)
     except LoadtestError as error:
-        print(f"groupquake: {error}", file=sys.stderr)
+        print(f"groupquake: {printable(str(error))}", file=sys.stderr)
         sys.exit(BAD_USAGE)
 
 

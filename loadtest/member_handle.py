@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from gevent.lock import BoundedSemaphore
 
+from kafka_protocol.printable import printable
 from loadtest.base_member import BaseMember
 from loadtest.duplicate_member import DuplicateMember
 from loadtest.duplicate_process import DuplicateProcess
@@ -58,7 +59,7 @@ class ClientHandle:
             try:
                 self._client.open()
             except LoadtestError as error:
-                _LOG.warning("%s", error)
+                _LOG.warning("%s", printable(str(error)))
                 self._client.fail(str(error))
 
     def poll_once(self) -> None:

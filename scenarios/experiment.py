@@ -54,7 +54,7 @@ class Experiment(Part):
             raise PydanticCustomError(
                 "cross_checks",
                 "{summary}",
-                {"summary": listed(problems), "problems": problems},
+                {"summary": "\n".join(listed(problems)), "problems": problems},
             )
         return self
 

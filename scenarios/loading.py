@@ -53,7 +53,7 @@ def read(
     if problems:
         problems.sort(key=lambda problem: document.line_of(problem.path))
         line = lambda problem: f"{path}:{document.line_of(problem.path)}: {problem}"
-        raise ScenarioError(listed(problems, line))
+        raise ScenarioError(*listed(problems, line))
     return found
 
 

@@ -33,13 +33,13 @@ def override(experiment: "Experiment", assignments: Sequence[str]) -> "Experimen
         except ScenarioError as error:
             misread.append(f"--set {assignment}: {error}")
     if misread:
-        raise ScenarioError("\n".join(misread))
+        raise ScenarioError(*misread)
     try:
         return type(experiment).model_validate(data)
     except ValidationError as error:
         problems = tuple(found_in(error, type(experiment)))
         line = lambda problem: f"{_blamed(problem.path, applied)}: {problem}"
-        raise ScenarioError(listed(problems, line)) from error
+        raise ScenarioError(*listed(problems, line)) from error
 
 
 def _blamed(path: Path, applied: dict[str, Path]) -> str:

@@ -25,7 +25,10 @@ _MOST_SHOWN = 20
 
 
 class ScenarioError(Exception):
-    """An experiment that cannot be used; the text has one line for each problem."""
+    """An experiment that cannot be used; `args` are the lines, one for each problem."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,12 @@ class Problem:
         return " ".join((f"{dotted}: {text}" if dotted else text).split())
 
 
-def listed(problems: Sequence[Problem], line: Callable[[Problem], str] = str) -> str:
-    """Return the first problems, one line each, and how many there are beyond."""
+def listed(problems: Sequence[Problem], line: Callable[[Problem], str] = str) -> list[str]:
+    """Return the first problems, a line for each, and how many there are beyond."""
     lines = [line(problem) for problem in problems[:_MOST_SHOWN]]
     if beyond := len(problems) - len(lines):
         lines.append(f"and {beyond:,} more")
-    return "\n".join(lines)
+    return lines
 
 
 def nearest(word: object, known: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from chaos.tap.lane import Lane
 from chaos.tap.messages import KEYS, BodyError, request_of
 from chaos.tap.rules import RuleTable
 from kafka_protocol.apis import LOGGED_APIS, ApiKey
+from kafka_protocol.printable import printable
 from kafka_protocol.versions import FIRST_API_VERSIONS_WITH_SOFTWARE
 
 _LOGGED = frozenset(KEYS[name] for name in LOGGED_APIS)
@@ -338,4 +339,4 @@ class Connection:
         return self._name or f"{self._broker.address()}-unconnected:0-0-{self._number}"
 
     def _complain(self, what: str) -> None:
-        print(f"broker {self._broker.id}: {what}", file=sys.stderr, flush=True)
+        print(printable(f"broker {self._broker.id}: {what}"), file=sys.stderr, flush=True)

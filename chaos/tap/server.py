@@ -12,6 +12,7 @@ from chaos.tap.connection import Broker, Connection
 from chaos.tap.group_log import GroupLog
 from chaos.tap.rules import Rule, RuleTable
 from chaos.tap.settings import TapSettings
+from kafka_protocol.printable import printable
 
 _BACKLOG = 1024
 
@@ -106,4 +107,4 @@ class Tap:
 
     @staticmethod
     def _say(what: str) -> None:
-        print(what, file=sys.stderr, flush=True)
+        print(printable(what), file=sys.stderr, flush=True)

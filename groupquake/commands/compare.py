@@ -1,6 +1,5 @@
 """`groupquake compare`: the measures of judged runs side by side."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from pyspark.sql import functions as F
 
 from chaos.clusters.java import find_java
 from groupquake.commands.options import spark_options
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reports import EvidenceError
 from reports.ingest.archive import cache_folder
@@ -51,11 +50,11 @@ def compare(
             raise EvidenceError(f"{tables}: no run {', '.join(missing)} there")
         beside = measures.side_by_side(measures.measures(found), names).toArrow().to_pylist()
     result = {"runs": [about[name] for name in names], "measures": beside}
-    Console.result(json.dumps(result, indent=2) if as_json else _text(names, result))
+    Console.result(*json_lines(result) if as_json else _lines(names, result))
     return Exit.PASS
 
 
-def _text(names: Sequence[str], result: Json) -> str:
+def _lines(names: Sequence[str], result: Json) -> list[str]:
     """Arrange the measures: a line for each measure, a column for each run."""
     letters = [
         chr(ord("A") + number) if number < 26 else str(number) for number in range(len(names))
@@ -73,7 +72,7 @@ def _text(names: Sequence[str], result: Json) -> str:
             lines.append(f"group {group}")
         values = (_shown(row["measure"], row[name]) for name in names)
         lines.append(f"  {_title(row['measure']):22}" + "".join(f"{value:>14}" for value in values))
-    return "\n".join(lines)
+    return lines
 
 
 def _title(measure: str) -> str:

@@ -1,6 +1,5 @@
 """`groupquake doctor`: what a cluster allows, and what each missing thing costs in evidence."""
 
-import json
 from pathlib import Path
 
 import click
@@ -8,7 +7,7 @@ import click
 from chaos.client_properties import KEYS
 from groupquake.commands.options import servers
 from groupquake.connecting import connected
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.doctor import Diagnosis, examine, snippet, switch
 from groupquake.exits import Exit
 from scenarios.client_properties import read_checked
@@ -61,15 +60,13 @@ def doctor(
             switch(client, found, on=on)
             found = examine(client, prefix)
     if log4j:
-        Console.result(snippet(min(found.releases.values())))
-    elif as_json:
-        Console.result(json.dumps(found.as_json(), indent=2))
+        Console.result(*snippet(min(found.releases.values())).split("\n"))
     else:
-        Console.result(_as_text(found))
+        Console.result(*json_lines(found.as_json()) if as_json else _lines(found))
     return Exit.PASS if found.can_run else Exit.NOT_AUTHORIZED
 
 
-def _as_text(found: Diagnosis) -> str:
+def _lines(found: Diagnosis) -> list[str]:
     lines = [f"cluster {found.cluster_id}"]
     lines += [
         f"  broker {node} at {address}: offers what Kafka {found.releases[node]} does"
@@ -87,4 +84,4 @@ def _as_text(found: Diagnosis) -> str:
         )
     else:
         lines.append("evidence: the loggers are on; give their folder as cluster.logs")
-    return "\n".join(lines)
+    return lines

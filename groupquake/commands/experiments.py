@@ -1,7 +1,5 @@
 """`groupquake list`, `plan` and `validate`: reading experiments; they start nothing."""
 
-import json
-
 import click
 
 from chaos.plan import make_plan
@@ -12,7 +10,7 @@ from groupquake.commands.options import (
     resolve,
     set_option,
 )
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from scenarios import find, json_schema, named, names
 from scenarios.fields import BIG_SEED
@@ -23,12 +21,9 @@ from scenarios.fields import BIG_SEED
 def list_experiments(*, as_json: bool) -> Exit:
     """List the experiments that come with groupquake."""
     known = {name: named(name).description for name in names()}
-    if as_json:
-        Console.result(json.dumps(known, indent=2))
-    else:
-        width = max(map(len, known))
-        for name, description in known.items():
-            Console.result(f"{name:{width}} {' '.join(description.split())}")
+    width = max(map(len, known))
+    lines = [f"{name:{width}} {' '.join(about.split())}" for name, about in known.items()]
+    Console.result(*json_lines(known) if as_json else lines)
     return Exit.PASS
 
 
@@ -50,7 +45,7 @@ def plan(
 ) -> Exit:
     """Print the fault schedule of an experiment and a seed; starts nothing."""
     made = make_plan(resolve(name, kafka, coordinator, settings), seed)
-    Console.result(json.dumps(made.as_dict(), indent=2) if as_json else made.describe())
+    Console.result(*json_lines(made.as_dict()) if as_json else made.describe())
     return Exit.PASS
 
 
@@ -60,7 +55,7 @@ def plan(
 def validate(given: tuple[str, ...], *, schema: bool) -> Exit:
     """Check experiments without running them."""
     if schema:
-        Console.result(json.dumps(json_schema(), indent=2))
+        Console.result(*json_lines(json_schema()))
     elif not given:
         raise click.UsageError("name an experiment or a file, or ask for --schema")
     for name in given:

@@ -1,6 +1,5 @@
 """`groupquake group`: an operator's actions on a group of any cluster."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from chaos.removal import (
 )
 from groupquake.commands.options import servers
 from groupquake.connecting import require_answer
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from kafka_protocol.errors import Error
 from scenarios.client_properties import read_checked
@@ -119,11 +118,11 @@ def remove_members_command(
         removal = cluster.remove(group_id, instances, dry_run=dry_run)
     except GroupError as error:
         removal = Removal(error.code, ())
-        click.echo(f"groupquake: group {group_id}: {_described(error.code)}", err=True)
+        Console.error(f"group {group_id}: {_described(error.code)}")
     if as_json:
-        Console.result(json.dumps(_as_dict(group_id, removal, dry_run=dry_run), indent=2))
+        Console.result(*json_lines(_as_dict(group_id, removal, dry_run=dry_run)))
     elif removal.error == Error.NONE:
-        Console.result(_as_text(group_id, removal, dry_run=dry_run))
+        Console.result(*_lines(group_id, removal, dry_run=dry_run))
     codes = [removal.error, *(code for _, code in removal.members)]
     return Exit.FAIL if any(codes) else Exit.PASS
 
@@ -167,12 +166,12 @@ def _described(code: int) -> str:
     return f"{_ADVICE[code]} ({name})" if code in _ADVICE else name
 
 
-def _as_text(group_id: str, removal: Removal, *, dry_run: bool) -> str:
+def _lines(group_id: str, removal: Removal, *, dry_run: bool) -> list[str]:
     done = "would be removed" if dry_run else "removed"
-    lines = [f"{one}: {_described(code) if code else done}" for one, code in removal.members]
+    lines = [f"member {one}: {_described(code) if code else done}" for one, code in removal.members]
     removed = sum(code == Error.NONE for _, code in removal.members)
     total = f"{removed} of {len(removal.members)} {done}" if lines else "it has no static members"
-    return "\n".join([*lines, f"group {group_id}: {total}"])
+    return [*lines, f"group {group_id}: {total}"]
 
 
 def _as_dict(group_id: str, removal: Removal, *, dry_run: bool) -> dict[str, Any]:

@@ -32,8 +32,7 @@ def heal(folder: Path | None, *, trust: bool) -> Exit:
         run = open_runs.find(folder)
         todo = to_undo(run)
         if todo and not (run.trusted or trust):
-            for line in todo:
-                Console.result(f"would undo {line}")
+            Console.result(*(f"would heal {line}" for line in todo))
             raise NotHealedError(
                 f"NOT HEALED: {folder} is not of a run that you began on this machine; if you trust"
                 " who made it, give --trust to do the above"
@@ -41,6 +40,5 @@ def heal(folder: Path | None, *, trust: bool) -> Exit:
         found = recover(run) if todo or run.trusted else None
         ok = found is None or found.ok
         lines += [] if found is None else found.lines()
-    for line in lines or ["nothing to heal"]:
-        Console.result(line)
+    Console.result(*lines or ["nothing to heal"])
     return Exit.PASS if ok else Exit.NOT_HEALED

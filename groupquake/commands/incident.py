@@ -123,7 +123,7 @@ def report_logs(
             session_ms,
             progress=console.progress,
         )
-    console.result(summary(incident, output or OUTPUT))
+    console.result(*summary(incident, output or OUTPUT))
     return Exit.UNKNOWN
 
 
@@ -138,7 +138,7 @@ def _size(logs: Sequence[str]) -> int:
     return total
 
 
-def summary(incident: dict[str, Any], place: str) -> str:
+def summary(incident: dict[str, Any], place: str) -> list[str]:
     """Return the last lines that the command prints."""
     read = incident["coverage"]
     lines = ["", f"verdict: {incident['verdict']} (evidence level {incident['evidence_level']})"]
@@ -164,5 +164,4 @@ def summary(incident: dict[str, Any], place: str) -> str:
     if len(incident["notices"]) > SHOWN:
         lines.append(f"  and {len(incident['notices']) - SHOWN} more notices in the report")
     lines += [f"  unknown because {reason}" for reason in incident["unknown_because"]]
-    lines.append(f"report: {place}/incident.html")
-    return "\n".join(lines)
+    return [*lines, f"report: {place}/incident.html"]

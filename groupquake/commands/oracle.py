@@ -1,6 +1,5 @@
 """`groupquake oracle`: replays event files with the reference coordinator."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from typing import IO, Any
 import click
 
 from groupquake import folders
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
@@ -22,7 +21,6 @@ from reference_coordinator.classic.releases import (
 )
 from reference_coordinator.event_files.counterexample import counterexample
 from reference_coordinator.event_files.reading import EventFileError, EventSequence, read
-from reference_coordinator.event_files.request_table import plain
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account
 from reference_coordinator.replay import Replay, Violation
 from reference_coordinator.replay import replay as replay_evidence
@@ -137,7 +135,7 @@ def replay(
     if profile is not None and rules is None:
         raise click.UsageError(f"there is no profile {profile!r}; choose one of {NAMES}")
     _check_free(folder)
-    name = "standard input" if file == "-" else plain(file)
+    name = "standard input" if file == "-" else file
     console = Console()
     try:
         stream = click.open_file("-", "rb") if file == "-" else open_regular(Path(file))
@@ -156,13 +154,10 @@ def replay(
     if as_json:
         document = {"file": name, **_totals(results), "sequences": results,
                     "counterexample": None if shown is None else shown.as_dict()}  # fmt: skip
-        Console.result(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        Console.result(*json_lines(document))
     else:
-        for one in results:
-            Console.result(_line(name, one))
-        if shown is not None:
-            Console.result(shown.as_text())
-        Console.result(_summary(results))
+        more = [] if shown is None else shown.lines()
+        Console.result(*(_line(name, one) for one in results), *more, _summary(results))
     verdicts = {one["verdict"] for one in results}
     return next((code for verdict, code in EXITS.items() if verdict in verdicts), Exit.PASS)
 
@@ -214,7 +209,7 @@ def _judge(sequence: EventSequence, rules: Profile | None, name: str) -> Judged:
     if rules is None:
         raise UnknownRulesError(
             f"{name}:{sequence.line}: no profile for the {sequence.coordinator} coordinator of"
-            f" Kafka {plain(sequence.kafka)}; choose one with --profile: {NAMES}"
+            f" Kafka {sequence.kafka}; choose one with --profile: {NAMES}"
         )
     profile = rules.with_settings(sequence.settings)
     with collector_paused():
@@ -237,7 +232,7 @@ def _summary(results: list[dict[str, Any]]) -> str:
 def _line(name: str, one: Mapping[str, Any]) -> str:
     """Return a line about a sequence."""
     text = (
-        f"{name}:{one['line']}: sequence {one['sequence']}, group {plain(one['group'])},"
+        f"{name}:{one['line']}: sequence {one['sequence']}, group {one['group']},"
         f" {one['profile']}: {one['verdict']}, {one['explained']} of {one['answers']} answers to"
         f" {one['requests']} requests explained"
     )
@@ -245,7 +240,7 @@ def _line(name: str, one: Mapping[str, Any]) -> str:
         return text
     first = one["violations"][0]
     rule = first["rule"].replace("_", " ")
-    return f"{text}; {plain(first['request'])} at line {first['line']}: {rule}"
+    return f"{text}; {first['request']} at line {first['line']}: {rule}"
 
 
 @dataclass(frozen=True)
@@ -290,13 +285,12 @@ class _Shown:
             files = []
         return cls(judged, account, files, effort_s)
 
-    def as_text(self) -> str:
-        """Return it as text."""
-        written = "".join(f"written: {file}\n" for file in self.files)
-        more = "" if self.account.found.minimal else (
-            f"the {self.effort_s:g} s were over; --effort SECONDS leaves out more\n"
-        )  # fmt: skip
-        return f"\n{self.account.shown()}{more}\n{written}"
+    def lines(self) -> list[str]:
+        """Return its lines."""
+        over = f"the {self.effort_s:g} s were over; --effort SECONDS leaves out more"
+        more = [] if self.account.found.minimal else [over]
+        written = [f"written: {file}" for file in self.files]
+        return ["", *self.account.shown(), *more, "", *written, ""]
 
     def as_dict(self) -> dict[str, Any]:
         """Return its JSON object."""

@@ -174,7 +174,7 @@ def judge(folder: Path, master: str, console: Console) -> Exit:
 
 
 def _result(verdict: dict[str, Any], place: str | Path, console: Console) -> Exit:
-    console.result(summary(verdict, place))
+    console.result(*summary(verdict, place))
     return OF_VERDICT[verdict["verdict"]]
 
 

@@ -144,7 +144,7 @@ def run(
     experiment, place, outside = own.experiment, own.place, outside | own.environment
     chosen = secrets.randbelow(BIG_SEED) if seed is None else seed
     plan = make_plan(experiment, chosen)
-    console.progress(plan.describe())
+    console.progress(*plan.describe())
     release = {"--kafka": kafka, "--coordinator": coordinator}
     options = [f"{option}={value}" for option, value in release.items() if value] + options
     command = folders.command_of(name, chosen, options)

@@ -1,6 +1,5 @@
 """`groupquake nightly`: runs a suite, and writes a page over all nights."""
 
-import json
 import secrets
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import click
 
 from groupquake import folders
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.nightly import junit, page
 from groupquake.nightly.history import TREND
@@ -74,7 +73,7 @@ def _run(suite: Suite, planned: tuple[Job, ...], directory: Path, *, as_json: bo
         record, code = night.run()
         _draw_trend(directory, folder, record, console)
     _put(directory / "index.html", page.render(directory))
-    Console.result(json.dumps(record, indent=2) if as_json else _summary(record, directory))
+    Console.result(*json_lines(record) if as_json else _summary(record, directory))
     return code
 
 
@@ -110,11 +109,11 @@ def _seed_of(suite: Suite, job: Job) -> str:
     return f", seed {job.seed}" if suite.seeds else ""
 
 
-def _summary(record: Json, directory: Path) -> str:
+def _summary(record: Json, directory: Path) -> list[str]:
     lines = [
         f"{run['verdict']:8} {run['experiment']} on {run['platform']}, seed {run['seed']}"
         + (f": {run['why']}" if run["why"] else "")
         for run in record["runs"]
     ]
     verdict = record["verdict"] + (f" ({record['why']})" if record["why"] else "")
-    return "\n".join([*lines, f"night: {verdict}", f"page: {directory / 'index.html'}"])
+    return [*lines, f"night: {verdict}", f"page: {directory / 'index.html'}"]

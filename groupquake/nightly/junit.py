@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from reports.page.junit import printable
+from reports.page.junit import child
 
 Json = dict[str, Any]
 
@@ -13,7 +13,7 @@ def render(night: Json) -> str:
     """Return the XML; `fail` is a failure, all other verdicts but `pass` are errors."""
     root = ET.Element("testsuites", name=night["suite"])
     for platform, runs in groupby(night["runs"], key=lambda run: run["platform"]):
-        suite = ET.SubElement(root, "testsuite", name=f"Kafka {platform}")
+        suite = child(root, "testsuite", name=f"Kafka {platform}")
         for run in runs:
             _add(suite, run, f"groupquake.{night['suite']}.{platform.replace('.', '_')}")
         _count(suite)
@@ -23,7 +23,7 @@ def render(night: Json) -> str:
 
 
 def _add(suite: ET.Element, run: Json, classname: str) -> None:
-    case = ET.SubElement(
+    case = child(
         suite,
         "testcase",
         classname=classname,
@@ -32,10 +32,9 @@ def _add(suite: ET.Element, run: Json, classname: str) -> None:
     )
     if run["verdict"] != "pass":
         kind = "failure" if run["verdict"] == "fail" else "error"
-        why = printable(run["why"] or run["state"])
-        ET.SubElement(
-            case, kind, message=f"{run['verdict']}: {why}"
-        ).text = f"{why}\nrepeat: {run['command']}\nfolder: {run['folder']}"
+        why = run["why"] or run["state"]
+        lines = (why, f"repeat: {run['command']}", f"folder: {run['folder']}")
+        child(case, kind, *lines, message=f"{run['verdict']}: {why}")
 
 
 def _count(element: ET.Element) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from groupquake.nightly.history import Line, lines, nights, trend, worst
-from reports.page.environment import environment_of
+from reports.page.environment import environment_of, page_of
 from reports.page.wording import SIGNS
 
 Json = dict[str, Any]
@@ -43,7 +43,9 @@ def render(directory: Path) -> str:
     environment = environment_of("groupquake.nightly")
     environment.filters["when"] = _when
     environment.filters["time"] = _time
-    return environment.get_template("index.html.j2").render(
+    return page_of(
+        environment,
+        "index.html.j2",
         nights=found,
         drawn=drawn,
         unreadable=unreadable,

@@ -140,7 +140,7 @@ def _problems(suite: Suite, folder: Path) -> Iterator[Problem]:
         try:
             experiment = _experiment(source, folder)
         except ScenarioError as error:
-            yield from (Problem(("experiments", i), line) for line in str(error).splitlines())
+            yield from (Problem(("experiments", i), line) for line in error.args)
             continue
         if experiment.name in names:
             yield Problem(("experiments", i), f"'{experiment.name}' is listed twice; list it once")
@@ -166,7 +166,7 @@ def _unsettable(suite: Suite, experiment: Experiment) -> Iterator[Problem]:
         try:
             experiment.override([assignment])
         except ScenarioError as error:
-            problem = str(error).splitlines()[0].partition(": ")[2]
+            problem = error.args[0].partition(": ")[2]
             yield Problem(("set", key), f"{problem} (in {experiment.name})")
 
 

@@ -12,7 +12,7 @@ import click
 from chaos.clusters import ClusterError
 from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.nightly.night import Night
 from groupquake.nightly.suite import Job, Platform, Suite
@@ -102,9 +102,8 @@ def trial(
     (folder / "trial.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     (folder / "trial.md").write_text(page.markdown(result), encoding="utf-8")
     (folder / "trial.html").write_text(page.html(result), encoding="utf-8")
-    console.result(json.dumps(result, indent=2) if as_text else "\n".join(page.lines(result)))
-    if not as_text:
-        console.result(f"page: {folder / 'trial.html'}")
+    lines = [*page.lines(result), f"page: {folder / 'trial.html'}"]
+    console.result(*json_lines(result) if as_text else lines)
     if code in (Exit.ABORTED, Exit.NOT_HEALED):
         return code
     return _CODES[result["verdict"]]

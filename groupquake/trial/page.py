@@ -5,7 +5,7 @@ from typing import Any
 
 from groupquake.trial.known import link
 from reports.judgement.clients.client_rules import DEMANDS, SOURCES
-from reports.page.environment import environment_of
+from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
 MARKS: Mapping[str, str] = {
@@ -74,7 +74,7 @@ def _render(name: str, trial: Json) -> str:
         "sources": SOURCES,
         "broken": _broken(trial),
     }
-    return environment.get_template(name).render(trial)
+    return page_of(environment, name, **trial)
 
 
 def _broken(trial: Json) -> Sequence[str]:

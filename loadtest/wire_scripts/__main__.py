@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from kafka_protocol.printable import printable
 from loadtest.history import History
 from loadtest.wire import WireError
 from loadtest.wire_scripts import FINISHED
@@ -66,7 +67,7 @@ def main() -> None:
     print("running", *given.names, flush=True)  # the runner waits for this line
     ports = [int(address.rpartition(":")[2]) for address in given.bootstrap.split(",")]
     if errors := asyncio.run(run_scripts(given.names, ports, given.seed, given.history)):
-        print("groupquake:", "; ".join(errors), flush=True)
+        print("groupquake:", printable("; ".join(errors)), flush=True)
         sys.exit(1)
 
 

@@ -53,11 +53,6 @@ def short(member_id: str | None) -> str:
     return UUID.sub(r"\1", member_id or "")
 
 
-def plain(text: str) -> str:
-    """Escape characters that a terminal would not show, such as those that set its colours."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 

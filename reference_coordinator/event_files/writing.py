@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_protocol.printable import printable
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.event_files.broker_evidence import LAST_MS, logged_of, logged_of_request
 from reference_coordinator.event_files.counterexample import Counterexample
 from reference_coordinator.event_files.reading import FORMAT, EventSequence
-from reference_coordinator.event_files.request_table import plain, request_text, table
+from reference_coordinator.event_files.request_table import request_text, table
 from reference_coordinator.replay.evidence import Evidence, ObservedRequest
 
 WIDTH = 60
@@ -64,16 +65,16 @@ class Account:
         cited = "\n".join(f"    {text!r}," for text in events)
         title = f"{self.source}: {self.found.violation.request} is unexplained."
         return {
-            PAGE: f"{self.shown()}\n{''.join(self._raw())}",
+            PAGE: "".join(f"{printable(line)}\n" for line in (*self.shown(), "", *self._raw())),
             EVENTS: "".join(f"{text}\n" for text in events),
             CASE: TEST.format(title=_quoted(title), profile=self.profile.name, events=cited),
         }
 
-    def shown(self) -> str:
-        """Show the requests that are left, and what was expected beside what was observed."""
+    def shown(self) -> list[str]:
+        """Return lines: the requests that are left, and what was expected beside the observed."""
         requests = self.found.evidence.requests
         kept = f"{len(requests)} requests of {len(requests) + self.found.left_out}"
-        lines = [
+        return [
             f"counterexample: {self.source}, under the rules of {self.profile.name}",
             kept if self.found.minimal else f"{kept}; to leave out more would take too long",
             "",
@@ -81,7 +82,6 @@ class Account:
             "",
             *self._expected_and_observed(),
         ]
-        return "".join(f"{plain(line)}\n" for line in lines)
 
     def _expected_and_observed(self) -> Iterator[str]:
         """Yield what the oracle expects, in any order of events, beside what was observed."""
@@ -102,7 +102,7 @@ class Account:
 
     def _raw(self) -> Iterator[str]:
         for seen in self.found.evidence.requests:
-            yield f"{self.places[seen.id]}: {self.sequence.text(seen.id)}\n"
+            yield f"{self.places[seen.id]}: {self.sequence.text(seen.id)}"
 
     def _events(self) -> list[str]:
         """Take the lines that are left out of the sequence, with its header and its end."""

@@ -6,13 +6,12 @@ lane for every member. Vertical bands are rebalances.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 
 from reports.page import drawing
-from reports.page.drawing import FINDING, REBALANCING, Json, Span, bar, bars, shortened
+from reports.page.drawing import FINDING, REBALANCING, Json, Span, bar, bars, escape, shortened
 from reports.page.drawn_groups import Membership, Period
 from reports.page.faults import Fault, hits_group
 from reports.page.wording import REASONS, counted, seconds

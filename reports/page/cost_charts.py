@@ -3,14 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import plotly.graph_objects as go
 
 from reports.judgement.costs import Holding, Stop
 from reports.page import drawing
 from reports.page.cost_rows import natural
-from reports.page.drawing import INK, MUTED, Json, Span, bar, bars, shortened
+from reports.page.drawing import INK, MUTED, Json, Span, bar, bars, escape, shortened
 from reports.page.drawn_groups import Period, identity
 from reports.page.faults import Fault
 from reports.page.wording import ENDINGS, seconds

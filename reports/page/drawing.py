@@ -1,13 +1,14 @@
 """What the figures share: colours, time axis, phases, bars, bands, faults."""
 
+import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from typing import Any
 
 import plotly.graph_objects as go
 
+from kafka_protocol.printable import printable
 from reports.page.drawn_groups import Period
 from reports.page.faults import Fault, hits_broker, meaning, one_shot
 from reports.page.wording import offset, utc
@@ -130,10 +131,14 @@ def figure(
     return drawn
 
 
+def escape(text: str) -> str:
+    """Write a text so that a figure shows it as it is; figures know no entities of quotes."""
+    return html.escape(printable(text), quote=False)
+
+
 def shortened(name: str, longest: int = 22) -> str:
     """Shorten a name so that it fits beside a row."""
-    cut = name if len(name) <= longest else f"{name[:10]}…{name[-11:]}"
-    return escape(cut, quote=False)
+    return escape(name if len(name) <= longest else f"{name[:10]}…{name[-11:]}")
 
 
 def bars(axis: str, drawn: Sequence[Json], **style: Any) -> go.Bar:

@@ -5,15 +5,14 @@ data through a JSON form that cannot end a script.
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from reports.page import drawing, wording
-from reports.page.drawing import Span, bar, bars
-from reports.page.environment import environment_of
+from reports.page.drawing import Span, bar, bars, escape
+from reports.page.environment import environment_of, page_of
 
 Json = dict[str, Any]
 GROUPS_SHOWN = 40
@@ -41,7 +40,9 @@ def render(incident: Json, rebalances: Sequence[Json]) -> str:
     environment.filters["moment"] = moment
     environment.filters["seconds"] = wording.seconds
     environment.filters["counted"] = wording.counted
-    return environment.get_template("incident.html.j2").render(
+    return page_of(
+        environment,
+        "incident.html.j2",
         incident=incident,
         groups={name: incident["groups"][name] for name in shown},
         rows_shown=ROWS_SHOWN,

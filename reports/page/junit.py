@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from kafka_protocol.printable import printable
+
 Json = Mapping[str, Any]
 
 
@@ -49,15 +51,15 @@ def render(verdict: Json) -> str:
 
 
 def _case(suite: ET.Element, name: str) -> ET.Element:
-    return ET.SubElement(suite, "testcase", classname=f"groupquake.{suite.get('name')}", name=name)
+    return child(suite, "testcase", classname=f"groupquake.{suite.get('name')}", name=name)
 
 
 def _add(case: ET.Element, kind: str, reasons: Iterable[str]) -> None:
     """Add the reasons, if there are any, as a child element of a case."""
-    texts = [printable(reason) for reason in reasons]
+    texts = list(reasons)
     if texts:
         more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
-        ET.SubElement(case, kind, message=texts[0] + more).text = "\n".join(texts)
+        child(case, kind, *texts, message=texts[0] + more)
 
 
 def _described(finding: Json) -> str:
@@ -71,6 +73,8 @@ def _described(finding: Json) -> str:
     )
 
 
-def printable(text: str) -> str:
-    """Replace characters that XML cannot hold."""
-    return "".join(c if c in "\t\n" or " " <= c < "\ud800" or c >= "\ue000" else "�" for c in text)
+def child(parent: ET.Element, tag: str, *lines: str, **attributes: str) -> ET.Element:
+    """Add an element with lines of text; characters that XML cannot hold are escapes."""
+    made = ET.SubElement(parent, tag, {key: printable(text) for key, text in attributes.items()})
+    made.text = "\n".join(map(printable, lines)) or None
+    return made

@@ -26,7 +26,7 @@ from reports.page.cost_charts import Owned
 from reports.page.cost_rows import ROWS_SHOWN, CostRows
 from reports.page.drawing import Span
 from reports.page.drawn_groups import GROUPS_DRAWN, DrawnGroups, identity, memberships, periods
-from reports.page.environment import environment_of
+from reports.page.environment import environment_of, page_of
 from reports.page.rows import comparison_table
 
 Json = dict[str, Any]
@@ -41,8 +41,9 @@ def render(run: RunFolder, verdict: Json, data: Results, drawn: DrawnGroups, cos
     page = _Page(run, verdict, data, drawn, costs)
     span, groups = page.span, page.groups
     roots = [finding for finding in verdict["findings"] if finding["root"]]
-    template = _environment(span).get_template("report.html.j2")
-    return template.render(
+    return page_of(
+        _environment(span),
+        "report.html.j2",
         verdict=verdict,
         experiment=run.experiment,
         numbered_lines=run.numbered_lines,

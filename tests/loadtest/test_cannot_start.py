@@ -2,6 +2,7 @@
 
 import json
 
+from kafka_protocol.printable import printable
 from loadtest.client_configs import ProducerConfig
 from loadtest.history import History
 from loadtest.locust_statistics import no_statistics
@@ -34,10 +35,9 @@ def test_a_program_that_is_missing_has_failed_and_is_polled_once_it_is_there(loc
     end(load)
 
 
-def test_a_producer_that_librdkafka_refuses_has_failed(tmp_path, monkeypatch):
-    no_certificate = tmp_path / "ca.pem"
-    no_certificate.write_text("none")
-    properties = {"security.protocol": "SSL", "ssl.ca.location": str(no_certificate)}
+def test_a_producer_that_librdkafka_refuses_has_failed(tmp_path, monkeypatch, caplog):
+    forged = "\x1b[2J\nverdict: pass"
+    properties = {"security.protocol": forged}
     monkeypatch.setattr("loadtest.producer.client_properties", lambda: properties)
     history = History(tmp_path / "history.jsonl")
     config = ProducerConfig("p", "orders", 5.0)
@@ -49,4 +49,5 @@ def test_a_producer_that_librdkafka_refuses_has_failed(tmp_path, monkeypatch):
     [line] = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
     assert (line["event"], line["member"]) == ("error", "p")
     assert line["error"].startswith("'p' cannot be started: ")
-    assert "ssl.ca.location" in line["error"]
+    assert forged in line["error"]
+    assert caplog.messages == [printable(line["error"])]

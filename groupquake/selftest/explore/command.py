@@ -1,6 +1,5 @@
 """`groupquake dev explore`: every course of events of a small group, by the rules of a release."""
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import click
 
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.selftest.explore.event_file import event_file
 from groupquake.selftest.explore.invariants import INVARIANTS
@@ -69,11 +68,11 @@ def explore(
                 _Explored(profile, _explore(profile, depth, int(members), faults, budget))
             )
         if not as_json:
-            Console.result(results[-1].as_text())
+            Console.result(*results[-1].lines())
         if folder is not None:
             _write(folder, results[-1])
     if as_json:
-        Console.result(json.dumps([each.as_dict() for each in results], indent=2))
+        Console.result(*json_lines([each.as_dict() for each in results]))
     if any(each.is_unexplained for each in results):
         return Exit.FAIL
     in_time = all(explored.in_time for each in results for _, explored in each.found)
@@ -152,8 +151,8 @@ class _Explored:
         """Whether something breaks that nothing explains."""
         return any(not each.why for each in self.breaks.values())
 
-    def as_text(self) -> str:
-        """Print the counts, and each break with its trace."""
+    def lines(self) -> list[str]:
+        """Return the lines of the counts, and each break with its trace."""
         lines = [f"{self.profile.name}:"]
         for scope, explored in self.found:
             in_time = "" if explored.in_time else "; time ran out"
@@ -165,7 +164,7 @@ class _Explored:
         for what, each in self.breaks.items():
             lines += ["", f"{what} ({each.times:,} times)", f"  {each.invariant}."]
             lines += [f"  Behind it: {each.why or 'no rule'}. {each.scope.name}:", *each.trace]
-        return "\n".join([*lines, ""])
+        return [*lines, ""]
 
     def as_dict(self) -> dict[str, Any]:
         """Return its JSON object."""

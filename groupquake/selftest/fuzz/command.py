@@ -117,7 +117,7 @@ def fuzz(
         except WireError as error:
             raise UnreachableError(str(error)) from error
         covered = coverage(outcome, profile, target, pool, console.progress)
-    Console.result(summary(outcome, covered, profile, target, folder))
+    Console.result(*summary(outcome, covered, profile, target, folder))
     return CODES[outcome.worst]
 
 

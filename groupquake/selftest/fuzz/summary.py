@@ -59,8 +59,8 @@ def coverage(
 
 def summary(
     outcome: Outcome, covered: Mapping[str, str], profile: Profile, target: Target, folder: Path
-) -> str:
-    """Return the text that is printed at the end."""
+) -> list[str]:
+    """Return the lines that are printed at the end."""
     moves = sum((judged.moves for judged in outcome.judged), Counter[str]())
     errors = sum((judged.errors for judged in outcome.judged), Counter[str]())
     bulky = may_be_bulky(target)
@@ -70,7 +70,7 @@ def summary(
     )
     seen = [*moves.values(), *errors.values(), *map(bool, covered.values())]
     uncovered = {**OUT_OF_REACH, **ALLOWS_MORE, **moot(profile, target.versions, target.kafka)}
-    lines = [
+    return [
         "rules, and a sequence that contradicts another value of each",
         *(f"  {rule}: {group or 'NONE'}" for rule, group in sorted(covered.items())),
         *(f"  {rule}: {why}" for rule, why in uncovered.items()),
@@ -83,7 +83,6 @@ def summary(
         *(f"see {page}" for page in outcome.pages),
         f"event file: {folder / 'events.jsonl'}",
     ]
-    return "\n".join(lines)
 
 
 def _table(title: str, counts: Mapping[str, int]) -> Sequence[str]:

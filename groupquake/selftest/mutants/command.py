@@ -1,12 +1,11 @@
 """`groupquake dev mutants`: whether the oracle catches a coordinator with any one rule broken."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from groupquake.console import Console
+from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from groupquake.selftest.mutants import traces
 from groupquake.selftest.mutants.evidence import runs_in
@@ -66,19 +65,19 @@ def mutants(evidence: Path | None, sequences: Path | None, level: str, *, as_jso
     if level == Level.WIRE:
         with runs_in(runs) as found:
             on_wire = make_wire_table(found, recordings, console.progress)
-        Console.result(json.dumps(asdict(on_wire), indent=2) if as_json else on_wire.text)
+        Console.result(*json_lines(asdict(on_wire)) if as_json else on_wire.lines)
         return Exit.PASS if on_wire.good else Exit.FAIL
     with runs_in(runs) as found:
         recordings += [run.folder for mine in found.values() for run in mine]
         table = make_table(found, traces.read_all(events), recordings, console.progress)
-    Console.result(json.dumps(_as_dict(table), indent=2) if as_json else _as_text(table))
+    Console.result(*json_lines(_as_dict(table)) if as_json else _lines(table))
     return Exit.PASS if table.good else Exit.FAIL
 
 
-def _as_text(table: Table) -> str:
+def _lines(table: Table) -> list[str]:
     mutants = [HEAD, *(row.line for row in table.rows)]
     lies = [HEAD_OF_LIES, *(lie.line for lie in table.lies)]
-    return "\n".join([*mutants, "", *lies, "", _summary(table)])
+    return [*mutants, "", *lies, "", _summary(table)]
 
 
 def _summary(table: Table) -> str:

@@ -86,9 +86,9 @@ class WireTable:
         return all(row.good for row in self.rows) and not self.findings
 
     @property
-    def text(self) -> str:
+    def lines(self) -> list[str]:
         """The table and its summary."""
-        return "\\n".join([HEAD, *(row.line for row in self.rows), "", self.summary])
+        return [HEAD, *(row.line for row in self.rows), "", self.summary]
 
     @property
     def summary(self) -> str:

@@ -111,7 +111,7 @@ def soak(minutes: int, members: int, every_s: int, seed: int, runs: Path) -> Exi
         codes.append(code)
         rows += _rows(name, folder, series, MEASURED if tap else MEASURED[:2])
         verdicts += _of_verdict(name, folder)
-    console.result("\n".join([*_table(rows), "", *verdicts]))
+    console.result(*_table(rows), "", *verdicts)
     grows = any(row.outcome == "GROWS" for row in rows)
     if grows or Exit.FAIL in codes:
         return Exit.FAIL
@@ -138,7 +138,7 @@ def _run(
             process.wait()
             raise
     console.progress(f"{file.stem}: ended with exit code {process.returncode}")
-    console.progress(out.strip())
+    console.progress(*out.strip().split("\n"))
     return process.returncode, (runs / "latest").resolve(), sampler.series
 
 

@@ -78,7 +78,7 @@ class RunFolder(RunFiles):
         try:
             return load(self._file("experiment.yaml"))
         except ScenarioError as error:
-            raise EvidenceError(str(error)) from error
+            raise EvidenceError("; ".join(error.args)) from error
 
     @cached_property
     def environment(self) -> dict[str, Any]:

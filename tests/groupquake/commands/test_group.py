@@ -124,8 +124,8 @@ def test_some_are_removed_and_the_rest_rebalances_at_once(
     done = remove(members.group, "--instances", "a,ghost")
     assert done.code == 1, done.err
     assert done.out.splitlines() == [
-        "a: removed",
-        "ghost: not a member of the group (UNKNOWN_MEMBER_ID)",
+        "member a: removed",
+        "member ghost: not a member of the group (UNKNOWN_MEMBER_ID)",
         f"group {members.group}: 1 of 2 removed",
     ]
     caused = members.rebalances()[before:]
@@ -144,7 +144,7 @@ def test_all_members_are_removed_only_with_the_option_all(members: Members, remo
     dry = remove(members.group, "--all", "--dry-run")
     assert dry.code == 0
     assert dry.out.splitlines() == [
-        *(f"{name}: would be removed" for name in "abc"),
+        *(f"member {name}: would be removed" for name in "abc"),
         f"group {members.group}: 3 of 3 would be removed",
     ]
     assert len(members.rebalances()) == before

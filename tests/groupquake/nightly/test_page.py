@@ -213,9 +213,10 @@ def test_the_newest_night_comes_first_and_only_so_many_are_drawn(directory: Path
 
 
 def test_texts_of_a_run_are_escaped(directory: Path) -> None:
-    record = keep(directory, 1, run("fail", why="<script>alert(1)</script>\x00"))
-    assert "<script>" not in page.render(directory)
-    assert "&lt;script&gt;" in junit.render(record)
+    record = keep(directory, 1, run("fail", why="<script>alert(1)</script>\x00\u202e"))
+    shown = r"&lt;script&gt;alert(1)&lt;/script&gt;\x00\u202e"
+    assert shown in page.render(directory)
+    assert shown in junit.render(record)
 
 
 def test_a_page_without_nights(directory: Path) -> None:

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
-from reference_coordinator.event_files.request_table import plain, short, table
+from reference_coordinator.event_files.request_table import short, table
 from tests.reference_coordinator.replay.conftest import IDS, START, Scenario, stable
 
 
@@ -33,13 +31,6 @@ def test_leave_shows_each_member_with_its_error() -> None:
     scenario.leave("b", 10)
     _, row = lines(scenario)
     assert f"{IDS['b']} of b: NONE" in row
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"), [("a\x1b[31mb", "a\\x1b[31mb"), ("ä b", "ä b"), ("a\nb", "a\\nb")]
-)
-def test_control_characters_do_not_reach_the_terminal(text: str, shown: str) -> None:
-    assert plain(text) == shown
 
 
 def test_a_uuid_is_cut_to_its_distinguishing_prefix() -> None:

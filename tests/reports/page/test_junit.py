@@ -90,10 +90,10 @@ def test_a_fault_without_witness_is_an_error(made):
     assert marked["faults verified"] == [("error", "member.restart on static-3: never carried out")]
 
 
-def test_text_that_xml_cannot_hold_is_replaced(made):
+def test_text_that_xml_cannot_hold_is_escaped(made):
     made.add_violation("2:777", IMPACT_MS + 9_000, "dynamic", "<evil>\x00\ud800&")
     _, suite, _ = read(made)
-    assert "HEARTBEAT of <evil>��&" in suite.findtext("testcase/failure")
+    assert "HEARTBEAT of <evil>\\x00\\ud800&" in suite.findtext("testcase/failure")
 
 
 def test_same_verdict_same_bytes(made):

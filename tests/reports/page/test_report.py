@@ -4,7 +4,9 @@ import re
 from dataclasses import replace
 
 import pytest
+from plotly.offline import get_plotlyjs
 
+from kafka_protocol.printable import printable
 from reports.judgement import costs
 from reports.judgement.costs import Costs, HubGaps
 from reports.judgement.verdict import Gap, Results, judge
@@ -13,7 +15,7 @@ from reports.page.drawn_groups import DrawnGroups, Join
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, made_up
 from tests.reports.reading import Page
 
-HOSTILE = '</script><img src="//evil.example/x"><script>alert(1)</script><b>'
+HOSTILE = '</script><img src="//evil.example/x"><script>alert(1)</script><b>\x1b\u202e\x9b'
 
 
 def read(made):
@@ -216,12 +218,14 @@ def test_hostile_names_stay_text(tmp_path):
     hostile = read(made)
     assert "img" not in hostile.tags
     assert hostile.tags.count("script") == 2
-    assert f"coordinator {HOSTILE}" in hostile.text
+    assert f"coordinator {printable(HOSTILE)}" in hostile.text
     # plotly knows tags of its own
     drawn = [trace["hovertext"] for trace in hostile.figure["data"]]
     assert "&lt;b&gt;" in str(drawn)
     assert "<img" not in str(hostile.figure)
     assert not re.search(r"<(?!/?(b|br)>)", str(hostile.figure))
+    shown = re.findall(r"[^\n]", hostile.source.replace(get_plotlyjs(), "") + str(hostile.figure))
+    assert [c for c in set(shown) if not c.isprintable()] == []
 
 
 def test_the_page_loads_no_external_resources(failed):
