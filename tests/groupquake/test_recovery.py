@@ -84,7 +84,7 @@ def test_the_next_run_recovers_those_that_were_killed(killed: Path) -> None:
             recover(open_runs.find(going_on))
     assert said == [
         f"{killed} was killed; healing it",
-        "f1.1: healed: nothing to undo: the load process is gone, and its members with it",
+        "fault f1.1: healed: nothing to undo: the load process is gone, and its members with it",
     ]
     assert open_faults(read(killed / "journal.jsonl")) == ()
     assert open_runs.own_journals() == ()
@@ -92,7 +92,7 @@ def test_the_next_run_recovers_those_that_were_killed(killed: Path) -> None:
 
 def test_a_run_is_healed_whose_folder_was_deleted(killed: Path) -> None:
     shutil.rmtree(killed)
-    assert healed(killed)[1].startswith("f1.1: healed")
+    assert healed(killed)[1].startswith("fault f1.1: healed")
     assert open_runs.own_journals() == ()
 
 
