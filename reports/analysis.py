@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import places, results, tables
+from reports.ingest import bundle, client_history, places, results, tables
 from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.run.history import Reader
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
@@ -65,18 +66,25 @@ def analyse(
         _read(run)
         places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        history = f"{source}/{HISTORY}" if run.has_history else None
+        history = said = None
+        if run.has_history:
+            history = client_history.read(spark, f"{source}/{HISTORY}", Reader.of(run)).persist()
+            last.callback(history.unpersist)
+            said = bundle.table(history, "lines")
         owners = f"{target}/tables/ownership"
         seen_by_clients = beside.submit(
-            client_costs, spark, history, owners, planned, PARTITIONS
+            client_costs, spark, said, owners, planned, PARTITIONS
         )  # it needs no broker's log
         computed = tables.build(
-            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
-        )
+            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress,
+            said,
+        )  # fmt: skip
         last.callback(computed.judged.unpersist)  # the session may be somebody else's
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
+        if history is not None:
+            data = replace(data, altered_history=client_history.account(history).doubts(HISTORY))
         rows = sum(digest.rows.total() for digest in data.digests.values())
         stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)

@@ -7,7 +7,9 @@ files of a broker.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -17,10 +19,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
+from reports.judgement.log.log_bytes import LONGEST, SHOWN, TOO_LONG, unpacked
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 _PLACE = re.compile(r"(?:brokers|tap)/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
+PACKED = ".gz"
+ROWS = 1_000
+"""How many lines of a packed file are given out at once."""
+_MOST = "mapreduce.input.linerecordreader.line.maxlength"
+"""Hadoop's option for the longest line, in bytes."""
+_SIZE, _UNITS = re.compile(r"(\d+)([kmgt]?)"), ("", "k", "m", "g", "t")
+"""How Spark writes sizes."""
 _GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
@@ -59,33 +69,84 @@ def in_order(split: Split) -> tuple[str, int, int]:
 
 
 def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
-    """Return the lines of the logs of the run at a URI: `value` (bytes), `file` and `start`.
+    """Return the lines of the logs of the run at a URI, as `read` does.
 
     `folder` of the run has a folder for each broker. Raises EvidenceError where there is no log.
     """
     try:
-        read = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}", lineSep="\n")
+        files = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").inputFiles()
     except AnalysisException as error:
         raise EvidenceError(
             f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
         ) from error
+    return read(spark, [literal(unquote(file)) for file in files])
+
+
+def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """Return the lines of files, by their globs: `value` (bytes, `shortened`), `file` and `start`.
+
+    Packed files are unpacked by Python, where the length of a line is bounded.
+    """
+    packed = [file for file in files if file.endswith(PACKED)]
+    plain = [file for file in files if not file.endswith(PACKED)]
+    parts = [bounded(spark, plain)] if plain else []
+    if packed:
+        whole = spark.read.format("binaryFile").load(packed).select("content", "path")
+        parts.append(whole.mapInArrow(_unpacked, "value BINARY, file STRING, start LONG"))
+    return reduce(DataFrame.unionAll, parts)
+
+
+def bounded(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """Return the lines of files that are not packed, as `read` does.
+
+    Hadoop keeps no more of a line than it is told, and leaves a longer one out without a word,
+    unless it ends in another split: so that no line is left out, it may be as long as a split.
+    """
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes") or ""
+    number, unit = _SIZE.findall(size.lower())[0]
+    most = max(int(number) << 10 * _UNITS.index(unit), LONGEST + 1)
+    read = spark.read.option(_MOST, most).text([*files], lineSep="\n")
+    value = F.col("value").cast("binary")
+    too_long = F.concat(F.lit(TOO_LONG), F.substring(value, 1, SHOWN))
     return read.select(
-        F.col("value").cast("binary").alias("value"),
+        F.when(F.octet_length("value") > LONGEST, too_long).otherwise(value).alias("value"),
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
 
 
-def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]]:
-    """Yield the texts of the rows of `lines`, those of a batch that are of one split at once.
+def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for content, path in (row for batch in batches for row in zip(*batch.columns, strict=True)):
+        damage: list[str] = []
+        found = unpacked(content.as_buffer(), damage)
+        while some := [*islice(found, ROWS)]:
+            columns = [pa.array(some, pa.binary()), [path.as_py()] * len(some), [0] * len(some)]
+            yield pa.record_batch(columns, ["value", "file", "start"])
+        if damage:
+            raise EvidenceError(f"{path.as_py()}: {damage[0]}; remove it, or what is damaged of it")
 
-    Bytes that are not UTF-8 become replacement characters.
-    """
+
+def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, pa.Array]]:
+    """Yield the rows of `read`, those of a batch that are of one split at once."""
     for batch in batches:
         begin = 0
         for end, split in _ends(batch):
-            yield split, _decoded(batch.column(0).slice(begin, end - begin))
+            yield split, batch.column(0).slice(begin, end - begin)
             begin = end
+
+
+def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]]:
+    """Yield the texts of the rows of `read`, as `parts` does.
+
+    Bytes that are not UTF-8 become replacement characters.
+    """
+    for split, values in parts(batches):
+        yield split, _decoded(values)
+
+
+def text(line: bytes) -> str:
+    """Return a line as text."""
+    return line.decode("utf-8", "replace").rstrip("\r\n")
 
 
 def _ends(batch: pa.RecordBatch) -> Iterator[tuple[int, Split]]:
@@ -109,5 +170,5 @@ def _decoded(values: pa.Array) -> list[str]:
     try:
         found = values.cast(pa.string()).to_pylist()
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        found = [value.decode("utf-8", "replace") for value in values.to_pylist()]
-    return [text.rstrip("\r\n") for text in found]
+        return [text(value) for value in values.to_pylist()]
+    return [line.rstrip("\r\n") for line in found]

@@ -21,8 +21,8 @@ from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle, Rows
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
-from reports.judgement.incident.packed import FORMS, OTHERS, unpacked
 from reports.judgement.incident.stock_lines import REJECTED, Line, Reader, Summary
+from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
 _LOCAL = re.compile("^file:/+")
 SHOWN = 300
@@ -72,11 +72,7 @@ def read(spark: SparkSession, files: Iterable[Found], zone: tzinfo) -> DataFrame
             (packed if is_packed else plain).append(literal(file.path))
     parts = []
     if plain:
-        text = spark.read.text(plain, lineSep="\n").select(
-            F.col("value").cast("binary").alias("value"),
-            F.col("_metadata.file_path").alias("file"),
-            F.col("_metadata.file_block_start").alias("start"),
-        )
+        text = log_files.bounded(spark, plain)
         parts.append(text.mapInArrow(_of_lines(zone), BUNDLE.columns))
     if packed:
         whole = spark.read.format("binaryFile").load(packed).select("content", "path")
@@ -100,7 +96,8 @@ def _of_packed(zone: tzinfo) -> Any:
         for batch in batches:
             for content, path in zip(batch.column(0), batch.column(1), strict=True):
                 damage: list[str] = []
-                texts = unpacked(content.as_buffer(), damage, path.as_py())
+                found = unpacked(content.as_buffer(), damage, path.as_py())
+                texts = map(log_files.text, found)
                 yield from _rows(path.as_py(), 0, texts, zone, damage)
 
     return read_files

@@ -1,7 +1,11 @@
-"""What makes a verdict `unknown` where the replay bound it from observation."""
+"""What makes a verdict `unknown`: what the replay bound from observation, and altered evidence."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from reports.judgement.breaches import OF_CLIENTS
+from reports.judgement.clients.comparison import TWICE
+from reports.judgement.digest import Digest
+from reports.judgement.findings import Finding
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 
@@ -24,6 +28,28 @@ UNSEEN = ("unseen_member", "unseen_takeover")
 def assumed(run: RunFolder) -> tuple[str, ...]:
     """Return what was assumed of a cluster of the user's, if answers depend on it, in words."""
     return run.outside.unsure if run.outside is not None and run.outside.assumed else ()
+
+
+def altered(run: RunFolder, history: Sequence[str], digests: Mapping[str, Digest]) -> Sequence[str]:
+    """Say, in words, what beside the brokers' logs is gone, not understood, or stands twice.
+
+    `history` says what of the client history is not understood.
+    """
+    doubts = [*history, *run.altered_samples]
+    if run.lost_history:
+        doubts.append("the client history is gone: history.jsonl")
+    if run.unsampled:
+        doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
+    twice = ((group, of.clients[TWICE]) for group, of in sorted(digests.items()))
+    doubts += [f"group {group}: {n} events stand twice in history.jsonl" for group, n in twice if n]
+    return doubts
+
+
+def rests_on_altered(run: RunFolder, history: Sequence[str], finding: Finding) -> bool:
+    """Tell whether a line that is not understood may explain a finding; see `altered`."""
+    return bool(
+        (history and finding.kind in OF_CLIENTS) or (run.altered_samples and finding.may_be_late)
+    )
 
 
 def foreign_groups(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> set[str]:

@@ -35,11 +35,14 @@ from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.history import ClientEvent, events_by_group
+from reports.judgement.run.history import ClientEvent, Reader, events_by_group
+from reports.judgement.run.json_form import Account, lines_in
 from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run.skews import of_broker
 from reports.judgement.timelines.fenced_lines import fenced_lines
+from scenarios.regular_files import read_regular
 
 Row = Mapping[str, Any]
 COLUMNS = {
@@ -203,13 +206,23 @@ class Recording:
                 rows[line.group].append(line.row)
         return dict(rows)
 
-    @cached_property
+    @property
     def events_by_group(self) -> Mapping[str, Sequence[ClientEvent]]:
         """What clients saw, by group; empty without a client history."""
-        history = self.folder / HISTORY
+        return self._history[0]
+
+    @property
+    def altered_history(self) -> Sequence[str]:
+        """What of the client history is not understood, in words."""
+        return self._history[1].doubts(HISTORY)
+
+    @cached_property
+    def _history(self) -> tuple[Mapping[str, Sequence[ClientEvent]], Account]:
+        history, account = self.folder / HISTORY, Account()
         if not history.is_file():
-            return {}
-        return events_by_group(history.read_text(errors="replace").splitlines())
+            return {}, account
+        lines = lines_in(read_regular(history, LARGEST))
+        return events_by_group(lines, Reader.of(self.run), account), account
 
     @cached_property
     def judge(self) -> Judge:

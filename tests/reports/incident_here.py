@@ -11,9 +11,9 @@ import msgspec
 
 from reports.judgement.incident.group_incident import GroupIncident, rows_of_group
 from reports.judgement.incident.log_files import log_files
-from reports.judgement.incident.packed import FORMS, OTHERS, unpacked
 from reports.judgement.incident.stock_lines import REJECTED, Line, Reader, Summary
 from reports.judgement.incident.summary import Incident, summary
+from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "stock"
 """Stock logs of real brokers, a folder each; rotated, and compressed with xz here."""
@@ -27,7 +27,8 @@ def recorded(name: str) -> dict[str, bytes]:
 
 def texts_of(name: str, content: bytes, damage: list[str]) -> Iterable[str]:
     if name.endswith((*FORMS, *OTHERS)):
-        return unpacked(content, damage, name)
+        lines = unpacked(content, damage, name)
+        return (line.decode("utf-8", "replace").rstrip("\r") for line in lines)
     *lines, last = content.decode("utf-8", "replace").split("\n")
     return [line.rstrip("\r") for line in (*lines, *([last] if last else []))]
 
