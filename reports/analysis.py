@@ -34,7 +34,7 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
 
     Raises EvidenceError where the folder is not the folder of a run, or was altered.
     """
-    _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
+    _read(RunFolder(folder), places.uri_of(folder))  # errors come before Spark starts
     progress("starting Spark")
     with explained(master), session(master, logs_bytes(folder), folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
@@ -62,8 +62,8 @@ def analyse(
         ExitStack() as last,
         ThreadPoolExecutor(2) as beside,
     ):
+        _read(run, target)
         rules, profile, named = _rules(run)
-        _read(run)
         places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         history = said = None
@@ -84,7 +84,7 @@ def analyse(
         found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
         if history is not None:
-            data = replace(data, altered_history=client_history.account(history).doubts(HISTORY))
+            data = replace(data, altered_history=client_history.doubts(history, HISTORY))
         rows = sum(digest.rows.total() for digest in data.digests.values())
         stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)
@@ -121,6 +121,12 @@ def _rules(run: RunFolder) -> tuple[Profile, Profile, str | None]:
     return rules, profile, profile.name if known else None
 
 
-def _read(run: RunFolder) -> None:
-    """Read the files of a run; raise EvidenceError where one cannot be read."""
+def _read(run: RunFolder, target: str) -> None:
+    """Read the files of a run; raise EvidenceError where one cannot be read.
+
+    Nothing of an earlier analysis is left then.
+    """
+    if run.is_there:
+        places.remove(target, FILES)
+    run.require_regular()
     _ = (run.environment, run.settings, run.experiment, run.faults, run.never_began, run.grammar)

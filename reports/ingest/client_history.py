@@ -18,7 +18,6 @@ from reports.judgement.run.history import LINE, Reader
 from reports.judgement.run.json_form import Account
 
 BUNDLE = Bundle({"lines": LINE, "accounts": "start LONG, account BINARY"})
-_NAMES = BUNDLE.schemas["lines"].names
 
 
 def read(spark: SparkSession, uri: str, reader: Reader) -> DataFrame:
@@ -26,24 +25,26 @@ def read(spark: SparkSession, uri: str, reader: Reader) -> DataFrame:
 
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Rows(BUNDLE)
-        for split, of_split in groupby(log_files.parts(batches), key=itemgetter(0)):
+        lines = chain.from_iterable(
+            zip(batch["start"].to_pylist(), batch["value"].to_pylist(), strict=True)
+            for batch in batches
+        )
+        for start, of_split in groupby(lines, key=itemgetter(0)):
             account = Account()
-            lines = chain.from_iterable(values.to_pylist() for _, values in of_split)
-            for said in account.entries(lines, reader):
-                rows.add("lines", [*map(said.get, _NAMES)])
+            for said in account.entries(map(itemgetter(1), of_split), reader):
+                rows.add("lines", msgspec.structs.astuple(said))
                 yield from rows.batches()
-            rows.add("accounts", (split.start, msgspec.msgpack.encode(account)))
+            rows.add("accounts", (start, msgspec.msgpack.encode(account)))
         yield from rows.rest()
 
-    return log_files.bounded(spark, [log_files.literal(uri)]).mapInArrow(
-        read_splits, BUNDLE.columns
-    )
+    lines = log_files.bounded(spark, [log_files.literal(uri)])
+    return lines.mapInArrow(read_splits, BUNDLE.columns)
 
 
-def account(history: DataFrame) -> Account:
-    """Return the account of all lines, of the bundle."""
+def doubts(history: DataFrame, name: str) -> list[str]:
+    """Say what of a history is not understood; it is given as the bundle."""
     whole = Account()
     splits: list[dict[str, Any]] = bundle.table(history, "accounts").toArrow().to_pylist()
     for split in sorted(splits, key=itemgetter("start")):
         whole.merge(msgspec.msgpack.decode(split["account"], type=Account))
-    return whole
+    return whole.doubts(name)

@@ -152,5 +152,4 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
 
 def _event(row: tuple[Any, ...]) -> history.ClientEvent | None:
     at_ms, client, group, event, fields = _OF_EVENT(row)
-    named = {"at_ms": at_ms, "member": client, "group": group, "event": event}
-    return history.event_of(named | json.loads(fields))
+    return history.event_of(history.Said(at_ms, event, client, group, **json.loads(fields)))

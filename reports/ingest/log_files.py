@@ -19,12 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.log.log_bytes import LONGEST, SHOWN, TOO_LONG, unpacked
+from reports.judgement.log.log_bytes import FORMS, LONGEST, OTHERS, SHOWN, TOO_LONG, unpacked
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 _PLACE = re.compile(r"(?:brokers|tap)/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
-PACKED = ".gz"
+PACKED = (*FORMS, *OTHERS)
+FILE = "_metadata.file_path"
 ROWS = 1_000
 """How many lines of a packed file are given out at once."""
 _MOST = "mapreduce.input.linerecordreader.line.maxlength"
@@ -85,13 +86,18 @@ def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
 def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """Return the lines of files, by their globs: `value` (bytes, `shortened`), `file` and `start`.
 
-    Packed files are unpacked by Python, where the length of a line is bounded.
+    Packed files are unpacked by Python, so that what stands before a damage counts, and no line is
+    too long: Spark's own reader fails on a damaged file, or drops its rest.
     """
     packed = [file for file in files if file.endswith(PACKED)]
     plain = [file for file in files if not file.endswith(PACKED)]
     parts = [bounded(spark, plain)] if plain else []
     if packed:
-        whole = spark.read.format("binaryFile").load(packed).select("content", "path")
+        whole = (
+            spark.read.format("binaryFile")
+            .load(packed)
+            .select("content", F.col(FILE).alias("file"))
+        )
         parts.append(whole.mapInArrow(_unpacked, "value BINARY, file STRING, start LONG"))
     return reduce(DataFrame.unionAll, parts)
 
@@ -110,43 +116,29 @@ def bounded(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     too_long = F.concat(F.lit(TOO_LONG), F.substring(value, 1, SHOWN))
     return read.select(
         F.when(F.octet_length("value") > LONGEST, too_long).otherwise(value).alias("value"),
-        F.col("_metadata.file_path").alias("file"),
+        F.col(FILE).alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
 
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for content, path in (row for batch in batches for row in zip(*batch.columns, strict=True)):
-        damage: list[str] = []
-        found = unpacked(content.as_buffer(), damage)
+    for content, file in (row for batch in batches for row in zip(*batch.columns, strict=True)):
+        found = unpacked(content.as_buffer(), file.as_py())
         while some := [*islice(found, ROWS)]:
-            columns = [pa.array(some, pa.binary()), [path.as_py()] * len(some), [0] * len(some)]
+            columns = [pa.array(some, pa.binary()), [file.as_py()] * len(some), [0] * len(some)]
             yield pa.record_batch(columns, ["value", "file", "start"])
-        if damage:
-            raise EvidenceError(f"{path.as_py()}: {damage[0]}; remove it, or what is damaged of it")
-
-
-def parts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, pa.Array]]:
-    """Yield the rows of `read`, those of a batch that are of one split at once."""
-    for batch in batches:
-        begin = 0
-        for end, split in _ends(batch):
-            yield split, batch.column(0).slice(begin, end - begin)
-            begin = end
 
 
 def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]]:
-    """Yield the texts of the rows of `read`, as `parts` does.
+    """Yield the texts of the rows of `read`, those of a batch that are of one split at once.
 
     Bytes that are not UTF-8 become replacement characters.
     """
-    for split, values in parts(batches):
-        yield split, _decoded(values)
-
-
-def text(line: bytes) -> str:
-    """Return a line as text."""
-    return line.decode("utf-8", "replace").rstrip("\r\n")
+    for batch in batches:
+        begin = 0
+        for end, split in _ends(batch):
+            yield split, _decoded(batch.column(0).slice(begin, end - begin))
+            begin = end
 
 
 def _ends(batch: pa.RecordBatch) -> Iterator[tuple[int, Split]]:
@@ -170,5 +162,5 @@ def _decoded(values: pa.Array) -> list[str]:
     try:
         found = values.cast(pa.string()).to_pylist()
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return [text(value) for value in values.to_pylist()]
-    return [line.rstrip("\r\n") for line in found]
+        found = [value.decode("utf-8", "replace") for value in values.to_pylist()]
+    return [text.rstrip("\r\n") for text in found]

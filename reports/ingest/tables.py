@@ -30,7 +30,7 @@ from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.log import broker_log
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.processes import STATUSES, is_patchy
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.run import deliveries
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
@@ -210,6 +210,7 @@ def build(
         ),
         (*pauses, *as_stalls(standstills)),
         run.outages,
+        first_alone=is_patchy(processes),
         rules=rules.own,
         clients=known_clients(run.experiment, handed_on),
         kills=run.killed_between,
@@ -239,8 +240,8 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     if not run.experiment.needs_tap:
         return NOTHING_HELD
     lines = log_files.lines(spark, source, Level.WIRE.folder)
-    ruled = lines.where(F.col("value").cast("string").contains(ACTED))
-    return deliveries.read(log_files.text(row["value"]) for row in ruled.toArrow().to_pylist())
+    ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
+    return deliveries.read(row["value"] for row in ruled.toArrow().to_pylist())
 
 
 ACTIVITY = ("broker", "arrived_ms", "earliest_ms", "at_ms", "answered_ms", "logged_ms")

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from reports.judgement.breaches import OF_CLIENTS
 from reports.judgement.clients.comparison import TWICE
-from reports.judgement.digest import Digest
 from reports.judgement.findings import Finding
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
@@ -19,8 +18,9 @@ DOUBTFUL = {
     "unseen_member": "members whose requests did not pass the tap; what they did is in no evidence",
     "unseen_takeover": "times a coordinator answered as one that had loaded something else than"
     " answers tell of",
+    TWICE: "events stand twice in history.jsonl",
 }
-"""What is a doubt where it was bound from observation, in words."""
+"""What is a doubt where it was bound from observation, or counted of clients, in words."""
 UNSEEN = ("unseen_member", "unseen_takeover")
 """Those that tell of what is in no evidence of the run."""
 
@@ -30,18 +30,13 @@ def assumed(run: RunFolder) -> tuple[str, ...]:
     return run.outside.unsure if run.outside is not None and run.outside.assumed else ()
 
 
-def altered(run: RunFolder, history: Sequence[str], digests: Mapping[str, Digest]) -> Sequence[str]:
-    """Say, in words, what beside the brokers' logs is gone, not understood, or stands twice.
-
-    `history` says what of the client history is not understood.
-    """
+def altered(run: RunFolder, history: Sequence[str]) -> Sequence[str]:
+    """Say, in words, what beside the brokers' logs is gone, or not understood (`history`)."""
     doubts = [*history, *run.altered_samples]
     if run.lost_history:
         doubts.append("the client history is gone: history.jsonl")
     if run.unsampled:
         doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
-    twice = ((group, of.clients[TWICE]) for group, of in sorted(digests.items()))
-    doubts += [f"group {group}: {n} events stand twice in history.jsonl" for group, n in twice if n]
     return doubts
 
 

@@ -28,7 +28,7 @@ from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stoo
 from reports.judgement.log.broker_log import TABLES, Log, Start
 from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import BrokerProcess, whole
+from reports.judgement.log.processes import BrokerProcess, is_patchy, whole
 from reports.judgement.log.split_summary import start_of
 from reports.judgement.logged import observed
 from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
@@ -36,7 +36,7 @@ from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.history import ClientEvent, Reader, events_by_group
-from reports.judgement.run.json_form import Account, lines_in
+from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
@@ -206,23 +206,19 @@ class Recording:
                 rows[line.group].append(line.row)
         return dict(rows)
 
-    @property
-    def events_by_group(self) -> Mapping[str, Sequence[ClientEvent]]:
-        """What clients saw, by group; empty without a client history."""
-        return self._history[0]
-
-    @property
-    def altered_history(self) -> Sequence[str]:
-        """What of the client history is not understood, in words."""
-        return self._history[1].doubts(HISTORY)
+    @cached_property
+    def history(self) -> Account:
+        """The account of the client history, once `events_by_group` is read."""
+        return Account()
 
     @cached_property
-    def _history(self) -> tuple[Mapping[str, Sequence[ClientEvent]], Account]:
-        history, account = self.folder / HISTORY, Account()
+    def events_by_group(self) -> Mapping[str, Sequence[ClientEvent]]:
+        """What clients saw, by group; empty without a client history."""
+        history = self.folder / HISTORY
         if not history.is_file():
-            return {}, account
-        lines = lines_in(read_regular(history, LARGEST))
-        return events_by_group(lines, Reader.of(self.run), account), account
+            return {}
+        lines = read_regular(history, LARGEST).splitlines()
+        return events_by_group(lines, Reader.of(self.run), self.history)
 
     @cached_property
     def judge(self) -> Judge:
@@ -251,6 +247,7 @@ class Recording:
         stalls = (*pauses, *as_stalls(standstills))
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
+            first_alone=is_patchy(process.statuses for _, process in self.processes),
             partitions=run.first_partitions, absences=run.absences, disturbances=run.disturbances,
             clients=known_clients(run.experiment, self.deliveries), kills=run.killed_between,
             has_history=run.has_history,

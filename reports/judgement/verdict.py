@@ -86,8 +86,7 @@ class Results:
     """Loads of offsets partitions that no log bears out, in words."""
     moved: Mapping[str, Sequence[Election]] = field(default_factory=dict)
     """The elections of groups' partitions that no fault explains."""
-    altered_history: Sequence[str] = ()
-    """What of the client history is not understood, in words."""
+    altered_history: Sequence[str] = ()  # what of it is not understood, in words
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -247,7 +246,7 @@ def _doubts(
     doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
-    doubts += doubtful.altered(run, data.altered_history, data.digests)
+    doubts += doubtful.altered(run, data.altered_history)
     if not data.tells_bytes:
         doubts += [
             f"group {group}: whether a member's metadata changed is not in the log, their length is"
@@ -261,10 +260,11 @@ def _doubts(
     doubts += data.elections[:SHOWN]
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
+    known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     doubts += [
         f"group {group}: {kinds[kind]} {what}"
         for kind, what in doubtful.DOUBTFUL.items()
-        for group, kinds in data.bound.items()
+        for group, kinds in known
         if kinds.get(kind)
     ]
     doubts += [

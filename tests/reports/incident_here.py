@@ -25,9 +25,9 @@ def recorded(name: str) -> dict[str, bytes]:
     return {file.stem: lzma.decompress(file.read_bytes()) for file in files}
 
 
-def texts_of(name: str, content: bytes, damage: list[str]) -> Iterable[str]:
+def texts_of(name: str, content: bytes) -> Iterable[str]:
     if name.endswith((*FORMS, *OTHERS)):
-        lines = unpacked(content, damage, name)
+        lines = unpacked(content, name)
         return (line.decode("utf-8", "replace").rstrip("\r") for line in lines)
     *lines, last = content.decode("utf-8", "replace").split("\n")
     return [line.rstrip("\r") for line in (*lines, *([last] if last else []))]
@@ -41,16 +41,16 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     for name, content in files.items():
         if not content:
             continue
-        reader, damage = Reader(ZoneInfo("UTC")), list[str]()
+        reader = Reader(ZoneInfo("UTC"))
         lines[name] = []
-        for number, text in enumerate(texts_of(name, content, damage), 1):
+        for number, text in enumerate(texts_of(name, content), 1):
             read = reader.read(text)
             lines[name] += read.lines
             if read.status == REJECTED:
                 rejected.append(
                     {"file": name, "number": number, "why": read.why, "line": text[:300]}
                 )
-        by_split[name, 0] = reader.end(*damage)
+        by_split[name, 0] = reader.end()
     found = log_files({name: len(content) for name, content in files.items()}, by_split)
     copies, once = _counted_once(lines, {file.path: file.broker for file in found})
     by_group: dict[str, list[Line]] = defaultdict(list)

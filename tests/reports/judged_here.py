@@ -20,6 +20,7 @@ from reports.judgement.missing.gaps import (
     possible_deletion,
 )
 from reports.judgement.recording import Recording
+from reports.judgement.run.run_folder import HISTORY
 from reports.judgement.verdict import Results
 
 Json = dict[str, Any]
@@ -135,6 +136,6 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
                 )
             )
         },
-        altered_history=recording.altered_history,
+        altered_history=recording.history.doubts(HISTORY),
     )
     return data, [row["group"] for row in rows["groups"] if row["kip_848"]]

@@ -63,7 +63,7 @@ def test_a_history_that_is_not_understood_proves_nothing(judge: Judge, tmp_path:
     verdict = judge(folder)
     assert verdict["verdict"] == "unknown"
     (doubt,) = [one for one in verdict["unknown_because"] if one.startswith(HISTORY)]
-    assert doubt.startswith("history.jsonl:17 not understood (no JSON: malformed: invalid char")
+    assert doubt.startswith("history.jsonl:17 not understood (JSON is malformed: invalid char")
     assert doubt.endswith("; 2 such lines")
     assert not any(finding["proven"] for finding in verdict["findings"])
 

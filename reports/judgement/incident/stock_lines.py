@@ -10,14 +10,14 @@ import msgspec
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
 from kafka_protocol.coordinator_lines.any_release import PREFIX, AnyRelease, KnownLine
 from kafka_protocol.stock_log import Record, begins_record, epoch_ms, records
-from reports.judgement.log.log_bytes import TOO_LONG
+from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
 LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
 
-_TOO_LONG = TOO_LONG.decode()
+_TOO_LONG, _DAMAGED = TOO_LONG.decode(), DAMAGED.decode()
 _HINTS = ("coordinator.", "[GroupCoordinator", "[GroupMetadataManager")
 _BROKER = re.compile(
     r"\[(?:KafkaServer|BrokerServer|KafkaRaftServer|BrokerLifecycleManager) (?:id|nodeId)=(\d+)\]"
@@ -107,6 +107,9 @@ class Reader:
 
     def read(self, text: str) -> Read:
         """Read the next line, given without its line end."""
+        if text.startswith(_DAMAGED):
+            self.summary.damage = text.removeprefix(_DAMAGED)
+            return Read(IRRELEVANT, [])
         begins = begins_record(text)
         self.summary.lines += 1
         self.summary.stock += begins
@@ -118,10 +121,9 @@ class Reader:
         self._statuses[read.status] += 1
         return read
 
-    def end(self, damage: str = "") -> Summary:
+    def end(self) -> Summary:
         """Return the summary of all that was read."""
         whole = self.summary
-        whole.damage = damage
         whole.statuses, whole.brokers = dict(self._statuses), dict(self._brokers)
         whole.said = dict(self._said)
         if self._last_date:

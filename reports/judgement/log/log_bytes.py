@@ -10,9 +10,9 @@ LONGEST = 16 << 20
 """How many bytes a line of evidence may have: several times what a request with its answer has."""
 SHOWN = 300
 """How many bytes are left of a longer one."""
-TOO_LONG = b"\0longer than 16 MiB: "
-"""What stands before them: no line of evidence begins so, so that its reader rejects and counts it
-as any other that was altered."""
+TOO_LONG, DAMAGED = b"\0longer than 16 MiB: ", b"\0the rest of the file is not there: "
+"""What stands before them, and a line that ends a damaged file: no line of evidence begins so, so
+that its reader rejects and counts it as any other that was altered."""
 _PIECE = 1 << 20
 """How many bytes are unpacked at once."""
 
@@ -54,14 +54,15 @@ def shortened(line: bytes) -> bytes:
     return line if len(line) <= LONGEST else TOO_LONG + line[:SHOWN]
 
 
-def unpacked(content: Any, damage: list[str], name: str = ".gz") -> Iterator[bytes]:
-    """Yield the `shortened` lines of a file of some name; what is wrong is added to `damage`.
+def unpacked(content: Any, name: str = ".gz") -> Iterator[bytes]:
+    """Yield the `shortened` lines of a file of some name, up to a damage, which is told last.
 
     A file in none of the FORMS is not packed.
     """
-    view = memoryview(content)
+    damage, view = list[str](), memoryview(content)
     form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
     yield from _lines(_pieces(view, *form, damage) if form else (bytes(view),))
+    yield from (DAMAGED + what.encode() for what in damage)
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

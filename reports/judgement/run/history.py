@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from reports.judgement.run.journal import BACK_MS
-from reports.judgement.run.json_form import Account, Entry, Form, entry
+import msgspec
+
+from reports.judgement.run.journal import span
+from reports.judgement.run.json_form import Account
 
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
@@ -23,33 +25,39 @@ ENDS = ("fenced", "closing", "closed", "killed")
 OTHERS = ("error", "produced", "hub_lag", "leased", "worker_lost")
 """The other events; with those above, all that `loadtest.history` writes."""
 LINE = """
-    at_ms DOUBLE, member STRING, group STRING, kind STRING, event STRING, partitions ARRAY<STRING>,
+    at_ms DOUBLE, event STRING, member STRING, group STRING, kind STRING, partitions ARRAY<STRING>,
     member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE, max_ms DOUBLE
 """
-"""The fields of a line that are read."""
-
-_NUMBER = int | float
-_EVERY: Form = {
-    "at_ms": _NUMBER,
-    "event": str,
-    "partitions": list | None,
-    "offsets": int | None,
-    "sent_at_ms": _NUMBER | None,
-    "max_ms": _NUMBER | None,
-    **dict.fromkeys(("member", "group", "kind", "member_id", "instance_id", "api"), str | None),
-}
-_OF_CLIENT: Form = {"member": str}  # a producer has no group
-_OF_MEMBER: Form = {"member": str, "group": str}
-_OF_OWNER: Form = {**_OF_MEMBER, "partitions": list}
-_FORMS: dict[str, Form] = {
-    **dict.fromkeys(("created", "closing", "closed"), _OF_CLIENT),
+"""The fields of `Said`, in its order."""
+_OF_OWNER = ("member", "group", "partitions")
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("error", "produced", "hub_lag", "leased", "worker_lost"), ()),
+    **dict.fromkeys(("created", "closing", "closed"), ("member",)),  # a producer has no group
     **dict.fromkeys(("assigned", "revoked", "lost", "fenced", "killed"), _OF_OWNER),
-    "committed": {**_OF_MEMBER, "offsets": int},
-    "unanswered": {**_OF_MEMBER, "api": str, "sent_at_ms": _NUMBER},
-    "hub_lag": {"max_ms": _NUMBER},
+    "committed": ("member", "group", "offsets"),
+    "unanswered": ("member", "group", "api", "sent_at_ms"),
 }
-"""The fields that an event cannot be without."""
-_MOST = 1 << 31
+"""All events that `loadtest.history` writes, and what a line of each cannot be without."""
+Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a line says (`loadtest.history`), as far as it is read."""
+
+    at_ms: Time
+    event: str
+    member: Name | None = None
+    group: Name | None = None
+    kind: str | None = None
+    partitions: list[str] | None = None
+    member_id: str | None = None
+    offsets: Count | None = None
+    instance_id: str | None = None
+    api: str | None = None
+    sent_at_ms: Time | None = None
+    max_ms: Time | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +100,37 @@ class Reader:
 
     @classmethod
     def of(cls, run: "RunFolder") -> "Reader":
-        """Return what reads the history of a run, which machines with other clocks may write."""
-        times = [entry["at_ms"] for entry in run.journal]
-        first_ms, last_ms = min(times, default=-inf), max(times, default=inf)
-        return cls((first_ms - BACK_MS, last_ms + BACK_MS if run.completed else inf))
+        """Return what reads the history of a run."""
+        return cls(span(run.journal, completed=run.completed))
 
-    def __call__(self, line: bytes) -> Entry:
+    def __call__(self, line: bytes) -> Said:
         """Return what a line says. Raises ValueError, in words, for what no client writes."""
-        said = entry(line, _EVERY, _FORMS)
-        if said["event"] not in (*EVENTS, *OTHERS):
-            raise ValueError("no client knows its 'event'")
-        if not self.span[0] <= said["at_ms"] <= self.span[1]:
-            raise ValueError("'at_ms' is not while the run lasted")
-        if not all(isinstance(one, str) for one in said.get("partitions") or ()):
-            raise ValueError("'partitions' are not texts")
-        if not 0 <= (said.get("offsets") or 0) < _MOST:
-            raise ValueError("'offsets' is no count")
-        if "" in (said.get("member"), said.get("group")):
-            raise ValueError("a name is empty")
+        said = _decode(line.decode())
+        needed = NEEDED.get(said.event)
+        if needed is None or None in (getattr(said, name) for name in needed):
+            raise ValueError(f"no client writes such a line of {said.event!r}")
+        if not self.span[0] <= said.at_ms <= self.span[1]:
+            raise ValueError("its time is not one of the run")
         return said
 
 
-def event_of(said: Mapping[str, Any]) -> ClientEvent | None:
-    """Return the event that a line of a history tells; None if it is about no member's group."""
-    if said["event"] not in EVENTS or not said.get("group"):
+_decode = msgspec.json.Decoder(Said).decode
+
+
+def event_of(said: Said) -> ClientEvent | None:
+    """Return the event that a line tells; None if it is about no member's group."""
+    if said.event not in EVENTS or said.member is None or said.group is None:
         return None
-    sent_at_ms = said.get("sent_at_ms")
     return ClientEvent(
-        float(said["at_ms"]),
-        EVENTS.index(said["event"]),
-        said["member"],
-        frozenset(said.get("partitions") or ()),
-        said.get("member_id") or None,
-        said.get("offsets") or 0,
-        said.get("instance_id") or None,
-        said.get("api") or "",
-        inf if sent_at_ms is None else float(sent_at_ms),
+        said.at_ms,
+        EVENTS.index(said.event),
+        said.member,
+        frozenset(said.partitions or ()),
+        said.member_id or None,
+        said.offsets or 0,
+        said.instance_id or None,
+        said.api or "",
+        inf if said.sent_at_ms is None else said.sent_at_ms,
     )
 
 
@@ -140,6 +143,6 @@ def events_by_group(
     """
     events: dict[str, list[ClientEvent]] = defaultdict(list)
     for said in account.entries(lines, reader):
-        if (event := event_of(said)) is not None:
-            events[said["group"]].append(event)
+        if said.group is not None and (event := event_of(said)) is not None:
+            events[said.group].append(event)
     return {group: sorted(found, key=in_order) for group, found in events.items()}

@@ -1,8 +1,9 @@
 """Reads the fault journal: every entry is checked for the fields that are read of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
+from math import inf
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.json_form import Account, Entry, Form, entry
@@ -51,6 +52,13 @@ def read(name: str, content: bytes) -> tuple[Entry, ...]:
             f"{name}:{account.first}: no journal entry: {account.why}; the journal was altered"
         )
     return found
+
+
+def span(journal: Sequence[Entry], *, completed: bool) -> tuple[float, float]:
+    """Return between when a run's evidence was written, by whatever clock: about its journal's."""
+    times = [entry["at_ms"] for entry in journal]
+    last_ms = max(times, default=inf) if completed else inf
+    return min(times, default=-inf) - BACK_MS, last_ms + BACK_MS
 
 
 def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:

@@ -6,30 +6,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from reports.judgement.log.log_bytes import TOO_LONG, shortened
+from reports.judgement.log.log_bytes import shortened
 
 Form = Mapping[str, type | UnionType]
 """Fields and their types; a field that may be null may be missing."""
 Entry = dict[str, Any]
 T = TypeVar("T")
-
 _LAST_MS = 253_402_300_799_000
 """The end of the year 9999, the last valid time."""
 
 
 def parse(text: str | bytes) -> Any:
-    """Parse a JSON text. Raises ValueError, in words, where it is not JSON as RFC 8259 has it.
-
-    NaN, infinities, numbers that no double holds, control characters and what is no UTF-8 are not.
-    """
+    """Parse a JSON text. Raises ValueError where it is not JSON: NaN and infinities are not."""
     try:
         return msgspec.json.decode(text)
-    except RecursionError as error:
-        raise ValueError("no JSON: nested too deeply") from error
-    except UnicodeDecodeError as error:
-        raise ValueError("no JSON: invalid UTF-8") from error
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"no JSON: {str(error).removeprefix('JSON is ')}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"no JSON ({error})") from error
 
 
 def lacks(content: Any, form: Form) -> str | None:
@@ -45,13 +37,11 @@ def lacks(content: Any, form: Form) -> str | None:
 
 
 def entry(line: bytes, every: Form, forms: Mapping[str, Form]) -> Entry:
-    """Parse a line with an `event` and a time `at_ms`: of the form `every`, and that of its event.
+    """Parse a line that has the fields of `every` one, and those of its `event`.
 
     Raises ValueError, in words.
     """
-    if line.startswith(TOO_LONG):
-        raise ValueError("longer than 16 MiB")
-    content = parse(line)
+    content: Entry = parse(line)
     wrong = lacks(content, every) or lacks(content, forms.get(content["event"], {}))
     if wrong is None and not 0 <= content["at_ms"] <= _LAST_MS:
         wrong = "'at_ms' is no time"
@@ -66,17 +56,17 @@ class Account(msgspec.Struct):
     lines: int = 0
     damaged: int = 0
     first: int = 0
-    """The number of the first line that is not understood, from 1 on."""
     why: str = ""
 
     def entries(self, lines: Iterable[bytes], read: Callable[[bytes], T]) -> Iterator[T]:
-        """Yield what is understood; `read` raises ValueError, in words, for any other line."""
+        """Yield what is understood; `read` raises ValueError for any other line, in words."""
         for line in lines:
             self.lines += 1
             try:
                 yield read(shortened(line))
-            except ValueError as error:
-                self.first, self.why = self.first or self.lines, self.why or str(error)
+            except (ValueError, RecursionError) as error:
+                why = "invalid UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+                self.first, self.why = self.first or self.lines, self.why or why
                 self.damaged += 1
 
     def merge(self, later: "Account") -> None:
@@ -90,9 +80,3 @@ class Account(msgspec.Struct):
         """Say, in one doubt, what of the file of that name is not understood."""
         more = f"; {self.damaged} such lines" if self.damaged > 1 else ""
         return [f"{name}:{self.first} not understood ({self.why}){more}"] if self.damaged else []
-
-
-def lines_in(content: bytes) -> list[bytes]:
-    """Return the lines of a file, the last one also if it has no end."""
-    lines = content.split(b"\n")
-    return lines if lines[-1] else lines[:-1]

@@ -12,7 +12,7 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from reports.judgement.run.json_form import Account, Entry, Form, entry, lines_in
+from reports.judgement.run.json_form import Account, Entry, Form, entry
 
 SHORTEST_MS = 100.0
 """A shorter standstill explains nothing: it is within every slack."""
@@ -78,7 +78,7 @@ def read(content: bytes) -> tuple[list[Entry], Account]:
     """Return the entries of `machine.jsonl`, and the account of its lines."""
     account = Account()
     of_line = partial(entry, every=_EVERY, forms=_FORMS)
-    return [*account.entries(lines_in(content), of_line)], account
+    return [*account.entries(content.splitlines(), of_line)], account
 
 
 def standstills(samples: Iterable[Entry]) -> list[Standstill]:

@@ -12,6 +12,7 @@ from scenarios.regular_files import open_regular, read_regular
 
 EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
 """The files of a run that are read, as globs."""
+OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
 LARGEST = 256 << 20
 """How many bytes a file of a run may have that is read as a whole."""
 
@@ -46,6 +47,11 @@ class RunFiles:
         if wrong := lacks(content, form):
             raise EvidenceError(f"{self.place}/{name}: {wrong}; the run was cut off or altered")
         return cast(dict[str, Any], content)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder has anything that only a run writes."""
+        return any(os.path.lexists(self.path / name) for name in OF_A_RUN)
 
     def require_regular(self) -> None:
         """Raise EvidenceError where evidence on this machine cannot be opened, or may never end.

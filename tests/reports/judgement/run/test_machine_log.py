@@ -86,7 +86,7 @@ def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
     ("line", "why"),
     [
         (b"[1]", "no JSON object"),
-        (b'{"at_ms": 1, "event": "la', "no JSON: Input data was truncated"),
+        (b'{"at_ms": 1, "event": "la', "no JSON (Input data was truncated)"),
         (b'{"at_ms": 1, "event": "stopped", "broker": 1, "from_ms": 1, "until_ms": 900}',
          "'broker' is of the wrong type"),
         (b'{"at_ms": 1, "event": "late", "from_ms": "1", "until_ms": 900}',
@@ -95,7 +95,7 @@ def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
         (b'{"at_ms": 1, "event": "sample", "interval_ms": 1, "throttled_ms": [1]}',
          "'throttled_ms' is of the wrong type"),
         (b'{"at_ms": 1, "event": "sample", "interval_ms": NaN}',
-         "no JSON: malformed: invalid character (byte 49)"),
+         "no JSON (JSON is malformed: invalid character (byte 47))"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_not_understood_is_counted(line: bytes, why: str) -> None:
