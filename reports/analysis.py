@@ -11,11 +11,12 @@ from pyspark.sql import SparkSession
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, promised_by
-from reports.ingest import places, results, tables
+from reports.ingest import bundle, client_history, places, results, tables
 from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.run.history import Reader
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
@@ -33,7 +34,7 @@ def analyse_folder(folder: Path, progress: Progress, master: str = "local[*]") -
 
     Raises EvidenceError where the folder is not the folder of a run, or was altered.
     """
-    _read(RunFolder(folder))  # what cannot be read is an error before Spark starts
+    _read(RunFolder(folder), places.uri_of(folder))  # errors come before Spark starts
     progress("starting Spark")
     with explained(master), session(master, logs_bytes(folder), folder / "spark.log") as spark:
         return analyse(spark, folder, progress=progress)
@@ -61,22 +62,29 @@ def analyse(
         ExitStack() as last,
         ThreadPoolExecutor(2) as beside,
     ):
+        _read(run, target)
         rules, profile, named = _rules(run)
-        _read(run)
         places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        history = f"{source}/{HISTORY}" if run.has_history else None
+        history = said = None
+        if run.has_history:
+            history = client_history.read(spark, f"{source}/{HISTORY}", Reader.of(run)).persist()
+            last.callback(history.unpersist)
+            said = bundle.table(history, "lines")
         owners = f"{target}/tables/ownership"
         seen_by_clients = beside.submit(
-            client_costs, spark, history, owners, planned, PARTITIONS
+            client_costs, spark, said, owners, planned, PARTITIONS
         )  # it needs no broker's log
         computed = tables.build(
-            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress
-        )
+            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress,
+            said,
+        )  # fmt: skip
         last.callback(computed.judged.unpersist)  # the session may be somebody else's
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
+        if history is not None:
+            data = replace(data, altered_history=client_history.doubts(history, HISTORY))
         rows = sum(digest.rows.total() for digest in data.digests.values())
         stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)
@@ -113,6 +121,12 @@ def _rules(run: RunFolder) -> tuple[Profile, Profile, str | None]:
     return rules, profile, profile.name if known else None
 
 
-def _read(run: RunFolder) -> None:
-    """Read the files of a run; raise EvidenceError where one cannot be read."""
+def _read(run: RunFolder, target: str) -> None:
+    """Read the files of a run; raise EvidenceError where one cannot be read.
+
+    Nothing of an earlier analysis is left then.
+    """
+    if run.is_there:
+        places.remove(target, FILES)
+    run.require_regular()
     _ = (run.environment, run.settings, run.experiment, run.faults, run.never_began, run.grammar)

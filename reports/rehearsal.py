@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reports.ingest.spark import prepare
 from reports.judgement.log.log_places import LOG
 from reports.judgement.run.run_folder import logs_bytes
+from scenarios.regular_files import open_regular
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ def _read(spark: "SparkSession", folder: Path) -> None:
         for log in folder.glob(f"{run.parser.folder}/*/{LOG}"):
             copy = few / log.relative_to(folder)
             copy.parent.mkdir(parents=True)
-            with log.open("rb") as lines:
+            with open_regular(log) as lines:
                 copy.write_bytes(b"".join(islice(lines, LINES)))
         parser = run.parser
         line_pass.read_logs(spark, places.uri_of(few), parser, f"{places.uri_of(few)}/tables")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,6 +17,7 @@ from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
 from reports.page.wording import REASONS, counted
 from scenarios.durations import parse_positive_ms
+from scenarios.regular_files import open_regular
 
 OUTPUT = "incident"
 """The folder of the results, if none is given."""
@@ -103,9 +105,13 @@ def report_logs(
     for log in logs:
         if "://" not in log and (said := _of_a_run(Path(log))):
             raise click.UsageError(said)
-    missing = [log for log in logs if "://" not in log and not Path(log).exists()]
-    if missing:
-        raise click.UsageError(f"{missing[0]}: no such file or folder")
+    here = [Path(log) for log in logs if "://" not in log]
+    for file in chain(here, *(log.rglob("*") for log in here if log.is_dir())):
+        if not file.is_dir():
+            try:
+                open_regular(file).close()
+            except OSError as error:
+                raise click.UsageError(f"{file}: {error.strerror}") from error
     console.progress("starting Spark")
     target = places.uri_of(output or OUTPUT)
     with (

@@ -16,7 +16,7 @@ from groupquake.console import Console
 from groupquake.exits import OF_VERDICT, Exit
 from groupquake.signals import SIGNALS
 from groupquake.summary import summary
-from reports import EvidenceError, analyse, rehearsal
+from reports import EvidenceError, ExecutionError, analyse, rehearsal
 from reports.ingest.archive import cache_folder
 from reports.ingest.cluster import SparkOptions, session
 from reports.ingest.failures import explained
@@ -25,7 +25,7 @@ from reports.many_runs import run_tables
 
 LARGE = 1_000_000_000
 """The size that evidence elsewhere is taken to have: a session is opened for it, in bytes."""
-WORST_FIRST = (Exit.FAIL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
+WORST_FIRST = (Exit.FAIL, Exit.INTERNAL, Exit.USAGE, Exit.UNKNOWN, Exit.PASS)
 
 
 @click.command()
@@ -100,9 +100,9 @@ def report(
         for folder in folders:
             try:
                 code = judge_one(folder)
-            except EvidenceError as error:  # judge the others too
+            except (EvidenceError, ExecutionError) as error:  # judge the others too
                 Console.error(str(error))
-                code = Exit.USAGE
+                code = Exit.USAGE if isinstance(error, EvidenceError) else Exit.INTERNAL
             worst = min(worst, code, key=WORST_FIRST.index)
     return worst
 

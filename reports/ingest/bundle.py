@@ -17,7 +17,7 @@ ROWS = 10_000
 """How many rows of a table a batch holds, about."""
 TYPES = {
     "STRING": pa.string(), "BINARY": pa.binary(), "DOUBLE": pa.float64(), "INT": pa.int32(),
-    "LONG": pa.int64(), "BOOLEAN": pa.bool_(),
+    "LONG": pa.int64(), "BOOLEAN": pa.bool_(), "ARRAY<STRING>": pa.list_(pa.string()),
 }  # fmt: skip
 
 STORED = {"compression": "zstd", "parquet.enable.dictionary": "false"}

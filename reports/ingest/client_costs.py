@@ -23,9 +23,13 @@ T = TypeVar("T")
 
 
 def client_costs(
-    spark: SparkSession, history: str | None, table: str, groups: Sequence[str], partitions: int
+    spark: SparkSession,
+    history: DataFrame | None,
+    table: str,
+    groups: Sequence[str],
+    partitions: int,
 ) -> Costs:
-    """Compute what clients saw from a history at a URI, and store the table `ownership` at another.
+    """Compute what clients saw by the lines of a history; store the table `ownership` at a URI.
 
     Of holdings those of `groups` in the first `partitions` of each topic are given, and those that
     overlap with an earlier owner's, of every group. Without a history there are none.
@@ -33,20 +37,19 @@ def client_costs(
     if history is None:
         spark.createDataFrame([], ownership.OWNERSHIP).write.mode("overwrite").parquet(table)
         return Costs()
-    membership = ownership.membership(spark, literal(history))
+    membership = ownership.membership(history)
     with ThreadPoolExecutor(2) as beside:
         stops = beside.submit(lambda: rows_of(ownership.stops(membership)))
-        gaps = beside.submit(hub_gaps, spark, history)
+        gaps = beside.submit(hub_gaps, history)
         ownership.intervals(membership).write.mode("overwrite").parquet(table)
         owned = spark.read.schema(ownership.OWNERSHIP).parquet(literal(table))
         found = costs(owned, stops.result(), groups, partitions)
         return replace(found, hub_gaps=gaps.result())
 
 
-def hub_gaps(spark: SparkSession, history: str) -> HubGaps | None:
-    """Sum up how late gevent's hub ran, by a history at a URI; None if no line tells."""
-    lines = spark.read.schema("event STRING, max_ms DOUBLE").json(literal(history))
-    late = lines.where("event = 'hub_lag' AND max_ms >= 0")
+def hub_gaps(history: DataFrame) -> HubGaps | None:
+    """Sum up how late gevent's hub ran, by the lines of a history; None if no line tells."""
+    late = history.where("event = 'hub_lag' AND max_ms >= 0")
     (row,) = rows_of(
         late.select(
             F.count("*").alias("seconds"),

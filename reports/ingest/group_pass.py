@@ -8,18 +8,16 @@ Spark adds no logic: it brings rows together by group, and `reports.judgement` d
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
 from itertools import chain, groupby, islice
-from operator import and_, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from reference_coordinator.replay.group_replay import CHUNK
 from reports.ingest.bundle import Bundle, Rows
-from reports.judgement.case import NEVER_MS
 from reports.judgement.collector import collector_paused
 from reports.judgement.group import TABLES, Judge
 from reports.judgement.logged import LINE, REQUEST, Chunk, in_order
@@ -71,12 +69,8 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
     return mine.select(*EVIDENCE).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
 
 
-def event_rows(spark: SparkSession, uri: str) -> DataFrame:
-    """Read the client history at a URI as rows of the evidence.
-
-    A line that is no JSON, such as a last one cut off, is passed over.
-    """
-    lines = spark.read.schema(history.LINE).json(uri)
+def event_rows(lines: DataFrame) -> DataFrame:
+    """Return the events of members, of the lines of a client history, as rows of the evidence."""
     rows = {
         **{name: F.lit(None) for name in EVIDENCE},
         "group": F.col("group"),
@@ -87,9 +81,7 @@ def event_rows(spark: SparkSession, uri: str) -> DataFrame:
         "request": F.to_json(F.struct(*_TELLS)),
         "template": F.lit(_EVENT),
     }
-    known = [F.col(name).isNotNull() for name in ("group", "member", "at_ms")]
-    known.append(F.col("at_ms").between(0.0, NEVER_MS))  # NaN and infinity are later
-    about = lines.where(reduce(and_, known, F.col("event").isin(*history.EVENTS)))
+    about = lines.where(F.col("group").isNotNull() & F.col("event").isin(*history.EVENTS))
     return about.select(*(column.alias(name) for name, column in rows.items()))
 
 
@@ -160,5 +152,4 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
 
 def _event(row: tuple[Any, ...]) -> history.ClientEvent | None:
     at_ms, client, group, event, fields = _OF_EVENT(row)
-    named = {"at_ms": at_ms, "member": client, "group": group, "event": event}
-    return history.event_of(named | json.loads(fields))
+    return history.event_of(history.Said(at_ms, event, client, group, **json.loads(fields)))

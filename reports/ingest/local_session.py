@@ -30,6 +30,7 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
+    "spark.sql.files.maxPartitionBytes": "32m",  # some splits for each core, however few logs
 }
 SMALL = {
     "spark.sql.codegen.wholeStage": "false",
@@ -37,7 +38,6 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
 }
 BIG = {
-    "spark.sql.files.maxPartitionBytes": "32m",  # some splits for each core, however few logs
     "spark.sql.inMemoryColumnarStorage.compressed": "false",  # what is kept is read soon
     "spark.sql.inMemoryColumnarStorage.batchSize": "3000",  # the buffers of a batch grow by copies
 }

@@ -7,7 +7,9 @@ files of a broker.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -17,10 +19,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports.judgement.errors import EvidenceError
+from reports.judgement.log.log_bytes import FORMS, LONGEST, OTHERS, SHOWN, TOO_LONG, unpacked
 
 NAMES = "{group.log,group.log.gz,group.log.[0-9]*}"
 """The files of a broker's log, as a glob."""
 _PLACE = re.compile(r"(?:brokers|tap)/([^/]+)/group\.log(?:\.([0-9]+))?(?:\.gz)?$")
+PACKED = (*FORMS, *OTHERS)
+FILE = "_metadata.file_path"
+ROWS = 1_000
+"""How many lines of a packed file are given out at once."""
+_MOST = "mapreduce.input.linerecordreader.line.maxlength"
+"""Hadoop's option for the longest line, in bytes."""
+_SIZE, _UNITS = re.compile(r"(\d+)([kmgt]?)"), ("", "k", "m", "g", "t")
+"""How Spark writes sizes."""
 _GLOB = re.compile(r"[\\*?\[\]{}]")
 
 
@@ -59,25 +70,67 @@ def in_order(split: Split) -> tuple[str, int, int]:
 
 
 def lines(spark: SparkSession, source: str, folder: str) -> DataFrame:
-    """Return the lines of the logs of the run at a URI: `value` (bytes), `file` and `start`.
+    """Return the lines of the logs of the run at a URI, as `read` does.
 
     `folder` of the run has a folder for each broker. Raises EvidenceError where there is no log.
     """
     try:
-        read = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}", lineSep="\n")
+        files = spark.read.text(f"{literal(source)}/{folder}/*/{NAMES}").inputFiles()
     except AnalysisException as error:
         raise EvidenceError(
             f"{source}: no {folder}/<id>/group.log; give the folder of a run, such as runs/latest"
         ) from error
+    return read(spark, [literal(unquote(file)) for file in files])
+
+
+def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """Return the lines of files, by their globs: `value` (bytes, `shortened`), `file` and `start`.
+
+    Packed files are unpacked by Python, so that what stands before a damage counts, and no line is
+    too long: Spark's own reader fails on a damaged file, or drops its rest.
+    """
+    packed = [file for file in files if file.endswith(PACKED)]
+    plain = [file for file in files if not file.endswith(PACKED)]
+    parts = [bounded(spark, plain)] if plain else []
+    if packed:
+        whole = (
+            spark.read.format("binaryFile")
+            .load(packed)
+            .select("content", F.col(FILE).alias("file"))
+        )
+        parts.append(whole.mapInArrow(_unpacked, "value BINARY, file STRING, start LONG"))
+    return reduce(DataFrame.unionAll, parts)
+
+
+def bounded(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """Return the lines of files that are not packed, as `read` does.
+
+    Hadoop keeps no more of a line than it is told, and leaves a longer one out without a word,
+    unless it ends in another split: so that no line is left out, it may be as long as a split.
+    """
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes") or ""
+    number, unit = _SIZE.findall(size.lower())[0]
+    most = max(int(number) << 10 * _UNITS.index(unit), LONGEST + 1)
+    read = spark.read.option(_MOST, most).text([*files], lineSep="\n")
+    value = F.col("value").cast("binary")
+    too_long = F.concat(F.lit(TOO_LONG), F.substring(value, 1, SHOWN))
     return read.select(
-        F.col("value").cast("binary").alias("value"),
-        F.col("_metadata.file_path").alias("file"),
+        F.when(F.octet_length("value") > LONGEST, too_long).otherwise(value).alias("value"),
+        F.col(FILE).alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
     )
 
 
+def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for content, file in (row for batch in batches for row in zip(*batch.columns, strict=True)):
+        found = unpacked(content.as_buffer(), file.as_py())
+        while some := [*islice(found, ROWS)]:
+            columns = [pa.array(some, pa.binary()), [file.as_py()] * len(some), [0] * len(some)]
+            yield pa.record_batch(columns, ["value", "file", "start"])
+
+
 def texts(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Split, list[str]]]:
-    """Yield the texts of the rows of `lines`, those of a batch that are of one split at once.
+    """Yield the texts of the rows of `read`, those of a batch that are of one split at once.
 
     Bytes that are not UTF-8 become replacement characters.
     """

@@ -5,17 +5,13 @@ beside the brokers' logs: a member that was fenced or evicted believes that it o
 until a response says otherwise. `reports.judgement.clients.owners` judges it.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 OWNERSHIP = """
     group STRING, partition STRING, member STRING, kind STRING, from_ms DOUBLE, until_ms DOUBLE,
     ended_as STRING, moved BOOLEAN, unowned_ms DOUBLE, overlap_ms DOUBLE, overlaps STRING
 """
 """The columns of `intervals`."""
-LINE = (
-    "at_ms DOUBLE, member STRING, group STRING, kind STRING, event STRING, partitions ARRAY<STRING>"
-)
-"""The fields that are read of its lines; partitions are written `topic-number`."""
 
 MEMBERSHIP = """
 SELECT
@@ -42,7 +38,7 @@ FROM (
         ) AS tie
     FROM {lines}
 )
-WHERE tie > 0 AND at_ms IS NOT NULL AND member IS NOT NULL AND group IS NOT NULL
+WHERE tie > 0 AND group IS NOT NULL
 """
 
 INTERVALS = """
@@ -139,13 +135,12 @@ WHERE event IN ('revoked', 'lost') AND change < 0 AND held <= 0 AND NOT over
 """
 
 
-def membership(spark: SparkSession, history: str) -> DataFrame:
-    """Read what the history tells of members: that they came, went, were given or lost partitions.
+def membership(history: DataFrame) -> DataFrame:
+    """Return what a history tells of members: that they came, went, were given or lost partitions.
 
-    `history` is its URI. A line that is no JSON, such as a last one cut off, is passed over. `name`
-    is the identity that a member and its second process share.
+    `name` is the identity that a member and its second process share.
     """
-    return spark.sql(MEMBERSHIP, lines=spark.read.schema(LINE).json(history))
+    return history.sparkSession.sql(MEMBERSHIP, lines=history)
 
 
 def intervals(membership: DataFrame) -> DataFrame:

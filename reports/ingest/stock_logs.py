@@ -1,7 +1,6 @@
 """Stock logs as Spark reads them: files in; coordinator lines, rejected lines and summaries out.
 
-Executors read and parse. Compressed files are read whole and unpacked here, so that what stands
-before a damage counts: Spark's own reader either fails on a damaged file or drops its rest.
+Executors read and parse.
 """
 
 import re
@@ -21,7 +20,6 @@ from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle, Rows
 from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
-from reports.judgement.incident.packed import FORMS, OTHERS, unpacked
 from reports.judgement.incident.stock_lines import REJECTED, Line, Reader, Summary
 
 _LOCAL = re.compile("^file:/+")
@@ -64,52 +62,23 @@ def listed(spark: SparkSession, places: Sequence[str]) -> list[Found]:
 
 def read(spark: SparkSession, files: Iterable[Found], zone: tzinfo) -> DataFrame:
     """Return the bundle `BUNDLE` of some files."""
-    packed: list[str] = []
-    plain: list[str] = []
-    for file in files:
-        if file.length:
-            is_packed = file.path.endswith((*FORMS, *OTHERS))
-            (packed if is_packed else plain).append(literal(file.path))
-    parts = []
-    if plain:
-        text = spark.read.text(plain, lineSep="\n").select(
-            F.col("value").cast("binary").alias("value"),
-            F.col("_metadata.file_path").alias("file"),
-            F.col("_metadata.file_block_start").alias("start"),
-        )
-        parts.append(text.mapInArrow(_of_lines(zone), BUNDLE.columns))
-    if packed:
-        whole = spark.read.format("binaryFile").load(packed).select("content", "path")
-        parts.append(whole.mapInArrow(_of_packed(zone), BUNDLE.columns))
-    if len(parts) == 2:
-        return parts[0].unionAll(parts[1])
-    return parts[0] if parts else spark.createDataFrame([], BUNDLE.columns)
+    with_lines = [literal(file.path) for file in files if file.length]
+    if not with_lines:
+        return spark.createDataFrame([], BUNDLE.columns)
+    return log_files.read(spark, with_lines).mapInArrow(_of_lines(zone), BUNDLE.columns)
 
 
 def _of_lines(zone: tzinfo) -> Any:
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for split, of_split in groupby(log_files.texts(batches), key=itemgetter(0)):
             texts = chain.from_iterable(map(itemgetter(1), of_split))
-            yield from _rows(unquote(split.file), split.start, texts, zone, [])
+            yield from _rows(unquote(split.file), split.start, texts, zone)
 
     return read_splits
 
 
-def _of_packed(zone: tzinfo) -> Any:
-    def read_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for content, path in zip(batch.column(0), batch.column(1), strict=True):
-                damage: list[str] = []
-                texts = unpacked(content.as_buffer(), damage, path.as_py())
-                yield from _rows(path.as_py(), 0, texts, zone, damage)
-
-    return read_files
-
-
-def _rows(
-    file: str, start: int, texts: Iterable[str], zone: tzinfo, damage: list[str]
-) -> Iterator[pa.RecordBatch]:
-    """Read the lines of a split; `damage` is filled while they are read."""
+def _rows(file: str, start: int, texts: Iterable[str], zone: tzinfo) -> Iterator[pa.RecordBatch]:
+    """Read the lines of a split."""
     reader, rows = Reader(zone), Rows(BUNDLE)
     for place, text in enumerate(texts):
         found = reader.read(text)
@@ -119,8 +88,7 @@ def _rows(
             rows.add("rejected", (file, start, place, found.why, text[:SHOWN]))
         if found.lines or found.why:
             yield from rows.batches()
-    summary = msgspec.msgpack.encode(reader.end(*damage))
-    rows.add("summaries", (file, start, summary))
+    rows.add("summaries", (file, start, msgspec.msgpack.encode(reader.end())))
     yield from rows.rest()
 
 

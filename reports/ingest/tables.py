@@ -7,31 +7,36 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Stall
-from reports.ingest import bundle, group_pass, line_pass, ownership, wire_marks, witnesses
-from reports.ingest.log_files import NAMES, literal
+from reports.ingest import (
+    bundle,
+    group_pass,
+    line_pass,
+    log_files,
+    ownership,
+    wire_marks,
+    witnesses,
+)
 from reports.judgement import group
 from reports.judgement.case import NEVER_MS
 from reports.judgement.clients.known_clients import known_clients
 from reports.judgement.coordinators import coordinator_epochs, wire_epochs
 from reports.judgement.digest import Digester
-from reports.judgement.errors import EvidenceError
 from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
 from reports.judgement.log import broker_log
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.log.processes import STATUSES
+from reports.judgement.log.processes import STATUSES, is_patchy
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
 from reports.judgement.run import deliveries
 from reports.judgement.run.deliveries import ACTED, NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
-from reports.judgement.run.run_folder import HISTORY, RunFolder
+from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.fenced_lines import FENCED, fenced_lines
 from reports.judgement.witnesses import Witnesses
 
@@ -118,12 +123,12 @@ class Tables:
         """Rows of `coverage` of lines that are not understood, at most GAPS."""
         if not self.line_counts["rejected"]:
             return []
-        return self._first("coverage", "status = 'rejected'", "broker", "line")
+        return self._first("coverage", "status = 'rejected'", "at_ms", "broker", "line")
 
     @cached_property
     def lost(self) -> list[Json]:
         """Rows of `lost`, at most GAPS."""
-        return self._first("lost", "true", "broker", "line")
+        return self._first("lost", "true", "at_ms", "broker", "line")
 
     @cached_property
     def ends_of_groups(self) -> list[Json]:
@@ -136,7 +141,7 @@ class Tables:
         return self._first("transitions", f"{of_groups} OR ({some})", "at_ms")
 
     def _first(self, name: str, where: str, *order: str) -> list[Json]:
-        """Read the first rows of a table, at most GAPS, in the order of brokers and lines."""
+        """Read the first rows of a table in some order, at most GAPS: by brokers and lines."""
         first = rows_of(self.lines[name].where(where).orderBy(*order).limit(GAPS))
         return sorted(first, key=itemgetter("broker", "line"))
 
@@ -170,10 +175,11 @@ def build(
     target: str,
     rules: Rules,
     progress: Progress,
+    history: DataFrame | None,
 ) -> Tables:
     """Compute every table of a run whose evidence is at `source`, and store it under `target`.
 
-    Both are URIs.
+    Both are URIs. `history` are the lines of its client history, if there is one.
     """
     progress("reading the lines")
     parser = run.parser
@@ -204,6 +210,7 @@ def build(
         ),
         (*pauses, *as_stalls(standstills)),
         run.outages,
+        first_alone=is_patchy(processes),
         rules=rules.own,
         clients=known_clients(run.experiment, handed_on),
         kills=run.killed_between,
@@ -220,9 +227,8 @@ def build(
         else None,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
-    if run.has_history:
-        history = literal(f"{source}/{HISTORY}")
-        evidence = evidence.unionAll(group_pass.event_rows(spark, history))
+    if history is not None:
+        evidence = evidence.unionAll(group_pass.event_rows(history))
     used = sum(process["used"] for process in processes)
     judged = group_pass.judged(evidence, judge, used).persist()
     both = witnesses.compared(spark, run, source, target, lines["requests"], places)
@@ -233,14 +239,8 @@ def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:
     """Read what the tap held back of answers, if a fault of the run let it."""
     if not run.experiment.needs_tap:
         return NOTHING_HELD
-    logs = spark.read.option("pathGlobFilter", NAMES).option("recursiveFileLookup", "true")
-    try:
-        ruled = logs.text(f"{literal(source)}/tap").where(F.col("value").contains(ACTED))
-    except AnalysisException as error:
-        raise EvidenceError(
-            f"{source}/tap: cannot be read ({error.getCondition()}); what the run's faults on the"
-            " wire did is in there"
-        ) from error
+    lines = log_files.lines(spark, source, Level.WIRE.folder)
+    ruled = lines.select(F.col("value").cast("string")).where(F.col("value").contains(ACTED))
     return deliveries.read(row["value"] for row in ruled.toArrow().to_pylist())
 
 

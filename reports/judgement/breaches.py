@@ -35,6 +35,8 @@ class Breach(StrEnum):
 
 LATE = frozenset({Breach.SENT_WHILE_DOWN})
 """Those that a broker may be late with: the second judgement looks whether it was."""
+OF_CLIENTS = frozenset({Breach.DISAGREE, Breach.OWNED_TWICE, Breach.NEVER_ANSWERED})
+"""Those that rest on what clients say of themselves in their history, or do not say."""
 
 
 def breach(

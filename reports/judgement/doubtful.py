@@ -1,7 +1,10 @@
-"""What makes a verdict `unknown` where the replay bound it from observation."""
+"""What makes a verdict `unknown`: what the replay bound from observation, and altered evidence."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from reports.judgement.breaches import OF_CLIENTS
+from reports.judgement.clients.comparison import TWICE
+from reports.judgement.findings import Finding
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.run_folder import RunFolder
 
@@ -15,8 +18,9 @@ DOUBTFUL = {
     "unseen_member": "members whose requests did not pass the tap; what they did is in no evidence",
     "unseen_takeover": "times a coordinator answered as one that had loaded something else than"
     " answers tell of",
+    TWICE: "events stand twice in history.jsonl",
 }
-"""What is a doubt where it was bound from observation, in words."""
+"""What is a doubt where it was bound from observation, or counted of clients, in words."""
 UNSEEN = ("unseen_member", "unseen_takeover")
 """Those that tell of what is in no evidence of the run."""
 
@@ -24,6 +28,23 @@ UNSEEN = ("unseen_member", "unseen_takeover")
 def assumed(run: RunFolder) -> tuple[str, ...]:
     """Return what was assumed of a cluster of the user's, if answers depend on it, in words."""
     return run.outside.unsure if run.outside is not None and run.outside.assumed else ()
+
+
+def altered(run: RunFolder, history: Sequence[str]) -> Sequence[str]:
+    """Say, in words, what beside the brokers' logs is gone, or not understood (`history`)."""
+    doubts = [*history, *run.altered_samples]
+    if run.lost_history:
+        doubts.append("the client history is gone: history.jsonl")
+    if run.unsampled:
+        doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
+    return doubts
+
+
+def rests_on_altered(run: RunFolder, history: Sequence[str], finding: Finding) -> bool:
+    """Tell whether a line that is not understood may explain a finding; see `altered`."""
+    return bool(
+        (history and finding.kind in OF_CLIENTS) or (run.altered_samples and finding.may_be_late)
+    )
 
 
 def foreign_groups(run: RunFolder, bound: Mapping[str, Mapping[str, int]]) -> set[str]:

@@ -209,7 +209,7 @@ class Judge:
             return
         kept = found
         if noted.read & differing(self.profile, self.promised):
-            kept = _compared(case, self.promised)
+            kept = _compared(case, self.promised, first_alone=self.first_alone)
         yield from (("departures", row) for row in kept.violations)
         if self.rules is not None and not kept.explained:
             known: dict[frozenset[str], frozenset[str] | None] = {frozenset(): None}

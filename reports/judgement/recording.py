@@ -28,18 +28,21 @@ from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stoo
 from reports.judgement.log.broker_log import TABLES, Log, Start
 from reports.judgement.log.log_places import LOG, log_of
 from reports.judgement.log.parsing import Parser
-from reports.judgement.log.processes import BrokerProcess, whole
+from reports.judgement.log.processes import BrokerProcess, is_patchy, whole
 from reports.judgement.log.split_summary import start_of
 from reports.judgement.logged import observed
 from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.history import ClientEvent, events_by_group
+from reports.judgement.run.history import ClientEvent, Reader, events_by_group
+from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
+from reports.judgement.run.run_files import LARGEST
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run.skews import of_broker
 from reports.judgement.timelines.fenced_lines import fenced_lines
+from scenarios.regular_files import read_regular
 
 Row = Mapping[str, Any]
 COLUMNS = {
@@ -204,12 +207,18 @@ class Recording:
         return dict(rows)
 
     @cached_property
+    def history(self) -> Account:
+        """The account of the client history, once `events_by_group` is read."""
+        return Account()
+
+    @cached_property
     def events_by_group(self) -> Mapping[str, Sequence[ClientEvent]]:
         """What clients saw, by group; empty without a client history."""
         history = self.folder / HISTORY
         if not history.is_file():
             return {}
-        return events_by_group(history.read_text(errors="replace").splitlines())
+        lines = read_regular(history, LARGEST).splitlines()
+        return events_by_group(lines, Reader.of(self.run), self.history)
 
     @cached_property
     def judge(self) -> Judge:
@@ -238,6 +247,7 @@ class Recording:
         stalls = (*pauses, *as_stalls(standstills))
         return Judge(
             run.grammar, rules, rules, epochs, stalls, run.outages,
+            first_alone=is_patchy(process.statuses for _, process in self.processes),
             partitions=run.first_partitions, absences=run.absences, disturbances=run.disturbances,
             clients=known_clients(run.experiment, self.deliveries), kills=run.killed_between,
             has_history=run.has_history,

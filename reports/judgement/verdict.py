@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import as_json, failed_writes, findings, record_size
+from reports.judgement import as_json, doubtful, failed_writes, findings, record_size
 from reports.judgement.clients.client_rules import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.digest import Digest, Digester, with_total
-from reports.judgement.doubtful import DOUBTFUL, assumed, foreign_groups, unsure_counts
 from reports.judgement.expectations import expected_verdict, had_time, unmet
 from reports.judgement.findings import MissingEvidence
 from reports.judgement.lateness import broker_activity
@@ -87,6 +86,7 @@ class Results:
     """Loads of offsets partitions that no log bears out, in words."""
     moved: Mapping[str, Sequence[Election]] = field(default_factory=dict)
     """The elections of groups' partitions that no fault explains."""
+    altered_history: Sequence[str] = ()  # what of it is not understood, in words
 
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
@@ -95,8 +95,10 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     missing = _missing(run, data)
     found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
     late = lambda one: one.group in data.late_alone and one.may_be_late
-    foreign = foreign_groups(run, data.bound)
-    unsure = lambda one: assumed(run) or one.group in {*kip_848, *foreign} or late(one)
+    foreign = doubtful.foreign_groups(run, data.bound)
+    unread = {*kip_848, *foreign, *(data.digests.keys() - data.checks.keys())}
+    rests = lambda one: doubtful.rests_on_altered(run, data.altered_history, one)
+    unsure = lambda one: doubtful.assumed(run) or one.group in unread or late(one) or rests(one)
     found = [replace(one, proven=one.proven and not unsure(one)) for one in found]
     counts = Counter(
         {
@@ -108,9 +110,9 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     left = _unowned(run, data)
     short = unmet(run.experiment, counts, left, run.level)
     held_up = broker_activity.held_up(data.standstills, run.busy, *_span(run)) if short else None
-    open_counts = unsure_counts(run, data.bound, kip_848)
+    open_counts = doubtful.unsure_counts(run, data.bound, kip_848)
     uncertain = found or any(one.group in open_counts for one in short)
-    doubts = [*_doubts(run, data, kip_848, profile), *(assumed(run) if uncertain else ())]
+    doubts = [*_doubts(run, data, kip_848, profile), *(doubtful.assumed(run) if uncertain else ())]
     if held_up is not None:
         doubts.append(f"what was expected is not met, but {held_up}")
     moved = _moved(run, data)
@@ -244,10 +246,7 @@ def _doubts(
     doubts += [f"evidence is missing: {gap.described(data.places)}" for gap in data.gaps[:SHOWN]]
     if len(data.gaps) > SHOWN:
         doubts.append(f"evidence is missing in {len(data.gaps) - SHOWN} more places")
-    if run.lost_history:
-        doubts.append("the client history is gone: history.jsonl")
-    if run.unsampled:
-        doubts.append("samples of the machine are missing up to the teardown: machine.jsonl")
+    doubts += doubtful.altered(run, data.altered_history)
     if not data.tells_bytes:
         doubts += [
             f"group {group}: whether a member's metadata changed is not in the log, their length is"
@@ -261,10 +260,11 @@ def _doubts(
     doubts += data.elections[:SHOWN]
     doubts += data.late_alone.values()
     doubts += failed_writes.doubts(run, data.bound)
+    known = [*data.bound.items(), *((name, of.clients) for name, of in data.digests.items())]
     doubts += [
         f"group {group}: {kinds[kind]} {what}"
-        for kind, what in DOUBTFUL.items()
-        for group, kinds in data.bound.items()
+        for kind, what in doubtful.DOUBTFUL.items()
+        for group, kinds in known
         if kinds.get(kind)
     ]
     doubts += [

@@ -11,9 +11,9 @@ import msgspec
 
 from reports.judgement.incident.group_incident import GroupIncident, rows_of_group
 from reports.judgement.incident.log_files import log_files
-from reports.judgement.incident.packed import FORMS, OTHERS, unpacked
 from reports.judgement.incident.stock_lines import REJECTED, Line, Reader, Summary
 from reports.judgement.incident.summary import Incident, summary
+from reports.judgement.log.log_bytes import FORMS, OTHERS, unpacked
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "stock"
 """Stock logs of real brokers, a folder each; rotated, and compressed with xz here."""
@@ -25,9 +25,10 @@ def recorded(name: str) -> dict[str, bytes]:
     return {file.stem: lzma.decompress(file.read_bytes()) for file in files}
 
 
-def texts_of(name: str, content: bytes, damage: list[str]) -> Iterable[str]:
+def texts_of(name: str, content: bytes) -> Iterable[str]:
     if name.endswith((*FORMS, *OTHERS)):
-        return unpacked(content, damage, name)
+        lines = unpacked(content, name)
+        return (line.decode("utf-8", "replace").rstrip("\r") for line in lines)
     *lines, last = content.decode("utf-8", "replace").split("\n")
     return [line.rstrip("\r") for line in (*lines, *([last] if last else []))]
 
@@ -40,16 +41,16 @@ def incident_of(files: Mapping[str, bytes]) -> dict[str, Any]:
     for name, content in files.items():
         if not content:
             continue
-        reader, damage = Reader(ZoneInfo("UTC")), list[str]()
+        reader = Reader(ZoneInfo("UTC"))
         lines[name] = []
-        for number, text in enumerate(texts_of(name, content, damage), 1):
+        for number, text in enumerate(texts_of(name, content), 1):
             read = reader.read(text)
             lines[name] += read.lines
             if read.status == REJECTED:
                 rejected.append(
                     {"file": name, "number": number, "why": read.why, "line": text[:300]}
                 )
-        by_split[name, 0] = reader.end(*damage)
+        by_split[name, 0] = reader.end()
     found = log_files({name: len(content) for name, content in files.items()}, by_split)
     copies, once = _counted_once(lines, {file.path: file.broker for file in found})
     by_group: dict[str, list[Line]] = defaultdict(list)

@@ -40,8 +40,6 @@ def test_a_run_and_a_lie_in_its_history(name: str, judge: Judge, tmp_path: Path)
     lines = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
     assert compared["committed"] == sum(line["event"] == "committed" for line in lines)
     lied(folder, commit_more)
-    with (folder / HISTORY).open("a") as history:
-        history.write('{"at_ms": 1, "member": "sta')
     verdict = judge(folder)
     assert verdict["verdict"] == "fail"
     (finding,) = verdict["findings"]
@@ -53,6 +51,21 @@ def test_a_run_and_a_lie_in_its_history(name: str, judge: Judge, tmp_path: Path)
     page = (folder / "report.html").read_text()
     assert finding["history"] in page
     assert finding["history"] in (folder / "junit.xml").read_text()
+
+
+def test_a_history_that_is_not_understood_proves_nothing(judge: Judge, tmp_path: Path) -> None:
+    """The lie is there as ever, but a line that is altered may have explained it."""
+    folder = unpacked(HISTORIES["duplicate-4.3.0"], tmp_path / "run")
+    lied(folder, commit_more)
+    lines = (folder / HISTORY).read_bytes().splitlines(keepends=True)
+    altered = [*lines[:16], b"\0" * len(lines[16]) + b"\n", *lines[17:], lines[-1][:30]]
+    (folder / HISTORY).write_bytes(b"".join(altered))
+    verdict = judge(folder)
+    assert verdict["verdict"] == "unknown"
+    (doubt,) = [one for one in verdict["unknown_because"] if one.startswith(HISTORY)]
+    assert doubt.startswith("history.jsonl:17 not understood (JSON is malformed: invalid char")
+    assert doubt.endswith("; 2 such lines")
+    assert not any(finding["proven"] for finding in verdict["findings"])
 
 
 def test_a_run_without_a_history_says_so(judge: Judge, tmp_path: Path) -> None:

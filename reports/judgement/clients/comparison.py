@@ -6,7 +6,7 @@ of each answer once, in the order of the answers. A difference is a breach of th
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf, nan
@@ -61,6 +61,8 @@ GOES_ON_MS = 1_000.0
 """How long after an answer that fences it a client may be answered something else."""
 UNDELIVERED = "undelivered"
 """Counts the answers that never reached their client, as the tap's lines have it."""
+TWICE = "told_twice"
+"""Counts the events that stand a second time in the history: a file that was altered."""
 WELL_KNOWN = ("librdkafka", "librdkafka-process", "java")
 """The clients that are known to tell of all they are answered, truly; of others that shows nothing
 about brokers."""
@@ -93,6 +95,7 @@ class Clients:
     _assignors: dict[int, str] = field(default_factory=dict)
     _pending: list[tuple[float, int, ClientEvent | Known]] = field(default_factory=list)
     _number: int = 0
+    _last: ClientEvent | None = None
     _unanswered: Unanswered = field(default_factory=Unanswered)
 
     def __post_init__(self) -> None:
@@ -129,7 +132,7 @@ class Clients:
                 else:
                     held = replace(seen, answered_ms=max(seen.answered_ms, delivery.at_ms))
                     self._push(held.answered_ms, ((held, *request[1:]), kept, error))
-        events = list(events)
+        events = list(self._once(events))
         self._whole.reported(events)
         for event in events:
             self._push(event.at_ms + LOOKED_FOR_MS, event)
@@ -144,6 +147,14 @@ class Clients:
         self._owned_twice(self._owners.end())
         self._found += self._whole.rows()
         return self._taken()
+
+    def _once(self, events: Iterable[ClientEvent]) -> Iterator[ClientEvent]:
+        for event in events:
+            if event == self._last:
+                self.counts[TWICE] += 1
+            else:
+                yield event
+            self._last = event
 
     def _push(self, at_ms: float, what: ClientEvent | Known) -> None:
         self._number += 1

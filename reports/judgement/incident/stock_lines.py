@@ -10,12 +10,14 @@ import msgspec
 from kafka_protocol.coordinator_lines import ALL_GRAMMARS, JAVA, SCALA
 from kafka_protocol.coordinator_lines.any_release import PREFIX, AnyRelease, KnownLine
 from kafka_protocol.stock_log import Record, begins_record, epoch_ms, records
+from reports.judgement.log.log_bytes import DAMAGED, TOO_LONG
 
 USED, IRRELEVANT, REJECTED = "used", "irrelevant", "rejected"
 LONGEST = 1_000_000
 """How many characters a line may have. No line of a coordinator comes near; patterns are not tried
 on what a damaged file may hold."""
 
+_TOO_LONG, _DAMAGED = TOO_LONG.decode(), DAMAGED.decode()
 _HINTS = ("coordinator.", "[GroupCoordinator", "[GroupMetadataManager")
 _BROKER = re.compile(
     r"\[(?:KafkaServer|BrokerServer|KafkaRaftServer|BrokerLifecycleManager) (?:id|nodeId)=(\d+)\]"
@@ -105,21 +107,23 @@ class Reader:
 
     def read(self, text: str) -> Read:
         """Read the next line, given without its line end."""
+        if text.startswith(_DAMAGED):
+            self.summary.damage = text.removeprefix(_DAMAGED)
+            return Read(IRRELEVANT, [])
         begins = begins_record(text)
         self.summary.lines += 1
         self.summary.stock += begins
         if begins:
             self._note_time(text[1:24])
-        hinted = any(hint in text for hint in _HINTS)
+        hinted = any(hint in text for hint in _HINTS) or text.startswith(_TOO_LONG)
         read = self._read(text) if hinted else Read(IRRELEVANT, [])
         self._note_names(text, read)
         self._statuses[read.status] += 1
         return read
 
-    def end(self, damage: str = "") -> Summary:
+    def end(self) -> Summary:
         """Return the summary of all that was read."""
         whole = self.summary
-        whole.damage = damage
         whole.statuses, whole.brokers = dict(self._statuses), dict(self._brokers)
         whole.said = dict(self._said)
         if self._last_date:
@@ -146,8 +150,8 @@ class Reader:
             self.summary.clusters.add(match[1] or match[2])
 
     def _read(self, text: str) -> Read:
-        if len(text) > LONGEST:
-            return Read(REJECTED, [], f"{len(text)} characters in one line")
+        if len(text) > LONGEST or text.startswith(_TOO_LONG):
+            return Read(REJECTED, [], "too many characters in one line")
         before, found = records(text)
         lines, why = [], ""
         if PREFIX.search(before):

@@ -330,7 +330,7 @@ def held_up(
     for begun_ms, ended_ms, _ in spans:
         total_ms += max(ended_ms - max(begun_ms, reached_ms), 0.0)
         reached_ms = max(reached_ms, ended_ms)
-    if total_ms < BUSY_SHARE * (until_ms - from_ms):
+    if not spans or total_ms < BUSY_SHARE * (until_ms - from_ms):
         return None
     longest = max(spans, key=lambda span: span[1] - span[0])
     return f"the machine was busy for {total_ms / 1_000:,.0f} s of the time: {longest[2]}"

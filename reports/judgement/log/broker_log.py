@@ -118,6 +118,7 @@ class Log:
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.line = start.line
         self._last_ms = start.last_ms
+        self._before = ""
         self._parts: list[ProcessPart] = []
         self._begin(start.process, start.lines, start.within_ms, start.seen)
 
@@ -151,7 +152,9 @@ class Log:
             self._placed.append((sn, self.line, at_ms))
             if doubt is not None:
                 self.rows["lost"].append((self.broker, process.number, at_ms, self.line, doubt))
-        if parts.logger == REQUEST_LOGGER and parts.body.startswith(COMPLETED):
+        if text == self._before:  # no broker writes a line twice at one time
+            status = "rejected"
+        elif parts.logger == REQUEST_LOGGER and parts.body.startswith(COMPLETED):
             status = self._request(at_ms, parse_request(parts.body), parts.body)
         elif self.parser.on_wire and parts.body.startswith(tap_lines.UNANSWERED):
             unanswered = parse_unanswered(parts.body)
@@ -163,6 +166,7 @@ class Log:
         else:
             known = parts.logger in self.grammar.irrelevant_loggers and not self.parser.on_wire
             status = "irrelevant" if known else "rejected"
+        self._before = text
         shown = text[:TEXT_SHOWN] if status == "rejected" else None
         self.rows["coverage"].append(
             (self.broker, self.file, self.line, process.number, sn, at_ms, status, shown)

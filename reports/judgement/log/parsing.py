@@ -163,7 +163,9 @@ class Parser:
         return (Level.WIRE if self.on_wire else Level.REQUESTS).folder
 
     def split(self, text: str) -> Parts:
-        """Split a line into its parts."""
+        """Split a line into its parts; one with bytes of no text in it has none."""
+        if "\0" in text or "\ufffd" in text:
+            return NO_PARTS
         match = self._line.match(text)
         if match is None:
             return NO_PARTS

@@ -64,6 +64,16 @@ class BrokerProcess:
     statuses: Counter[str]
 
 
+def is_patchy(counts: Iterable[Mapping[str, int]]) -> bool:
+    """Whether a line in ten is rejected, by numbers of lines by `STATUSES`.
+
+    Then what the others show proves nothing, and takes minutes to search an explanation for.
+    """
+    pairs = [(one.get("rejected", 0), one.get("used", 0)) for one in counts]
+    rejected, used = map(sum, zip(*pairs, strict=True)) if pairs else (0, 0)
+    return rejected > 0.1 * (rejected + used)
+
+
 def runs(placed: Iterable[Placed]) -> Iterator[Run]:
     """Join lines, ordered by serial number and line, to runs; a number that is repeated begins one.
 

@@ -7,7 +7,6 @@ every answer of which the tap has no line: they are compared as ever.
 A rule may send a request twice. Then a broker's log has it twice, with one number.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.tap_lines import UNANSWERED
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.coordinators.wire_turns import COPY
+from reports.judgement.run.json_form import parse
 
 ACTED = '"tap":{'
 """Stands in the line of each request that the tap did not just pass on."""
@@ -138,12 +138,12 @@ def _parsed(body: str) -> dict[str, Any]:
     if text == body:
         return {}
     try:
-        content: dict[str, Any] = json.loads(text)
+        content: dict[str, Any] = parse(text)
         header = content["requestHeader"]
         hash((header["clientId"], header["requestApiKeyName"], header["correlationId"]))
         whole = isinstance(content["connection"], str) and isinstance(content["tap"], dict)
         timed = form == UNANSWERED or isinstance(content["responseQueueTimeMs"], float)
-    except (ValueError, RecursionError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return {}
     return content if whole and timed else {}
 

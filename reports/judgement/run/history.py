@@ -1,12 +1,19 @@
 """The client history: lines of `history.jsonl` in; what clients saw, event by event, out."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from reports.judgement.run.journal import span
+from reports.judgement.run.json_form import Account
+
+if TYPE_CHECKING:
+    from reports.judgement.run.run_folder import RunFolder
 
 EVENTS = (
     "fenced", "closing", "revoked", "lost", "killed", "closed", "created", "assigned", "committed",
@@ -15,11 +22,42 @@ EVENTS = (
 """The events about members that are judged; those of one instant happen in this order."""
 ENDS = ("fenced", "closing", "closed", "killed")
 """The events with which a process ends."""
+OTHERS = ("error", "produced", "hub_lag", "leased", "worker_lost")
+"""The other events; with those above, all that `loadtest.history` writes."""
 LINE = """
-    at_ms DOUBLE, member STRING, group STRING, event STRING, partitions ARRAY<STRING>,
-    member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE
+    at_ms DOUBLE, event STRING, member STRING, group STRING, kind STRING, partitions ARRAY<STRING>,
+    member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE, max_ms DOUBLE
 """
-"""The fields of a line that are read (`loadtest.history`)."""
+"""The fields of `Said`, in its order."""
+_OF_OWNER = ("member", "group", "partitions")
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("error", "produced", "hub_lag", "leased", "worker_lost"), ()),
+    **dict.fromkeys(("created", "closing", "closed"), ("member",)),  # a producer has no group
+    **dict.fromkeys(("assigned", "revoked", "lost", "fenced", "killed"), _OF_OWNER),
+    "committed": ("member", "group", "offsets"),
+    "unanswered": ("member", "group", "api", "sent_at_ms"),
+}
+"""All events that `loadtest.history` writes, and what a line of each cannot be without."""
+Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a line says (`loadtest.history`), as far as it is read."""
+
+    at_ms: Time
+    event: str
+    member: Name | None = None
+    group: Name | None = None
+    kind: str | None = None
+    partitions: list[str] | None = None
+    member_id: str | None = None
+    offsets: Count | None = None
+    instance_id: str | None = None
+    api: str | None = None
+    sent_at_ms: Time | None = None
+    max_ms: Time | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,48 +92,57 @@ in_order = attrgetter("at_ms", "order", "client")
 """Orders events by time."""
 
 
-def event_of(line: Mapping[str, Any]) -> ClientEvent | None:
-    """Return the event of a line with the fields `LINE`; None if it is about no member's group.
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads lines of a history that was written between two times, in ms."""
 
-    None, too, if a value is none that a client writes, such as a time that is no number.
-    """
-    texts = [line.get(name) for name in ("member_id", "instance_id", "api")]
-    times: list[Any] = [line.get("at_ms"), line.get("sent_at_ms") or 0.0]
-    named = [line.get("member"), line.get("group")]
-    partitions, offsets = line.get("partitions") or [], line.get("offsets") or 0
-    if (
-        line.get("event") not in EVENTS
-        or not all(isinstance(name, str) and name for name in named)
-        or not all(type(time) in (int, float) and isfinite(time) for time in times)
-        or not (isinstance(partitions, list) and all(isinstance(p, str) for p in partitions))
-        or not (type(offsets) is int and all(text is None or type(text) is str for text in texts))
-    ):
+    span: tuple[float, float] = (-inf, inf)
+
+    @classmethod
+    def of(cls, run: "RunFolder") -> "Reader":
+        """Return what reads the history of a run."""
+        return cls(span(run.journal, completed=run.completed))
+
+    def __call__(self, line: bytes) -> Said:
+        """Return what a line says. Raises ValueError, in words, for what no client writes."""
+        said = _decode(line.decode())
+        needed = NEEDED.get(said.event)
+        if needed is None or None in (getattr(said, name) for name in needed):
+            raise ValueError(f"no client writes such a line of {said.event!r}")
+        if not self.span[0] <= said.at_ms <= self.span[1]:
+            raise ValueError("its time is not one of the run")
+        return said
+
+
+_decode = msgspec.json.Decoder(Said).decode
+
+
+def event_of(said: Said) -> ClientEvent | None:
+    """Return the event that a line tells; None if it is about no member's group."""
+    if said.event not in EVENTS or said.member is None or said.group is None:
         return None
-    sent_at_ms = line.get("sent_at_ms")
     return ClientEvent(
-        float(line["at_ms"]),
-        EVENTS.index(line["event"]),
-        line["member"],
-        frozenset(partitions),
-        texts[0] or None,
-        offsets,
-        texts[1] or None,
-        texts[2] or "",
-        inf if sent_at_ms is None else float(sent_at_ms),
+        said.at_ms,
+        EVENTS.index(said.event),
+        said.member,
+        frozenset(said.partitions or ()),
+        said.member_id or None,
+        said.offsets or 0,
+        said.instance_id or None,
+        said.api or "",
+        inf if said.sent_at_ms is None else said.sent_at_ms,
     )
 
 
-def events_by_group(lines: Iterable[str]) -> dict[str, list[ClientEvent]]:
-    """Read lines; return the events of each group in order. A line that is no JSON is passed over.
+def events_by_group(
+    lines: Iterable[bytes], reader: Reader, account: Account
+) -> dict[str, list[ClientEvent]]:
+    """Read lines; return the events of each group in order, and keep account of the lines.
 
-    Spark does the same with the lines of a run (`reports.ingest.group_pass`).
+    Spark does the same with the lines of a run (`reports.ingest.client_history`).
     """
     events: dict[str, list[ClientEvent]] = defaultdict(list)
-    for text in lines:
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(line, dict) and (event := event_of(line)) is not None:
-            events[line["group"]].append(event)
+    for said in account.entries(lines, reader):
+        if said.group is not None and (event := event_of(said)) is not None:
+            events[said.group].append(event)
     return {group: sorted(found, key=in_order) for group, found in events.items()}

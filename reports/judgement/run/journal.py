@@ -1,12 +1,13 @@
 """Reads the fault journal: every entry is checked for the fields that are read of it."""
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from math import inf
 
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run.json_form import Form, lacks, parse
+from reports.judgement.run.json_form import Account, Entry, Form, entry
 
-Entry = dict[str, Any]
 PHASES = ("formation", "impact", "recovery", "teardown")
 """The phases of a run, in their order."""
 
@@ -31,17 +32,33 @@ _FORMS: dict[str, Form] = {
     "cut_short": {"broker": int, "log_bytes": int},
 }
 """The fields that are read, by event; of other events none is."""
-_LAST_MS = 253_402_300_799_000
-"""The end of the year 9999, the last valid time."""
+BACK_MS = 3_600_000.0
+"""How far the clock may go back between two entries: they are written in the order of time."""
 
 
-def read(name: str, text: str) -> tuple[Entry, ...]:
+def read(name: str, content: bytes) -> tuple[Entry, ...]:
     """Return a journal's entries; a last line without an end is dropped, its writer died.
 
     Raises EvidenceError, with `name` and line number, for an entry in another form.
     """
-    *lines, _cut_off = text.split("\n")
-    return tuple(_entry(f"{name}:{number}", line) for number, line in enumerate(lines, 1))
+    *lines, _cut_off = content.split(b"\n")
+    account = Account()
+    found = tuple(account.entries(lines, partial(entry, every=_EVERY, forms=_FORMS)))
+    for number, (before, after) in enumerate(pairwise(found), 1):
+        if after["at_ms"] < before["at_ms"] - BACK_MS and not account.damaged:
+            account.damaged, account.first, account.why = 1, number, "'at_ms' is after the next one"
+    if account.damaged:
+        raise EvidenceError(
+            f"{name}:{account.first}: no journal entry: {account.why}; the journal was altered"
+        )
+    return found
+
+
+def span(journal: Sequence[Entry], *, completed: bool) -> tuple[float, float]:
+    """Return between when a run's evidence was written, by whatever clock: about its journal's."""
+    times = [entry["at_ms"] for entry in journal]
+    last_ms = max(times, default=inf) if completed else inf
+    return min(times, default=-inf) - BACK_MS, last_ms + BACK_MS
 
 
 def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
@@ -51,16 +68,3 @@ def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:
         if began_ms <= at_ms:
             name = phase
     return name
-
-
-def _entry(place: str, line: str) -> Entry:
-    try:
-        entry = parse(line)
-    except ValueError as error:
-        raise EvidenceError(f"{place}: no JSON; the journal was altered") from error
-    wrong = lacks(entry, _EVERY) or lacks(entry, _FORMS.get(entry["event"], {}))
-    if wrong is None and not 0 <= entry["at_ms"] <= _LAST_MS:
-        wrong = "'at_ms' is no time"
-    if wrong is not None:
-        raise EvidenceError(f"{place}: no journal entry: {wrong}; the journal was altered")
-    return cast(Entry, entry)

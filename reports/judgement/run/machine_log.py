@@ -1,16 +1,18 @@
 """Causes of late brokers: samples of the machine and logs of JVMs in; standstills, busy times out.
 
-Pure functions of text. `machine.jsonl` is that of `groupquake.machine_sampler`; a broker's
-`jvm-*.log` is what `-Xlog:safepoint*,gc*` with `timemillis` writes (JEP 158, JDK 17 to 25). What
-cannot be read is left out: these files prove that a broker stood still, and never that it worked.
+Pure functions. `machine.jsonl` is that of `groupquake.machine_sampler`; a broker's `jvm-*.log` is
+what `-Xlog:safepoint*,gc*` with `timemillis` writes (JEP 158, JDK 17 to 25). These files prove that
+a broker stood still, and never that it worked.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
+
+from reports.judgement.run.json_form import Account, Entry, Form, entry
 
 SHORTEST_MS = 100.0
 """A shorter standstill explains nothing: it is within every slack."""
@@ -33,6 +35,19 @@ SAMPLED_UNTIL_MS = 2_000.0
 """How long before the teardown the samples may end: one comes each second, and the sampler notes at
 its end, which comes later, how late it is."""
 
+_NUMBER = int | float
+_EVERY: Form = {"event": str, "at_ms": _NUMBER}
+_FORMS: dict[str, Form] = {
+    "stopped": {"broker": str, "from_ms": _NUMBER, "until_ms": _NUMBER},
+    "late": {"from_ms": _NUMBER, "until_ms": _NUMBER},
+    "sample": {
+        "interval_ms": _NUMBER,
+        "cpu_waiting": _NUMBER | None,
+        "cpu_stolen": _NUMBER | None,
+        "throttled_ms": dict | None,
+    },
+}
+"""The fields that are read, by event."""
 _SAFEPOINT = re.compile(r'\[(\d+)ms\]\[safepoint *\] Safepoint "(\w+)".* Total: *(\d+) ns')
 _PAUSE = re.compile(r"\[(\d+)ms\]\[gc *\] GC\(\d+\) (Pause [\w ]+?) \(.* (\d+\.\d+)ms$")
 
@@ -59,56 +74,59 @@ class Busy:
     """How long a thread was seen to wait for a CPU."""
 
 
-def standstills(samples: str) -> list[Standstill]:
+def read(content: bytes) -> tuple[list[Entry], Account]:
+    """Return the entries of `machine.jsonl`, and the account of its lines."""
+    account = Account()
+    of_line = partial(entry, every=_EVERY, forms=_FORMS)
+    return [*account.entries(content.splitlines(), of_line)], account
+
+
+def standstills(samples: Iterable[Entry]) -> list[Standstill]:
     """Return when processes of brokers were stopped."""
     return [
-        Standstill(entry["broker"], from_ms, until_ms, "its process was stopped")
-        for entry in _entries(samples)
-        if entry.get("event") == "stopped" and isinstance(entry.get("broker"), str)
-        for from_ms, until_ms in _span(entry)
+        Standstill(sample["broker"], from_ms, until_ms, "its process was stopped")
+        for sample in samples
+        if sample["event"] == "stopped"
+        for from_ms, until_ms in _span(sample)
     ]
 
 
-def busy_times(samples: str) -> list[Busy]:
+def busy_times(samples: Iterable[Entry]) -> list[Busy]:
     """Return when the machine gave the brokers too little CPU time to rely on it."""
     found = []
-    for entry in _entries(samples):
-        if entry.get("event") == "late":
-            for from_ms, until_ms in _span(entry):
+    for sample in samples:
+        if sample["event"] == "late":
+            for from_ms, until_ms in _span(sample):
                 because = f"the runner itself ran {until_ms - from_ms:,.0f} ms late"
                 found.append(Busy("", from_ms, until_ms, because, until_ms - from_ms - TICK_MS))
-        elif entry.get("event") == "sample":
-            found += _starved(entry)
+        elif sample["event"] == "sample" and sample["interval_ms"] > 0:
+            found += _starved(sample)
     return found
 
 
-def unsampled(samples: str, until_ms: float) -> list[Busy]:
+def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Busy]:
     """Return the time after the last sample, if that does not come up to a time."""
-    noted = (
-        _number(entry.get(name)) for entry in _entries(samples) for name in ("at_ms", "until_ms")
+    last_ms = max(
+        (sample.get(name) or -inf for sample in samples for name in ("at_ms", "until_ms")),
+        default=-inf,
     )
-    last_ms = max((at_ms for at_ms in noted if at_ms is not None), default=-inf)
     if last_ms >= until_ms - SAMPLED_UNTIL_MS:
         return []
     return [Busy("", last_ms, inf, "nothing tells how busy the machine was")]
 
 
-def _starved(sample: dict[str, Any]) -> Iterator[Busy]:
+def _starved(sample: Entry) -> Iterator[Busy]:
     """Yield what a sample tells of an interval in which brokers may have got no CPU."""
-    until_ms, interval_ms = _number(sample.get("at_ms")), _number(sample.get("interval_ms"))
-    if until_ms is None or not interval_ms:
-        return
+    until_ms, interval_ms = sample["at_ms"], sample["interval_ms"]
     from_ms = until_ms - interval_ms
-    waiting = _number(sample.get("cpu_waiting")) or 0.0
-    stolen = _number(sample.get("cpu_stolen")) or 0.0
+    waiting, stolen = sample.get("cpu_waiting") or 0.0, sample.get("cpu_stolen") or 0.0
     if waiting >= BUSY_WAITING:
         words = f"something waited for a CPU in {waiting:.0%} of the time"
         yield Busy("", from_ms, until_ms, words)
     if stolen >= BUSY_STOLEN:
         words = f"the hypervisor gave {stolen:.0%} of the CPU time to others"
         yield Busy("", from_ms, until_ms, words)
-    throttled = sample.get("throttled_ms")
-    for name, throttled_ms in throttled.items() if isinstance(throttled, dict) else ():
+    for name, throttled_ms in (sample.get("throttled_ms") or {}).items():
         held_ms = _number(throttled_ms) or 0.0
         if name != "runner" and held_ms >= BUSY_THROTTLED * interval_ms:
             words = f"its control group was throttled for {held_ms:,.0f} ms"
@@ -149,21 +167,10 @@ def thread_waits_ms(busy: Sequence[Busy], broker: str, at_ms: float) -> float:
     return max(LATE_MS, *(one.late_ms for one in busy))
 
 
-def _entries(samples: str) -> Iterator[dict[str, Any]]:
-    for line in samples.splitlines():
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue  # the run died within the line
-        if isinstance(entry, dict):
-            yield entry
-
-
-def _span(entry: dict[str, Any]) -> Iterator[tuple[float, float]]:
-    """Yield from when until when an entry tells of something, if it does."""
-    from_ms, until_ms = _number(entry.get("from_ms")), _number(entry.get("until_ms"))
-    if from_ms is not None and until_ms is not None and until_ms - from_ms >= SHORTEST_MS:
-        yield from_ms, until_ms
+def _span(sample: Entry) -> Iterator[tuple[float, float]]:
+    """Yield from when until when an entry tells of something, if that is long enough."""
+    if sample["until_ms"] - sample["from_ms"] >= SHORTEST_MS:
+        yield sample["from_ms"], sample["until_ms"]
 
 
 def _number(value: Any) -> float | None:

@@ -1,13 +1,20 @@
 """The files of a run folder as texts and JSON; each problem is an `EvidenceError` with its file."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.run.json_form import Form, lacks, parse
+from scenarios.regular_files import open_regular, read_regular
+
+EVIDENCE = ("*.json*", "*.yaml", "*/*/group.log*", "*/*/jvm-*.log")
+"""The files of a run that are read, as globs."""
+OF_A_RUN = ("environment.json", "experiment.yaml", "plan.json", "journal.jsonl")
+LARGEST = 256 << 20
+"""How many bytes a file of a run may have that is read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -32,36 +39,51 @@ class RunFiles:
 
     def _json(self, name: str, form: Form) -> dict[str, Any]:
         try:
-            content = parse(self._text(name))
+            content = parse(self._bytes(name))
         except ValueError as error:
             raise EvidenceError(
-                f"{self.place}/{name}: no JSON ({error}); the run was cut off or altered"
+                f"{self.place}/{name}: {error}; the run was cut off or altered"
             ) from error
         if wrong := lacks(content, form):
             raise EvidenceError(f"{self.place}/{name}: {wrong}; the run was cut off or altered")
         return cast(dict[str, Any], content)
 
-    def _text(self, name: str) -> str:
-        file = self._file(name)
-        try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise EvidenceError(
-                f"{self.place}/{name}: cannot be read ({error}); check the file"
-            ) from error
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder has anything that only a run writes."""
+        return any(os.path.lexists(self.path / name) for name in OF_A_RUN)
 
-    def _file(self, name: str) -> Path:
+    def require_regular(self) -> None:
+        """Raise EvidenceError where evidence on this machine cannot be opened, or may never end.
+
+        Spark, which opens most of it, would wait for a FIFO, and names no file that it cannot open.
+        """
+        for file in sorted(file for names in EVIDENCE for file in self.path.glob(names)):
+            try:
+                open_regular(file).close()
+            except OSError as error:
+                raise self._unreadable(str(file.relative_to(self.path)), error) from error
+
+    def _bytes(self, name: str) -> bytes:
+        try:
+            return read_regular(self._there(name), LARGEST)
+        except OSError as error:
+            raise self._unreadable(name, error) from error
+
+    def _if_there(self, name: str) -> bytes:
+        return self._bytes(name) if (self.path / name).exists() else b""
+
+    def _there(self, name: str) -> Path:
         file = self.path / name
         if not self.path.is_dir():
             raise EvidenceError(f"{self.path}: no such run folder; `ls runs` lists those there are")
-        if not file.is_file():
+        if not os.path.lexists(file):
             raise EvidenceError(
                 f"{self.place}/{name}: missing; {self.place} is not the folder of a run"
             )
         return file
 
-
-def if_readable(file: Path) -> Iterator[str]:
-    """Yield the text of a file, if there is one."""
-    with suppress(OSError):
-        yield file.read_text(encoding="utf-8", errors="replace")
+    def _unreadable(self, name: str, error: OSError) -> EvidenceError:
+        return EvidenceError(
+            f"{self.place}/{name}: cannot be read ({error.strerror}); check the file"
+        )

@@ -24,11 +24,11 @@ from reports.judgement.run.deleted_topics import Deletions, deletions
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import Fault
-from reports.judgement.run.journal import PHASES, Entry, phase_of, read
-from reports.judgement.run.json_form import Form, lacks
+from reports.judgement.run.journal import PHASES, phase_of, read
+from reports.judgement.run.json_form import Account, Entry, Form, lacks
 from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.outside import Outside
-from reports.judgement.run.run_files import RunFiles, if_readable
+from reports.judgement.run.run_files import RunFiles
 from reports.judgement.run.skews import Skew, of_broker, on_right_clock, skews
 from scenarios import Experiment, ScenarioError, load
 
@@ -47,15 +47,13 @@ ENVIRONMENT: Form = {
     "broker_ids": list | None,
     "unsure": list | None,
 }
-
-
 LEVELS = (Level.REQUESTS, Level.WIRE)
 """The evidence levels of runs."""
 
 
 def logs_bytes(folder: Path) -> int:
     """Return the size of all logs in a run folder of this machine, rotated ones too."""
-    return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*"))
+    return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*") if log.is_file())
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class RunFolder(RunFiles):
     def experiment(self) -> Experiment:
         """The experiment that was run."""
         try:
-            return load(self._file("experiment.yaml"))
+            return load(self._there("experiment.yaml"))
         except ScenarioError as error:
             raise EvidenceError("; ".join(error.args)) from error
 
@@ -199,22 +197,28 @@ class RunFolder(RunFiles):
         """When brokers stood still, as the samples of the machine and the JVMs' logs have it."""
         of_jvms = (
             on_right_clock(
-                machine_log.of_jvm(log.parent.name, lines.splitlines()),
+                machine_log.of_jvm(log.parent.name, content.decode(errors="replace").splitlines()),
                 of_broker(self.skews, log.parent.name),
             )
             for log in sorted(self.path.glob("brokers/*/jvm-*.log"))
-            for lines in if_readable(log)
+            for content in [self._bytes(str(log.relative_to(self.path)))]
         )
-        return tuple(chain(machine_log.standstills(self._samples), *of_jvms))
+        return tuple(chain(machine_log.standstills(self._samples[0]), *of_jvms))
 
     @cached_property
-    def _samples(self) -> str:
-        return "".join(if_readable(self.path / MACHINE))
+    def _samples(self) -> tuple[Sequence[Entry], Account]:
+        return machine_log.read(self._if_there(MACHINE))
 
     @cached_property
     def busy(self) -> tuple[Busy, ...]:
         """When the machine gave the brokers too little CPU time to rely on it."""
-        return (*machine_log.busy_times(self._samples), *self.unsampled)
+        doubts = (Busy("", -inf, inf, doubt) for doubt in self.altered_samples)
+        return (*machine_log.busy_times(self._samples[0]), *self.unsampled, *doubts)
+
+    @property
+    def altered_samples(self) -> Sequence[str]:
+        """What of the samples of the machine is not understood, in words."""
+        return self._samples[1].doubts(MACHINE)
 
     @cached_property
     def unsampled(self) -> Sequence[Busy]:
@@ -223,7 +227,7 @@ class RunFolder(RunFiles):
             return ()
         began = dict(self.phases)
         until_ms = began.get("teardown", min(began.values(), default=-inf))
-        return machine_log.unsampled(self._samples, until_ms)
+        return machine_log.unsampled(self._samples[0], until_ms)
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -262,12 +266,12 @@ class RunFolder(RunFiles):
     @cached_property
     def journal(self) -> tuple[Entry, ...]:
         """The fault journal's complete entries."""
-        return read(f"{self.place}/{JOURNAL}", self._text(JOURNAL))
+        return read(f"{self.place}/{JOURNAL}", self._bytes(JOURNAL))
 
     @property
     def cut_off(self) -> bool:
         """Whether the journal ends within a line: its writer died."""
-        return not f"\n{self._text(JOURNAL)}".endswith("\n")
+        return not (b"\n" + self._bytes(JOURNAL)).endswith(b"\n")
 
     @cached_property
     def phases(self) -> tuple[tuple[str, float], ...]:
@@ -369,13 +373,9 @@ class RunFolder(RunFiles):
     @property
     def failures(self) -> tuple[str, ...]:
         """The errors of faults, in words."""
-        return tuple(
-            f"fault {entry['fault_id']}: {entry['error']}"
-            if entry.get("fault_id")
-            else entry["error"]
-            for entry in self.journal
-            if entry["event"] == "failed"
-        )
+        failed = (entry for entry in self.journal if entry["event"] == "failed")
+        of = lambda entry: f"fault {entry['fault_id']}: " if entry.get("fault_id") else ""
+        return tuple(f"{of(entry)}{entry['error']}" for entry in failed)
 
     @property
     def completed(self) -> bool:

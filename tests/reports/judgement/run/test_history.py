@@ -1,13 +1,20 @@
 """Lines of the client history that no client writes."""
 
 import json
+from math import inf
 from typing import Any
 
 import pytest
 
-from reports.judgement.run.history import events_by_group
+from reports.judgement.run.history import ClientEvent, Reader, events_by_group
+from reports.judgement.run.json_form import Account
 
 LINE = {"at_ms": 2.5, "member": "a", "group": "g", "event": "assigned", "partitions": ["o-1"]}
+
+
+def read(*lines: bytes, until_ms: float = inf) -> tuple[dict[str, list[ClientEvent]], Account]:
+    account = Account()
+    return events_by_group(lines, Reader((0.0, until_ms)), account), account
 
 
 @pytest.mark.parametrize(
@@ -36,8 +43,55 @@ LINE = {"at_ms": 2.5, "member": "a", "group": "g", "event": "assigned", "partiti
         ("api", 11),
     ],
 )
-def test_a_line_with_another_value_is_passed_over(field: str, value: Any) -> None:
-    lines = [json.dumps({**LINE, field: value}), json.dumps(LINE)]
-    ((group, (event,)),) = events_by_group(lines).items()
+def test_a_line_with_another_value_is_not_understood(field: str, value: Any) -> None:
+    found, account = read(*(json.dumps(one).encode() for one in ({**LINE, field: value}, LINE)))
+    ((group, (event,)),) = found.items()
     assert (group, event.client, event.at_ms, event.partitions) == ("g", "a", 2.5, {"o-1"})
-    assert events_by_group([json.dumps({**LINE, "sent_at_ms": None, "offsets": None})])
+    assert (account.lines, account.damaged, account.first) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("absent", ["at_ms", "event", "member", "group", "partitions"])
+def test_a_line_without_what_its_event_needs_is_not_understood(absent: str) -> None:
+    less = {name: value for name, value in LINE.items() if name != absent}
+    found, account = read(json.dumps(less).encode())
+    assert (found, account.damaged) == ({}, 1)
+
+
+WHOLE = json.dumps(LINE).encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "Input data was truncated"),
+        (b"\0" * len(WHOLE), "JSON is malformed: invalid character (byte 0)"),
+        (WHOLE.replace(b'"a"', b'"\xff"'), "invalid UTF-8"),
+        (WHOLE[:-1] + b', "more": "\xff"}', "invalid UTF-8"),
+        (WHOLE[:-1] + b', "more": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+         "maximum recursion depth exceeded while deserializing an object"),
+        (WHOLE.replace(b"2.5", b"1e999"), "Number out of range - at `$.at_ms`"),
+        (WHOLE.replace(b"2.5", str(2**70).encode()),
+         "Expected `float` <= 253402300799000.0 - at `$.at_ms`"),
+        (WHOLE.replace(b"2.5", b"4102444800000"), "its time is not one of the run"),
+        (WHOLE[:-1] + b', "more": "' + b"x" * (17 << 20) + b'"}',
+         "JSON is malformed: invalid character (byte 0)"),
+    ],
+    ids=["empty", "NUL", "UTF-8", "UTF-8 of what is not read", "deep", "1e999", "2^70", "2100",
+         "long"],
+)  # fmt: skip
+def test_damage_is_one_doubt_with_the_first_line_and_how_many(line: bytes, why: str) -> None:
+    found, account = read(WHOLE, line, WHOLE, line, line, until_ms=10_000.0)
+    assert [len(events) for events in found.values()] == [2]
+    assert account.doubts("history.jsonl") == [
+        f"history.jsonl:2 not understood ({why}); 3 such lines"
+    ]
+    assert Account(lines=7).doubts("history.jsonl") == []
+
+
+def test_accounts_of_parts_are_one() -> None:
+    whole = Account()
+    for damaged in (3, 0, 2):
+        part = Account()
+        list(part.entries([b"1", *[b"x"] * damaged], int))
+        whole.merge(part)
+    assert (whole.lines, whole.damaged, whole.first) == (8, 5, 2)

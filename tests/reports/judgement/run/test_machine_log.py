@@ -22,8 +22,12 @@ Reaching safepoint: 640000000 ns, Cleanup: 185637 ns, At safepoint: 1603 ns, Tot
 """.splitlines()
 
 
-def text(*entries: dict) -> str:
-    return "".join(json.dumps(entry) + "\n" for entry in entries)
+def text(*entries: dict) -> list[dict]:
+    """Return the entries as they are read of a file."""
+    lines = (json.dumps({"at_ms": 1, **entry}) + "\n" for entry in entries)
+    found, account = machine_log.read("".join(lines).encode())
+    assert (account.lines, account.damaged) == (len(entries), 0)
+    return found
 
 
 def test_long_pauses_of_a_jvm_are_standstills() -> None:
@@ -78,15 +82,28 @@ def test_pressure_steal_and_throttling_show_a_busy_machine() -> None:
     ]
 
 
-def test_unreadable_lines_are_left_out() -> None:
-    broken = '{"event": "stopped", "broker": 1, "from_ms": 1, "until_ms": 900}\n[1]\n{"event": "la'
-    odd = text(
-        {"event": "stopped", "broker": "1", "from_ms": "x", "until_ms": 900},
-        {"event": "sample", "at_ms": 2_000, "interval_ms": 0, "cpu_waiting": 1},
-        {"event": "sample", "at_ms": None, "interval_ms": 1, "throttled_ms": [1]},
-    )
-    assert machine_log.standstills(broken + odd) == []
-    assert machine_log.busy_times(broken + odd) == []
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"[1]", "no JSON object"),
+        (b'{"at_ms": 1, "event": "la', "no JSON (Input data was truncated)"),
+        (b'{"at_ms": 1, "event": "stopped", "broker": 1, "from_ms": 1, "until_ms": 900}',
+         "'broker' is of the wrong type"),
+        (b'{"at_ms": 1, "event": "late", "from_ms": "1", "until_ms": 900}',
+         "'from_ms' is of the wrong type"),
+        (b'{"at_ms": null, "event": "sample", "interval_ms": 1}', "'at_ms' is of the wrong type"),
+        (b'{"at_ms": 1, "event": "sample", "interval_ms": 1, "throttled_ms": [1]}',
+         "'throttled_ms' is of the wrong type"),
+        (b'{"at_ms": 1, "event": "sample", "interval_ms": NaN}',
+         "no JSON (JSON is malformed: invalid character (byte 47))"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_not_understood_is_counted(line: bytes, why: str) -> None:
+    good = b'{"at_ms": 1, "event": "sample", "interval_ms": 0, "cpu_waiting": 1}'
+    samples, account = machine_log.read(b"\n".join([good, line, good, line, good]))
+    assert len(samples) == 3
+    assert machine_log.busy_times(samples) == []
+    assert account.doubts("f") == [f"f:2 not understood ({why}); 2 such lines"]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +137,6 @@ def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(
 ) -> None:
     late = {"event": "late", "from_ms": 6_000, "until_ms": 7_000}
     sample = {"event": "sample", "at_ms": last_ms, "interval_ms": 1_000}
-    samples = "" if last_ms is None else text(sample, late)
+    samples = [] if last_ms is None else text(sample, late)
     found = [(one.broker, one.from_ms, one.until_ms) for one in unsampled(samples, 10_000)]
     assert found == ([] if since_ms is None else [("", since_ms, inf)])

@@ -71,7 +71,7 @@ def test_a_step_is_skipped_only_where_the_plan_allows_it(
         ('{"at_ms": 1}', "'event' is missing"),
         ('{"event": "end"}', "'at_ms' is missing"),
         ('{"at_ms": "1", "event": "end"}', "'at_ms' is of the wrong type"),
-        ('{"at_ms": NaN, "event": "end"}', "'at_ms' is no time"),
+        ('{"at_ms": NaN, "event": "end"}', "no JSON (JSON is malformed"),
         ('{"at_ms": 1e300, "event": "phase", "phase": "impact"}', "'at_ms' is no time"),
         ('{"at_ms": 1, "event": {}}', "'event' is of the wrong type"),
         ('{"at_ms": 1, "event": "x", "fault_id": []}', "'fault_id' is of the wrong type"),
@@ -110,13 +110,24 @@ def test_a_line_that_is_no_journal_entry(
     assert wrong in complaint(run)
 
 
+def test_an_entry_is_not_long_after_the_next_one(run: RunFolder) -> None:
+    """A time of another year would move what the journal says to where no log is."""
+    journal = run.path / "journal.jsonl"
+    lines = journal.read_text().splitlines()
+    changed = json.loads(lines[2]) | {"at_ms": 4_102_444_800_000}
+    journal.write_text("\n".join([*lines[:2], json.dumps(changed), *lines[3:]]) + "\n")
+    assert f"{journal}:3: no journal entry: 'at_ms' is after the next one" in complaint(run)
+
+
 def test_a_log_is_whole_if_it_is_as_long_as_when_its_broker_was_killed(run: RunFolder) -> None:
     log = run.path / "brokers" / "1" / "group.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("1 line\n" * 10)
+    last_ms = run.journal[-1]["at_ms"]
     with (run.path / "journal.jsonl").open("a") as journal:
         for broker, size in (("1", log.stat().st_size), ("2", 7)):
-            entry = {"at_ms": 1, "event": "cut_short", "broker": int(broker), "log_bytes": size}
+            entry = {"at_ms": last_ms, "event": "cut_short", "broker": int(broker)}
+            entry["log_bytes"] = size
             journal.write(json.dumps(entry) + "\n")
     assert RunFolder(run.path).cut_short == {"1"}
     log.write_text("1 line\n" * 9)
@@ -153,11 +164,14 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
         ({"kafka_version": 4.3}, "'kafka_version' is of the wrong type"),
         ({"seed": None}, "'seed' is of the wrong type"),
         ({"broker_config": []}, "'broker_config' is of the wrong type"),
-        ({"broker_config": {"group.max.size": float("inf")}}, "broker_config: "),
+        ({"broker_config": {"group.max.size": float("inf")}}, "no JSON (JSON is malformed"),
         ({"broker_config": {"group.max.size": {}}}, "broker_config: "),
         ({"broker_config": {"replica.lag.time.max.ms": "30s"}}, "broker_config: "),
         ({"broker_config": {"replica.lag.time.max.ms": None}}, "broker_config: "),
-        ({"broker_config": {"replica.lag.time.max.ms": float("nan")}}, "broker_config: "),
+        (
+            {"broker_config": {"replica.lag.time.max.ms": float("nan")}},
+            "no JSON (JSON is malformed",
+        ),
         ({"broker_config": {"offsets.commit.timeout.ms": "0"}}, "broker_config: "),
         ({"broker_ids": 5}, "'broker_ids' is of the wrong type"),
         ({"unsure": 5}, "'unsure' is of the wrong type"),

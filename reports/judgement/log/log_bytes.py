@@ -1,11 +1,18 @@
-"""Compressed logs: the bytes of a packed file in, its lines out, up to a damage."""
+"""The lines of logs as bytes: of bounded length, and those of a packed file up to a damage."""
 
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+LONGEST = 16 << 20
+"""How many bytes a line of evidence may have: several times what a request with its answer has."""
+SHOWN = 300
+"""How many bytes are left of a longer one."""
+TOO_LONG, DAMAGED = b"\0longer than 16 MiB: ", b"\0the rest of the file is not there: "
+"""What stands before them, and a line that ends a damaged file: no line of evidence begins so, so
+that its reader rejects and counts it as any other that was altered."""
 _PIECE = 1 << 20
 """How many bytes are unpacked at once."""
 
@@ -42,19 +49,38 @@ OTHERS = (".deflate", ".lz4", ".snappy", ".zst")
 """Ends of names by which Spark would unpack a file, if it can; such a file is read as it stands."""
 
 
-def unpacked(content: Any, damage: list[str], name: str = ".gz") -> Iterator[str]:
-    """Yield the lines of a file of some name; what is wrong with it is added to `damage`.
+def shortened(line: bytes) -> bytes:
+    """Return a line, or what stands for one that is too long."""
+    return line if len(line) <= LONGEST else TOO_LONG + line[:SHOWN]
+
+
+def unpacked(content: Any, name: str = ".gz") -> Iterator[bytes]:
+    """Yield the `shortened` lines of a file of some name, up to a damage, which is told last.
 
     A file in none of the FORMS is not packed.
     """
-    rest, view = b"", memoryview(content)
+    damage, view = list[str](), memoryview(content)
     form = next((FORMS[end] for end in FORMS if name.endswith(end)), None)
-    for piece in _pieces(view, *form, damage) if form else (bytes(view),):
+    yield from _lines(_pieces(view, *form, damage) if form else (bytes(view),))
+    yield from (DAMAGED + what.encode() for what in damage)
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut pieces of a file into lines; no more is kept of them than the longest line has."""
+    rest = too_long = b""
+    for piece in pieces:
+        if too_long:
+            _, end, piece = piece.partition(b"\n")  # noqa: PLW2901 (the rest of it)
+            if not end:
+                continue
+            yield too_long
+            too_long = b""
         *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            yield line.decode("utf-8", "replace").rstrip("\r")
-    if rest:
-        yield rest.decode("utf-8", "replace").rstrip("\r")
+        yield from map(shortened, whole)
+        if len(rest) > LONGEST:
+            rest, too_long = b"", shortened(rest)
+    if rest or too_long:
+        yield rest or too_long
 
 
 def _pieces(

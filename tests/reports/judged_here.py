@@ -1,0 +1,141 @@
+"""A run folder judged in this process, without Spark: the same functions, joined by Python."""
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reference_coordinator.classic.releases import promised_by
+from reports.judgement import findings, verdict
+from reports.judgement.coordinators import elections
+from reports.judgement.coordinators.unplanned_elections import unplanned_elections
+from reports.judgement.digest import Digest, Digester
+from reports.judgement.lateness.second_judgement import SecondJudgement
+from reports.judgement.log.processes import STATUSES, ends_of_brokers
+from reports.judgement.missing.gaps import (
+    ENDS_OF_GROUPS,
+    ENDS_OF_OFFSETS,
+    REMOVED_NONE,
+    missing,
+    possible_deletion,
+)
+from reports.judgement.recording import Recording
+from reports.judgement.run.run_folder import HISTORY
+from reports.judgement.verdict import Results
+
+Json = dict[str, Any]
+
+
+def judged_here(folder: Path) -> Json:
+    """Return the verdict on a run folder. Raises EvidenceError as an analysis does."""
+    recording = Recording(folder)
+    run = recording.run
+    run.require_regular()
+    data, kip_848 = _results(recording)
+    profile = recording.profile.name
+    judged = verdict.judge(run, data, kip_848, profile)
+    if wrong := verdict.proven_wrong(judged):
+        second = SecondJudgement.of_run(
+            replace(recording.judge, digester=Digester.of(run)),
+            run,
+            verdict.missing_evidence(run, data),
+            recording.activity,
+            recording.standstills,
+        )
+        doubts = {
+            group: second.doubt(group, recording.rows_by_group[group], *min(found))
+            for group, found in wrong.items()
+        }
+        late = {group: doubt for group, doubt in doubts.items() if doubt is not None}
+        judged = verdict.judge(run, replace(data, late_alone=late), kip_848, profile)
+    return judged
+
+
+def _results(recording: Recording) -> tuple[Results, list[str]]:
+    run, rules = recording.run, recording.profile
+    promised = promised_by(rules)
+    judge = replace(
+        recording.judge,
+        profile=promised if run.experiment.judge == "kip-345" else rules,
+        promised=promised,
+        rules=rules,
+        digester=Digester.of(run),
+    )
+    rows: dict[str, list[Json]] = defaultdict(list)
+    for group in sorted({*recording.rows_by_group, *recording.events_by_group}):
+        of_group = recording.rows_by_group.get(group, ())
+        for name, row in judge.tables(group, of_group, recording.events_by_group.get(group, ())):
+            rows[name].append({"group": group, **row})
+    before = lambda group, at_ms: [
+        row
+        for row in recording.rows_by_group[group]
+        if row["template"] is not None and row["at_ms"] <= at_ms
+    ]
+    comparison, member_lines = (
+        [findings.located(row, due, before) for row in rows[name]]
+        for name, due in (("comparison", "expected_started_ms"), ("member_lines", "due_ms"))
+    )
+    groups = {
+        row["group"]: row | {"brokers": row["brokers"].split(",")}
+        for row in rows["groups"]
+        if row["requests"]
+    }
+    processes = [
+        {"broker": broker, "process": one.number, "last_ms": one.last_ms, **one.statuses}
+        for broker, one in recording.processes
+    ]
+    ends = (
+        line.row
+        for line in recording.lines
+        if line.template in ENDS_OF_GROUPS
+        or (line.template in ENDS_OF_OFFSETS and REMOVED_NONE not in line.row["message"])
+    )
+    starts = Counter[str]()
+    for one in processes:
+        starts[one["broker"]] += one["process"] > 0
+    bound: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows["bound"]:
+        bound[row["group"]][row["name"]] = row["count"]
+    broken: dict[str, list[str]] = defaultdict(list)
+    for row in rows["broken"]:
+        broken[row["group"]].append(row["promise"])
+    gaps = [gap for read in recording._read for gap in read.gaps]
+    last = {one["broker"]: one["process"] for one in processes}
+    lost = [{"broker": gap.broker, "process": last[gap.broker], "what": gap.what} for gap in gaps]
+    data = Results(
+        digests={row["group"]: Digest.from_json(row["digest"]) for row in rows["digests"]},
+        observed=rows["observed"],
+        comparison=comparison,
+        member_lines=member_lines,
+        violations=rows["violations"],
+        departures=rows["departures"],
+        broken_promises=broken,
+        bound=bound,
+        checks={name: (row["requests"], row["explained"]) for name, row in groups.items()},
+        groups=groups,
+        line_counts={name: sum(one.get(name, 0) for one in processes) for name in STATUSES},
+        starts=starts,
+        partitions={row["group"]: row["partitions"] for row in rows["groups"]},
+        gaps=[*gaps, *map(missing, rows["unlogged"]), *map(possible_deletion, ends)],
+        standstills=recording.standstills,
+        ended_ms=ends_of_brokers(processes, lost),
+        tells_bytes=run.grammar.tells_bytes,
+        breaches=rows["breaches"],
+        client_findings=rows["client_findings"],
+        elections=list(elections.doubts(judge.epochs, judge.stalls)),
+        moved={
+            name: moved
+            for name in groups
+            if (
+                moved := unplanned_elections(
+                    judge.epochs,
+                    judge.epochs.partition_of(name),
+                    judge.outages,
+                    judge.stalls,
+                    judge.grown_ms[1],
+                )
+            )
+        },
+        altered_history=recording.history.doubts(HISTORY),
+    )
+    return data, [row["group"] for row in rows["groups"] if row["kip_848"]]
