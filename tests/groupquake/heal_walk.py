@@ -7,7 +7,6 @@ step is an instant just before or just after a line of the journal is written. T
 a batch are open at the same time: each is held at the step until the last one has come there.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -25,6 +24,7 @@ import pytest
 from chaos.clusters.docker_engine import engine
 from chaos.clusters.guard import mark
 from chaos.journal import Journal, open_faults, read
+from groupquake.open_runs import OpenRun
 from loadtest.settings import RUN_FOLDER
 from tests.chaos.clusters import engine_marks
 
@@ -162,14 +162,14 @@ def heal(run: Path) -> str:
 
 def left_over(run: Path) -> list[str]:
     """Say what is left of a run: open faults, processes, containers, networks, mounts."""
-    record = json.loads((run / "brokers" / "processes.json").read_text())
-    found = open_or_running(run, mark(record["run_id"]))
+    own = OpenRun.of(run / "journal.jsonl")
+    found = open_or_running(run, mark(str(own.run_id)))
     found += [
         f"mount {line}" for line in Path("/proc/mounts").read_text().split() if str(run) in line
     ]
-    if record["cluster"] == "docker":
+    if own.cluster == "docker":
         with engine() as client:
-            found += engine_marks.marked(client, record["run_id"])
+            found += engine_marks.marked(client, str(own.run_id))
     return found
 
 
