@@ -63,11 +63,10 @@ class Pairs:
 class Broker:
     """The broker, its log and its processor time."""
 
-    def __init__(self, cluster: ProcessCluster, folder: Path) -> None:
+    def __init__(self, cluster: ProcessCluster) -> None:
         self.address = cluster.bootstrap
         self.log = cluster.brokers[0].group_log
-        (row,) = json.loads((folder / "processes.json").read_text())["brokers"]
-        self._process = psutil.Process(row["pid"])
+        self._process = psutil.Process(cluster.process_ids[1])
 
     def cpu_s(self) -> float:
         """Return the processor time that it has taken."""
@@ -94,10 +93,9 @@ def measure(
     folder: Path, pairs: int, seconds: float, show: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """Measure processor time and answers with traffic, and processor time without."""
-    brokers = folder / "brokers"
-    cluster = ProcessCluster(f"bench-{os.getpid()}", brokers, brokers=1, config=CONFIG)
+    cluster = ProcessCluster(f"bench-{os.getpid()}", folder / "brokers", brokers=1, config=CONFIG)
     with cluster:
-        broker = Broker(cluster, brokers)
+        broker = Broker(cluster)
         asyncio.run(ready(broker.address))
         asyncio.run(latencies(broker.address, RATE, 3 * seconds))  # warms it up
         cpu = Pairs("µs of processor time a heartbeat", [], [])

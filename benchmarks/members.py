@@ -191,7 +191,7 @@ def hold(
             Load(folder, cluster.bootstrap, experiment, processes, on_one_core=on_one_core)
         )
         if on_one_core:
-            _keep_off_first_core(folder / "brokers")
+            _keep_off_first_core(cluster)
         began = time.monotonic()
         while load.joined() < count:
             if time.monotonic() - began > JOINED_WITHIN_S:
@@ -268,10 +268,10 @@ def _create_topic(bootstrap: str) -> None:
         created.result()
 
 
-def _keep_off_first_core(brokers: Path) -> None:
+def _keep_off_first_core(cluster: ProcessCluster) -> None:
     others = list(range(1, os.cpu_count() or 1)) or [0]
-    for row in json.loads((brokers / "processes.json").read_text())["brokers"]:
-        psutil.Process(row["pid"]).cpu_affinity(others)
+    for pid in cluster.process_ids.values():
+        psutil.Process(pid).cpu_affinity(others)
 
 
 def _given(text: str) -> tuple[str, int]:

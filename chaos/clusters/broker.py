@@ -4,7 +4,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from chaos.clusters.child import Child, describe, freeze, launch
+from chaos.clusters.child import Child, freeze, launch
 from chaos.clusters.interface import BrokerInfo, ClusterError
 from chaos.clusters.local_broker import LocalBroker, Words
 
@@ -31,10 +31,6 @@ class Broker(LocalBroker):
     def process_id(self) -> int | None:
         """The process id; None while it does not run."""
         return self._process.pid if self._process is not None and self.runs else None
-
-    def describe(self) -> dict[str, str | int]:
-        """Return process id and start time: ids are reused."""
-        return describe(self._running())
 
     def kill(self) -> None:
         """SIGKILL."""

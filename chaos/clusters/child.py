@@ -1,4 +1,4 @@
-"""The JVMs of a run as child processes: start, freeze, and the entry in `processes.json`."""
+"""The JVMs of a run as child processes: start and freeze."""
 
 import signal
 import subprocess
@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-
-import psutil
 
 Child = subprocess.Popen[bytes]
 
@@ -27,12 +25,6 @@ def launch(command: Sequence[str], output: Path) -> Child:
             cwd=output.parent,
             start_new_session=True,  # Ctrl-C in the terminal must reach the runner only
         )
-
-
-def describe(process: Child) -> dict[str, str | int]:
-    """Return process id and start time: ids are reused. Raises psutil.Error if it is gone."""
-    started = psutil.Process(process.pid).create_time()
-    return {"pid": process.pid, "started_at_ms": round(started * 1000)}
 
 
 def freeze(process: Child) -> bool:

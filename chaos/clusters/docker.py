@@ -61,7 +61,6 @@ class DockerCluster(LocalCluster):
         self._labels = {LABEL: run_id}
         self._cluster_id = self._new_id()
         self._guard: guard.Guard | None = None
-        self._network: Network | None = None
         self._brokers: dict[int, ContainerBroker] = {
             info.id: ContainerBroker(info, self._folder / str(info.id), self._words)
             for info in self.brokers
@@ -98,11 +97,11 @@ class DockerCluster(LocalCluster):
         self._write_files()
         self._progress(f"containers of {image}")
         with engine_errors():
-            self._network = Network(docker_network_kw={"labels": self._labels})
-            self._network.name = self._name("network")
-            self._network.create()
+            network = Network(docker_network_kw={"labels": self._labels})
+            network.name = self._name("network")
+            network.create()
             for broker in self._brokers.values():
-                container = self._container(broker, image, self._network)
+                container = self._container(broker, image, network)
                 broker.container = container.with_command(started_by)
 
     def _name(self, what: str | int) -> str:
@@ -169,11 +168,8 @@ class DockerCluster(LocalCluster):
         with self._guard:
             self._guard.kill()  # nothing is left for it to remove
         self._guard = None
-        if self._network is not None:
-            self._network = None
-            for broker in self._brokers.values():
-                broker.forget()
-            self._record()
+        for broker in self._brokers.values():
+            broker.forget()
 
 
 def _host(node: int) -> str:

@@ -60,10 +60,6 @@ class ContainerBroker(LocalBroker):
         assert isinstance(done.output, bytes), "it is not streamed"
         return done.exit_code or 0, done.output.decode(errors="replace")
 
-    def describe(self) -> dict[str, str | int]:
-        """Return the container's name."""
-        return {"container": str(self._running().name)}
-
     def kill(self) -> None:
         """SIGKILL; the engine thaws a paused container for it."""
         container = self._running()

@@ -1,9 +1,8 @@
-"""What all clusters on this machine share: ports, files, verbs, readiness and the record.
+"""What all clusters on this machine share: ports, files, verbs and readiness.
 
 From 3.3 on every broker is a KRaft node of both roles (broker and controller), so that any of them
 can be broken without breaking the others. Layout, under the cluster's folder:
 
-    processes.json                          what runs, with the mark of the run
     <id>/server.properties                  what the broker was started with, beside the
                                             logging file of its release
     <id>/group.log server.log stdout.log    its logs
@@ -11,9 +10,7 @@ can be broken without breaking the others. Layout, under the cluster's folder:
 """
 
 import base64
-import json
 import shutil
-import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -23,8 +20,6 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypedDict, Unpack
-
-import psutil
 
 from chaos.clusters import volume
 from chaos.clusters.broker_network import BrokerNetwork, Change
@@ -43,8 +38,6 @@ _GRACE_S = 0.5
 _ALONE_S = 5.0
 """How long the remaining brokers may take to shut down when most controllers have ended."""
 _PROGRESS_EVERY_S = 2.0
-
-RECORD = "processes.json"
 
 # The C1 compiler alone: a broker lives for minutes, and several of them warm up on few cores
 # (measured on two: ready in 1.7 s instead of 2.8 s, for half of the CPU time).
@@ -108,7 +101,6 @@ class LocalCluster(ABC):
         self._has_clocks = settings.get("clocks", False)
         self._has_volumes = settings.get("volumes", False)
         self._networks = settings.get("networks", ())
-        self._recording = threading.Lock()  # brokers may be healed side by side
         clients = self._asked_ports or free_ports(count)
         self._infos = {node: self._info(node, port) for node, port in enumerate(clients, 1)}
 
@@ -127,10 +119,6 @@ class LocalCluster(ABC):
     @abstractmethod
     def _properties(self, info: BrokerInfo) -> str:
         """Return the `server.properties` of one broker."""
-
-    def _beside(self) -> Mapping[str, object]:
-        """Return entries of the record for what runs beside the brokers."""
-        return {}
 
     @property
     def bootstrap(self) -> str:
@@ -235,7 +223,6 @@ class LocalCluster(ABC):
         broker = self._named(broker_id)
         broker.kill()
         broker.ended_within(STOP_TIMEOUT_S)
-        self._record()
 
     def stop_broker(self, broker_id: int) -> None:
         """SIGTERM a broker and wait until it has shut down.
@@ -249,7 +236,6 @@ class LocalCluster(ABC):
                 f"broker {broker_id} still runs {STOP_TIMEOUT_S:.0f} s after SIGTERM;"
                 f" kill it instead, or see {broker.info.server_log}"
             )
-        self._record()
 
     def start_broker(self, broker_id: int) -> None:
         """Start a stopped or killed broker on its old ports and data; wait until it is ready.
@@ -305,8 +291,6 @@ class LocalCluster(ABC):
                 raise ClusterError(
                     f"{broker.folder} is there already; give every cluster a folder of its own"
                 ) from None
-        self._record()  # the mark is on disk before anything carries it, or is mounted
-        for broker in self._brokers.values():
             if self._has_volumes:
                 Volume(broker.folder).make()
             if self._has_clocks:
@@ -318,7 +302,6 @@ class LocalCluster(ABC):
         waiting = list(brokers)
         for broker in waiting:
             broker.launch()
-        self._record()
         self._wait_ready(waiting)
 
     def _wait_ready(self, waiting: list[LocalBroker]) -> None:
@@ -339,28 +322,6 @@ class LocalCluster(ABC):
                 self._progress(f"waiting for broker {names} ({now - started:.0f} s)")
                 reported = now
             time.sleep(_POLL_S)
-
-    def _record(self) -> None:
-        """Write the record: what runs, and its mark."""
-        with self._recording:
-            running = []
-            for node, broker in self._brokers.items():
-                with suppress(ClusterError, psutil.Error):  # it may have just been killed
-                    if broker.runs:
-                        running.append({"id": node, **broker.describe()})
-            record = {
-                "cluster": self.kind,
-                "run_id": self._run_id,
-                "brokers": running,
-                **self._beside(),
-            }
-            unfinished = self._folder / f"{RECORD}.new"
-            try:
-                unfinished.write_text(json.dumps(record, indent=1) + "\n")
-                unfinished.replace(self._folder / RECORD)
-            except OSError:  # the disk may be full; the mark, which is all that heal needs, stays
-                if not (self._folder / RECORD).exists():
-                    raise
 
 
 def _terminate(broker: LocalBroker) -> None:

@@ -47,10 +47,6 @@ class LocalBroker(ABC):
         """The process id of the JVM as this machine has it; None if it is not known."""
 
     @abstractmethod
-    def describe(self) -> dict[str, str | int]:
-        """Return the entry of `processes.json` for a broker that runs."""
-
-    @abstractmethod
     def kill(self) -> None:
         """SIGKILL it, paused or not. Raises ClusterError if it does not run."""
 

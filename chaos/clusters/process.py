@@ -100,10 +100,6 @@ class ProcessCluster(LocalCluster):
             self._zookeeper.wait_until_forgotten(broker_id)
         super().start_broker(broker_id)
 
-    def _beside(self) -> dict[str, object]:
-        running = {} if self._zookeeper is None else self._zookeeper.describe()
-        return {"zookeeper": running} if running else {}
-
     def _properties(self, info: BrokerInfo) -> str:
         listeners = f"PLAINTEXT://{HOST}:{info.port}"
         if self._zookeeper is None:
@@ -148,4 +144,3 @@ class ProcessCluster(LocalCluster):
         if self._guard is not None:
             self._guard.communicate()  # closes its input: it kills what carries the mark, and ends
             self._guard = None
-            self._record()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from chaos.clusters.child import Child, describe, launch
+from chaos.clusters.child import Child, launch
 from chaos.clusters.config import Properties, as_properties
 from chaos.clusters.error_line import error_line
 from chaos.clusters.interface import ClusterError
@@ -76,12 +76,6 @@ class ZooKeeper:
                     f"{_FORGOTTEN_WITHIN_S:.0f} s after it ended; lower its session timeout"
                 )
             time.sleep(_POLL_S)
-
-    def describe(self) -> dict[str, str | int]:
-        """Return its entry of `processes.json`, empty if it does not run."""
-        if self._process is None or self._process.poll() is not None:
-            return {}
-        return describe(self._process)
 
     def end(self) -> None:
         """SIGKILL it: its data is of no use after its brokers. Does nothing if it never ran."""

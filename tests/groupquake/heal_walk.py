@@ -7,7 +7,6 @@ step is an instant just before or just after a line of the journal is written. T
 a batch are open at the same time: each is held at the step until the last one has come there.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -25,6 +24,7 @@ import pytest
 from chaos.clusters.docker_engine import engine
 from chaos.clusters.guard import mark
 from chaos.journal import Journal, open_faults, read
+from groupquake import open_runs
 from loadtest.settings import RUN_FOLDER
 from tests.chaos.clusters import engine_marks
 
@@ -123,11 +123,10 @@ class EndingJournal(Journal):
 
 def run_until(step: str, faults: int, arguments: list[str]) -> None:
     """Be `groupquake`, until so many faults are at a step."""
-    import groupquake.open_runs  # noqa: PLC0415 (in the child alone)
-    from groupquake.cli import main  # noqa: PLC0415
+    from groupquake.cli import main  # noqa: PLC0415 (in the child alone)
 
     EndingJournal.step, EndingJournal.faults = step, faults
-    groupquake.open_runs.Journal = EndingJournal  # type: ignore[misc]
+    open_runs.Journal = EndingJournal  # type: ignore[misc]
     main(arguments)
 
 
@@ -162,14 +161,14 @@ def heal(run: Path) -> str:
 
 def left_over(run: Path) -> list[str]:
     """Say what is left of a run: open faults, processes, containers, networks, mounts."""
-    record = json.loads((run / "brokers" / "processes.json").read_text())
-    found = open_or_running(run, mark(record["run_id"]))
+    own = open_runs.OpenRun.of(run / "journal.jsonl")
+    found = open_or_running(run, mark(str(own.run_id)))
     found += [
         f"mount {line}" for line in Path("/proc/mounts").read_text().split() if str(run) in line
     ]
-    if record["cluster"] == "docker":
+    if own.cluster == "docker":
         with engine() as client:
-            found += engine_marks.marked(client, record["run_id"])
+            found += engine_marks.marked(client, str(own.run_id))
     return found
 
 

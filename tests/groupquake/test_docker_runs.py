@@ -1,6 +1,5 @@
 """What becomes of runs in containers without an engine or without a runner."""
 
-import json
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import docker
 import pytest
 
 from chaos.clusters.docker_engine import LABEL, remove_marked
+from groupquake.open_runs import OpenRun
 from tests.groupquake.conftest import Command, arguments
 from tests.groupquake.test_whole_run import await_event
 from tests.process_family import below
@@ -42,10 +42,9 @@ def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
         os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
     folder = tmp_path / "runs" / "latest"
-    record = json.loads((folder / "brokers" / "processes.json").read_text())
-    container = engine.containers.get(record["brokers"][0]["container"])
+    run_id = str(OpenRun.of(folder / "journal.jsonl").run_id)
+    (container,) = engine.containers.list(filters={"label": f"{LABEL}={run_id}"})
     assert container.status == "running"
-    assert container.labels[LABEL] == record["run_id"]
 
     unreachable = groupquake("heal", folder, env={"DOCKER_HOST": f"unix://{tmp_path}/none"})
     assert unreachable.code == 5
@@ -53,7 +52,7 @@ def test_healing_removes_the_containers_that_a_killed_runner_and_its_guard_left(
     done = groupquake("heal", folder)
     assert done.code == 0, done.err
     assert f"ended the rest of the run: {container.name}, " in done.out
-    assert remove_marked(record["run_id"]) == ()
+    assert remove_marked(run_id) == ()
 
 
 def test_a_run_in_containers_without_an_engine(

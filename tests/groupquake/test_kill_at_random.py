@@ -86,11 +86,7 @@ def test_clusters_of_its_own(
     kind: str, batch: str, number: signal.Signals, seed: int, tmp_path: Path
 ) -> None:
     run = end_at_random(tmp_path, kind, BATCHES[batch], number, seed)
-    require_nothing_left(run, left_of_own)
-
-
-def left_of_own(run: Path) -> list[str]:
-    return left_over(run) if (run / "brokers" / "processes.json").exists() else []
+    require_nothing_left(run, left_over)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from chaos.clusters.docker_engine import remove_marked
+from groupquake.open_runs import OpenRun
 from scenarios import named, names
 from tests.groupquake.conftest import Done, run_in
 
@@ -65,7 +66,8 @@ class Half:
         done, folder = gathered[name]
         assert done.code == 0, done.err[-3000:]
         assert done.out == f"not judged yet: groupquake report runs/{folder.name}\n"
-        run_id = json.loads((folder / "brokers" / "processes.json").read_text())["run_id"]
+        run_id = OpenRun.of(folder / "journal.jsonl").run_id
+        assert run_id is not None
         assert remove_marked(run_id) == (), "it left containers behind"
         assert json.loads((folder / "environment.json").read_text())["cluster"] == "docker"
         verdict = json.loads((folder / "verdict.json").read_text())

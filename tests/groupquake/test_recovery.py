@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,9 +21,18 @@ from groupquake.exits import NotHealedError
 from groupquake.load_process import end_members
 from groupquake.recovery import recover, recover_all
 from loadtest.settings import RUN_FOLDER
+from tests.chaos.clusters.test_jars import LIBS, unpacked
 from tests.groupquake.conftest import Command
 
 FROZEN: dict[str, Any] = {"do": "resume-member", "member": "static-0"}
+
+
+JAVA = """#!/bin/sh
+case "$*" in
+    -version) echo 'openjdk version "17"' ;;
+    *) grep -h "${1#-Dgroupquake.run=}" "$XDG_STATE_HOME"/groupquake/*.jsonl; exit 1 ;;
+esac
+"""
 
 
 class Killed(BaseException):
@@ -50,6 +60,18 @@ def intent(fault_id: str = "f1.1", **undo: Any) -> dict[str, Any]:
 def killed(tmp_path: Path) -> Path:
     """A run that was killed while a member was frozen."""
     return begin_and_kill(tmp_path / "runs" / "killed", intent(**FROZEN))
+
+
+def test_the_mark_is_on_disk_before_the_first_process_carries_it(
+    tmp_path: Path, small: Path, groupquake: Command
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(JAVA)
+    java.chmod(0o755)
+    home = unpacked(tmp_path, *LIBS)
+    done = groupquake("run", small, f"--kafka-home={home}", env={"JAVA_HOME": str(tmp_path)})
+    assert re.search('cannot be formatted: .*"event": "started", "run_id"', done.err)
 
 
 def healed(folder: Path) -> list[str]:

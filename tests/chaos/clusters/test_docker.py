@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import signal
@@ -27,6 +26,8 @@ from tests.chaos.clusters.engine_marks import marked
 pytestmark = pytest.mark.docker
 
 CONFIG = {"group.initial.rebalance.delay.ms": 100}
+RUN_ID = f"test-{os.getpid()}-containers"
+"""That of the cluster which the tests share."""
 SHUTDOWN_LINE = "Shutdown complete. (org.apache.kafka.coordinator.group.GroupCoordinatorService)\n"
 
 
@@ -43,16 +44,13 @@ def cluster(
 ) -> Iterator[DockerCluster]:
     """Three brokers for all tests; each test leaves them running."""
     folder = tmp_path_factory.mktemp("cluster: containers")
-    with DockerCluster(f"test-{os.getpid()}-containers", folder, config=CONFIG) as started:
+    with DockerCluster(RUN_ID, folder, config=CONFIG) as started:
         create_topic(started, "orders")
         yield started
 
 
-def recorded(cluster: Cluster) -> dict[int, str]:
-    """The containers that `processes.json` knows."""
-    folder = cluster.brokers[0].group_log.parent.parent
-    record = json.loads((folder / "processes.json").read_text())
-    return {row["id"]: row["container"] for row in record["brokers"]}
+def container_of(engine: docker.DockerClient, broker: int) -> Container:
+    return engine.containers.get(f"groupquake-{RUN_ID}-{broker}")
 
 
 def brokers_that_say(cluster: Cluster, text: str) -> list[int]:
@@ -74,10 +72,9 @@ def test_a_group_is_seen_in_the_log_of_its_coordinator_alone(cluster: DockerClus
 def test_everything_carries_the_mark_and_clients_come_by_the_loopback_alone(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
-    containers = [engine.containers.get(name) for name in recorded(cluster).values()]
-    (run_id,) = {container.labels[LABEL] for container in containers}
+    containers = [container_of(engine, broker.id) for broker in cluster.brokers]
     networks = {name for each in containers for name in each.attrs["NetworkSettings"]["Networks"]}
-    assert marked(engine, run_id) == {str(each.name) for each in containers} | networks
+    assert marked(engine, RUN_ID) == {str(each.name) for each in containers} | networks
     assert len(networks) == 1, "a network of their own"
     published = [container.ports for container in containers]
     assert published == [
@@ -90,7 +87,7 @@ def test_the_broker_runs_with_the_properties_of_its_folder(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     """The broker has the properties of its folder and no others, whatever their spelling."""
-    container = engine.containers.get(recorded(cluster)[1])
+    container = container_of(engine, 1)
     properties = container.exec_run(["cat", "/tmp/kafka/server.properties"]).output
     assert isinstance(properties, bytes)
     written = (cluster.brokers[0].group_log.parent / "server.properties").read_text()
@@ -103,13 +100,13 @@ def test_a_killed_broker_restarts_where_it_was(
 ) -> None:
     with member(cluster, "orders", "survivor", group_instance_id="survivor-0"):
         (coordinator,) = brokers_that_say(cluster, "Stabilized group survivor")
-    before = recorded(cluster)
+    container = container_of(engine, coordinator)
     info = cluster.brokers[coordinator - 1]
     cluster.pause(coordinator)  # SIGKILL does not care
     cluster.kill(coordinator)
-    container = engine.containers.get(before[coordinator])
+    container.reload()
     assert (container.status, container.attrs["State"]["ExitCode"]) == ("exited", 137)
-    assert coordinator not in recorded(cluster)
+    assert coordinator not in cluster.process_ids
     assert not info.group_log.read_text().endswith(SHUTDOWN_LINE)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", info.port), timeout=1)
@@ -124,7 +121,8 @@ def test_a_killed_broker_restarts_where_it_was(
         "another broker to load the group",
     )
     cluster.start_broker(coordinator)
-    assert recorded(cluster) == before
+    container.reload()
+    assert container.status == "running"
     with socket.create_connection(("127.0.0.1", info.port), timeout=1):
         pass
     lines = info.group_log.read_text().splitlines()
@@ -137,21 +135,21 @@ def test_a_stopped_broker_logs_its_shutdown_last(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     info = cluster.brokers[0]
-    container = engine.containers.get(recorded(cluster)[info.id])
+    container = container_of(engine, info.id)
     cluster.pause(info.id)  # stopping lets it go on
     cluster.stop_broker(info.id)
     container.reload()
     assert container.attrs["State"]["ExitCode"] == 143, "the JVM's own end after SIGTERM"
     assert info.group_log.read_text().endswith(SHUTDOWN_LINE)
     cluster.start_broker(info.id)
-    assert info.id in recorded(cluster)
+    assert info.id in cluster.process_ids
 
 
 def test_a_paused_broker_holds_its_breath(
     cluster: DockerCluster, engine: docker.DockerClient
 ) -> None:
     info = cluster.brokers[2]
-    container = engine.containers.get(recorded(cluster)[info.id])
+    container = container_of(engine, info.id)
     cluster.pause(info.id)
     try:
         container.reload()
@@ -194,7 +192,6 @@ def test_a_bad_property_fails_the_start(
     with pytest.raises(ClusterError, match=message):
         DockerCluster(run_id, tmp_path, brokers=1, config=config).start()
     assert marked(engine, run_id) == set()
-    assert json.loads((tmp_path / "processes.json").read_text())["brokers"] == []
 
 
 def test_an_image_of_another_release_is_refused(
@@ -281,7 +278,7 @@ def test_only_what_the_run_made_is_removed_by_its_end_and_by_healing(
     run_id: str,
 ) -> None:
     def all_untouched() -> bool:
-        others = [engine.containers.get(name) for name in recorded(cluster).values()]
+        others = [container_of(engine, broker.id) for broker in cluster.brokers]
         for container in foreign:
             container.reload()
         return foreign_java.poll() is None and all(

@@ -1,4 +1,3 @@
-import json
 import re
 import signal
 import socket
@@ -33,15 +32,8 @@ def brokers_that_say(cluster: Cluster, text: str) -> list[int]:
     return [broker.id for broker in cluster.brokers if text in broker.group_log.read_text()]
 
 
-def recorded(cluster: Cluster) -> dict[int, psutil.Process]:
-    """The processes that processes.json knows, once it is shown that they are the ones meant."""
-    folder = cluster.brokers[0].group_log.parent.parent
-    processes = {}
-    for row in json.loads((folder / "processes.json").read_text())["brokers"]:
-        process = psutil.Process(row["pid"])
-        assert round(process.create_time() * 1000) == row["started_at_ms"]
-        processes[row["id"]] = process
-    return processes
+def running(cluster: Cluster) -> dict[int, psutil.Process]:
+    return {node: psutil.Process(pid) for node, pid in cluster.process_ids.items()}
 
 
 def test_a_group_is_seen_in_the_log_of_its_coordinator_alone(
@@ -61,11 +53,11 @@ def test_a_group_is_seen_in_the_log_of_its_coordinator_alone(
 def test_a_killed_broker_restarts_where_it_was(cluster: ProcessCluster, topic: str) -> None:
     with member(cluster, topic, "survivor", group_instance_id="survivor-0"):
         (coordinator,) = brokers_that_say(cluster, "Stabilized group survivor")
-    before = recorded(cluster)
+    before = running(cluster)
     info = cluster.brokers[coordinator - 1]
     cluster.kill(coordinator)
     assert not before[coordinator].is_running()
-    assert coordinator not in recorded(cluster)
+    assert coordinator not in running(cluster)
     assert not info.group_log.read_text().endswith(SHUTDOWN_LINE)
     with pytest.raises(ClusterError, match=f"broker {coordinator} does not run; start it"):
         cluster.pause(coordinator)
@@ -77,8 +69,8 @@ def test_a_killed_broker_restarts_where_it_was(cluster: ProcessCluster, topic: s
         "another broker to load the group",
     )
     cluster.start_broker(coordinator)
-    assert recorded(cluster).keys() == before.keys()
-    assert recorded(cluster)[coordinator] != before[coordinator]
+    assert running(cluster).keys() == before.keys()
+    assert running(cluster)[coordinator] != before[coordinator]
     with socket.create_connection(("127.0.0.1", info.port), timeout=1):
         pass
     lines = info.group_log.read_text().splitlines()
@@ -92,12 +84,12 @@ def test_a_stopped_broker_logs_its_shutdown_last(cluster: ProcessCluster) -> Non
     cluster.stop_broker(info.id)
     assert info.group_log.read_text().endswith(SHUTDOWN_LINE)
     cluster.start_broker(info.id)
-    assert info.id in recorded(cluster)
+    assert info.id in running(cluster)
 
 
 def test_a_paused_broker_holds_its_breath(cluster: ProcessCluster) -> None:
     info = cluster.brokers[2]
-    process = recorded(cluster)[info.id]
+    process = running(cluster)[info.id]
     cluster.pause(info.id)
     try:
         eventually(lambda: process.status() == psutil.STATUS_STOPPED, "the process to stop")
@@ -142,7 +134,6 @@ def test_a_bad_property_fails_the_start(
     with pytest.raises(ClusterError, match=message):
         ProcessCluster(run_id, tmp_path, brokers=1, config=config).start()
     assert marked(run_id) == []
-    assert json.loads((tmp_path / "processes.json").read_text())["brokers"] == []
     with pytest.raises(ClusterError, match="give every cluster a folder of its own"):
         ProcessCluster(run_id, tmp_path, brokers=1).start()
 

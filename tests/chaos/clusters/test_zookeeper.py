@@ -65,5 +65,4 @@ def test_a_zookeeper_that_cannot_start_reports_why(tmp_path: Path) -> None:
     zookeeper = ZooKeeper(tmp_path / "zookeeper", 1)
     with pytest.raises(ClusterError, match=r"ZooKeeper ended with status 1: .*QuorumPeerMain"):
         zookeeper.start([str(java), "-cp", str(jar)])
-    assert zookeeper.describe() == {}
     zookeeper.end()

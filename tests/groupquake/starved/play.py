@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 RUNNING_S = (2.0, 10.0)
 """How long a broker runs between two stops."""
 
@@ -40,12 +42,13 @@ def load(loops: int) -> Iterator[None]:
 
 
 def _brokers(folder: Path) -> dict[int, int]:
-    """Return the process ids of the brokers that a run has recorded, by broker id."""
-    try:
-        record = json.loads((folder / "brokers" / "processes.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return {broker["id"]: broker["pid"] for broker in record["brokers"]}
+    """Return the process ids of the brokers of a run, by broker id."""
+    found = {}
+    for process in psutil.process_iter(["cmdline"]):
+        last = Path((process.info["cmdline"] or [""])[-1])
+        if last.name == "server.properties" and last.parent.parent == folder / "brokers":
+            found[int(last.parent.name)] = process.pid
+    return found
 
 
 def _phase(folder: Path) -> str:
