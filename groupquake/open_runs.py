@@ -101,12 +101,12 @@ def find(folder: Path) -> OpenRun:
 
     Raises ChaosError if it is not the folder of a run.
     """
-    found = OpenRun.of(folder / JOURNAL)
-    if found.run_id is not None and _own(found.run_id).exists():
-        own = OpenRun.of(_own(found.run_id))
-        if own.trusted:
+    found = replace(OpenRun.of(folder / JOURNAL), folder=folder.resolve())
+    for journal in own_journals():
+        own = OpenRun.of(journal)
+        if own.trusted and (own.folder == found.folder or own.run_id == found.run_id is not None):
             return own
-    return replace(found, folder=folder.resolve())  # it may name the folder of another run
+    return found  # its journal may name the folder of another run
 
 
 def own_journals() -> tuple[Path, ...]:

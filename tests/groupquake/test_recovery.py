@@ -118,6 +118,12 @@ def test_a_run_is_healed_whose_folder_was_deleted(killed: Path) -> None:
     assert open_runs.own_journals() == ()
 
 
+def test_a_run_is_found_whose_folder_lacks_its_journal(killed: Path) -> None:
+    """It was killed before the first line of the copy was written."""
+    (killed / "journal.jsonl").write_bytes(b"")
+    assert recover(open_runs.find(killed)).faults
+
+
 def hook(command: str) -> dict[str, Any]:
     hooked = {"verb": "start", "command": command, "timeout_ms": 5000, "log": "planted-hooks.log"}
     return {"do": "start-broker", "broker": 1, "hook": hooked}
