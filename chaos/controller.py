@@ -7,16 +7,17 @@ put into it at any moment; a lock could block there for ever.
 """
 
 import itertools
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from chaos.cluster_view import ClusterView
 from chaos.clusters import Cluster
@@ -28,6 +29,7 @@ from chaos.interruptible_wait import LOOK_UP_S
 from chaos.journal import Journal
 from chaos.members import Members
 from chaos.plan import Plan, Step
+from chaos.tail import following
 from chaos.tap import RunningTap
 from scenarios import Experiment
 
@@ -76,9 +78,9 @@ class Controller:
     """Carries out a plan once, through the phases impact and recovery.
 
     `view` finds the brokers that have the roles of the plan, and whether they are in sync again.
-    `progress` gets a line for each thing that happens, from several threads. `tap` is what members
-    reach the brokers through, if they do. `ends_soon` is called `SOON_S` before the plan ends, or
-    as a shorter recovery begins; not at all where the plan is ended before.
+    `progress` gets a line for each thing that happens, from several threads. `history` is the
+    load's, `tap` what members reach the brokers through, if they do. `ends_soon` is called `SOON_S`
+    before the plan ends, or as a shorter recovery begins; not at all where it is ended before.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Controller:
         journal: Journal,
         *,
         progress: Callable[[str], None],
+        history: Path,
         tap: RunningTap | None = None,
         ends_soon: Callable[[], None] = lambda: None,
     ) -> None:
@@ -100,6 +103,7 @@ class Controller:
         self._members = members
         self._journal = journal
         self._progress = progress
+        self._history = history
         self._events: SimpleQueue[_Event] = SimpleQueue()
         self._stop = threading.Event()
         self._context = FaultContext(experiment, cluster, members, view, self._stop, tap, plan.seed)
@@ -115,10 +119,11 @@ class Controller:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Inside the block, journal what happens to workers; the end of the load ends `run`."""
+        """Inside the block, journal what goes of the load; the end of all of it ends `run`."""
         with ExitStack() as watch:
+            watch.enter_context(following(self._history, self._take_line))
             try:
-                watch.enter_context(self._members.watch(self._load_ended, self._take_news))
+                watch.enter_context(self._members.watch(self._load_ended))
             except LoadGoneError as error:
                 self._load_ended(error)
             yield
@@ -156,14 +161,21 @@ class Controller:
         self.losses.append(what)
         self.lost.set()
 
-    def _take_news(self, news: Mapping[str, Any]) -> None:
-        """Write what happened to a worker of the load; a run goes on."""
-        fields = {name: value for name, value in news.items() if name not in ("event", "at_ms")}
-        self._journal.write(news["event"], seen_at_ms=news["at_ms"], **fields)
-        had = f", with {', '.join(fields['members'])}" if fields.get("members") else ""
-        what = f"{news['event'].replace('_', ' ')}: {fields['worker']}{had}"
+    def _take_line(self, line: str) -> None:
+        """Write that a worker or a member ended, if a line of the history says so."""
+        if '"ended"' not in line and '"worker_lost"' not in line:
+            return
+        match fields := json.loads(line):
+            case {"event": "ended", "member": member, "error": how}:
+                gone, what = [member], f"{member}: {how}"
+            case {"event": "worker_lost", "worker": worker, "members": gone}:
+                what = f"worker lost: {worker}" + (f", with {', '.join(gone)}" if gone else "")
+            case _:
+                return
+        event, at_ms = fields.pop("event"), fields.pop("at_ms")
+        self._journal.write(event, seen_at_ms=at_ms, **fields)
         self._progress(what)
-        if had:
+        if gone:
             self._lose(what)
 
     def _work(self) -> None:

@@ -91,32 +91,14 @@ class Members:
         self._ask("quit")
 
     @contextmanager
-    def watch(
-        self,
-        gone: Callable[[LoadGoneError], object],
-        news: Callable[[Mapping[str, Any]], object] = lambda _: None,
-    ) -> Iterator[None]:
-        """Inside the block, call `gone` (in another thread) as soon as the load process ends.
-
-        `news` gets what happens to its workers, if it has some: `worker_lost`.
-        """
+    def watch(self, gone: Callable[[LoadGoneError], object]) -> Iterator[None]:
+        """Inside the block, call `gone` (in another thread) as soon as the load process ends."""
         connection = self._connect()
         over = threading.Event()
 
         def wait_for_the_end() -> None:
-            with suppress(OSError), connection.makefile("rwb") as lines:
-                known, has_workers = 0, True
-                while has_workers:
-                    lines.write(_line({"id": known, "do": "workers", "after": known}))
-                    lines.flush()
-                    if not (answer := lines.readline()).endswith(b"\n"):
-                        break
-                    reply = json.loads(answer)
-                    has_workers = reply["ok"]
-                    for one in reply.get("result", ()):
-                        known += 1
-                        news(one)
-                lines.read(1)  # returns when the connection ends
+            with suppress(OSError):
+                connection.recv(1)  # returns when the connection ends
             if not over.is_set():
                 gone(self._gone())
 

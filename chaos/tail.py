@@ -1,6 +1,8 @@
 """A file of lines that another process appends to."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _CHUNK = 1 << 20
@@ -30,3 +32,24 @@ class Tail:
                 for line in lines:
                     self.lines += 1
                     yield line.decode(errors="replace")
+
+
+@contextmanager
+def following(path: Path, take: Callable[[str], object]) -> Iterator[None]:
+    """Inside the block, hand every line on, in another thread, soon after it was appended."""
+    tail, over = Tail(path), threading.Event()
+
+    def follow() -> None:
+        last = False
+        while not last:
+            last = over.wait(0.2)
+            for line in tail.appended():
+                take(line)
+
+    follower = threading.Thread(target=follow, name=f"follower of {path.name}")
+    follower.start()
+    try:
+        yield
+    finally:
+        over.set()
+        follower.join()

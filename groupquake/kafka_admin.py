@@ -76,6 +76,10 @@ class KafkaAdmin:
             "group.state": lambda group: self._describe(group)["group_state"],
         }
 
+    def client_ids(self, group: str) -> frozenset[str]:
+        """Return the client.id of each member of a group. Raises ChaosError without an answer."""
+        return frozenset(member["client_id"] for member in self._describe(group)["members"])
+
     def coordinator(self, group: str, address: str | None = None) -> int:
         """Return the id of a group's coordinator, by any broker, or by the one at `host:port`.
 

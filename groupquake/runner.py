@@ -210,6 +210,7 @@ class Runner:
                 admin,
                 journal,
                 progress=self.progress,
+                history=self.folder / "history.jsonl",
                 tap=tap,
                 ends_soon=self.prepare_analysis,
             )
@@ -246,8 +247,10 @@ class Runner:
         steady = await_steady(
             *(self.experiment, admin.probes(), journal, controller.lost), producing.observed
         )
-        missed = [*controller.losses] or [str(probe) for probe in steady.probes if not probe.holds]
-        if missed:
+        for outsider in programs.outsiders(self.experiment, admin.client_ids):
+            self.progress(outsider)
+        losses = controller.losses[:3]
+        if missed := losses or [str(probe) for probe in steady.probes if not probe.holds]:
             require_allowed(history, self.experiment.cluster.prefix or "")
             raise NotSteadyError(f"steady state not met: {'; '.join(missed)}; see locust.log")
         self.progress("steady state met")

@@ -33,6 +33,7 @@ def summary(verdict: dict[str, Any], place: str | Path) -> list[str]:
     roots = [finding for finding in verdict["findings"] if finding["root"]]
     for finding in roots[:SHOWN]:
         line = f"{finding['log']['file']}:{finding['log']['line']}"
+        line = line if finding["log"]["file"] else finding.get("history", "no line")
         lines += [
             f"  finding {finding['number']}: {finding['kind']} in {finding['group']} ({line})",
             f"    expected: {finding['expected']}",

@@ -80,11 +80,11 @@ class BaseMember(ABC):
     def open(self) -> None:
         """Start the client, if it is not up. Raises LoadtestError if it cannot be started."""
 
-    def fail(self, why: str) -> None:
-        """Take note that the client could not be started."""
-        self._write_event("error", error=why)
-        self._report("error", None, error=why)
+    def fail(self, why: str, **more: Any) -> None:
+        """Take note that the client ended by itself, or could not be started: it stays down."""
         self.state = "failed"
+        self._write_event("ended", error=why, **more)
+        self._report("error", None, error=why)
 
     @abstractmethod
     def poll_once(self) -> None:

@@ -13,7 +13,6 @@ import time
 from contextlib import ExitStack, suppress
 from math import inf
 from pathlib import Path
-from shutil import which
 from typing import IO, Any
 
 import gevent
@@ -26,14 +25,17 @@ from loadtest.errors import LoadtestError
 from loadtest.history import now_ms
 from loadtest.process_member import ProcessMember
 from loadtest.security import client_properties, java_security
-from loadtest.settings import PROGRAMS, RUN_FOLDER, java_properties, program_settings
+from loadtest.settings import PROGRAMS, RUN_FOLDER, java_properties, path_of, program_settings
 from scenarios.client_properties import TLS_ENDS_AT_TAP, PropertiesError
 from scenarios.clients import filled, variables
+from scenarios.regular_files import open_regular
 
 PACKAGES = str(Path(__file__).parents[1])
 """The folder of our packages."""
 STANDARD_INPUT = Path("/dev/stdin")
 """Where a program reads its properties if these hold secrets."""
+_LAST_LINES, _LINE_LENGTH, _LAST_BYTES = 5, 200, 4_096
+"""How much of what a program printed last is quoted at its end."""
 
 
 class CommandMember(ProcessMember):
@@ -61,6 +63,7 @@ class CommandMember(ProcessMember):
             log = (folder / "members" / f"{self.config.name}.log").open("ab")
             with ExitStack() as unless_started:
                 unless_started.enter_context(log)
+                self._log, self._log_began = Path(log.name), log.tell()
                 self._process = self._started(folder, log)
                 unless_started.pop_all()
         except (OSError, ValueError, LookupError, PropertiesError) as error:
@@ -81,11 +84,9 @@ class CommandMember(ProcessMember):
         )
         template = self.config.command or programs["commands"][self.config.client]
         program, *arguments = filled(tuple(template), values)
-        found = which(program, path=os.pathsep.join((programs["folder"], os.environ["PATH"])))
-        if found is None:
-            raise FileNotFoundError(f"there is no program {program!r}; check path and mode")
+        program = path_of(program, programs["folder"])
         process = subprocess.Popen(
-            [*dying_with_parent(signal.SIGKILL, found), *arguments],
+            [*dying_with_parent(signal.SIGKILL, program), *arguments],
             cwd=programs["folder"],
             env={
                 **users_environment(),
@@ -101,6 +102,14 @@ class CommandMember(ProcessMember):
             with suppress(BrokenPipeError), process.stdin as secret:
                 secret.write(f"{properties.read_text()}{java_security(secured)}".encode())
         return process
+
+    def _last_words(self) -> str:
+        last: list[str] = []
+        with suppress(OSError), open_regular(self._log) as log:
+            log.seek(max(self._log_began, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
+            last = [repr(line[:_LINE_LENGTH]) for line in lines if line.strip()][-_LAST_LINES:]
+        return f"last in members/{self._log.name}: {' | '.join(last) or 'nothing'}"
 
     def _read(self, lines: IO[bytes], log: IO[bytes]) -> None:
         with lines, log:

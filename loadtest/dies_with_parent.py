@@ -32,7 +32,10 @@ def main() -> None:
     """Ask for the signal at the parent's end, and replace this process by the program."""
     number, parent, *command = sys.argv[1:]
     end_with(int(parent), int(number))
-    os.execv(command[0], command)  # noqa: S606 (a list, no shell)
+    try:
+        os.execv(command[0], command)  # noqa: S606 (a list, no shell)
+    except OSError as error:  # such as a script whose interpreter is not there
+        sys.exit(f"{command[0]} cannot be run: {error.strerror}")
 
 
 if __name__ == "__main__":

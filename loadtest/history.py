@@ -14,6 +14,9 @@ Every line has `at_ms` (the time of the client's callback), `member` (the client
                 considered these partitions its own
     killed      its consumer, or duplicate process, ended as in a crash: no LeaveGroup, sockets
                 closed; it owned these partitions to the end
+    ended       its client ended by itself or cannot be started, and stays down: nobody asked for
+                that. `error` says how; of a process it quotes the last lines of its log, and
+                `exit_code` is negative for a signal
     closing     a clean close begins; it revokes all partitions
     closed      the close ended, after `took_ms`; these partitions were not revoked or lost before
     unanswered  a request of the `api` that it sent at `sent_at_ms` has no response, and it waits no

@@ -64,7 +64,6 @@ class LoadSession:
             "begin": self._begin,
             "finish": self._finish,
             "quit": self._quit,
-            "workers": self._await_news,
         }
         self._stopping = False
         self._empty = Event()
@@ -237,12 +236,6 @@ class LoadSession:
         if self.run is None and self.load is not None:
             self.load.close_clients()
         return self.master.missing() if self.master is not None else []
-
-    def _await_news(self, request: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return what happened to workers since the first `after` of the news."""
-        if self.master is None:
-            raise LoadtestError("this load has no workers")
-        return self.master.await_news(int(request.get("after", 0)))
 
     def _on_run_over(self, _: Run) -> None:
         self._stop_users()

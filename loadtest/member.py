@@ -86,7 +86,7 @@ class Member(BaseMember):
     def open(self) -> None:
         """Create a consumer with this identity, unless it has one.
 
-        If librdkafka refuses the settings, the state is `failed` and the history gets an error.
+        If librdkafka refuses the settings, the state is `failed` and the history says why.
         """
         if self._consumer is not None:
             return
@@ -112,8 +112,7 @@ class Member(BaseMember):
             self.state = "starting"
         except KafkaException as error:
             self._consumer = None
-            self.state = "failed"
-            self._write_error(error.args[0], now_ms())
+            self.fail(error.args[0].str())
 
     def poll_once(self) -> None:
         """Poll without waiting, and process what the callbacks queued."""
@@ -229,8 +228,8 @@ class Member(BaseMember):
             self._report("fenced", None, error=error.name())
             self._close_as("fenced")
         else:
-            self._write_error(error, now_ms())
             self._close_as("failed")
+            self.fail(error.str())
 
     def _queue_callback(self, what: str, detail: Any) -> None:
         # Called from librdkafka's callbacks, sometimes in another thread: append only.

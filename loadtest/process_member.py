@@ -114,8 +114,9 @@ class ProcessMember(BaseMember):
         """Handle the end of its process, as when it is fenced."""
         if self._process is None or (code := self._process.poll()) is None:
             return
-        self._write_crash(code)
         self._end("killed", "failed")
+        why = f"its process has ended by itself, exit code {code}; {self._last_words()}"
+        self.fail(why, at_ms=self._ended_ms, exit_code=code)
 
     def close(self) -> None:
         """Close it cleanly, if it is up: a dynamic member leaves, a static one does not."""
@@ -156,8 +157,11 @@ class ProcessMember(BaseMember):
             return None
         return int(self._process.wait())
 
+    def _last_words(self) -> str:
+        return "see locust.log"  # it has the standard error of the load
+
     def _write_crash(self, code: int) -> None:
-        self._write_event("error", error=f"its process has ended by itself, exit code {code}")
+        self._write_event("error", error=f"its process crashed as it closed, exit code {code}")
         self._report("error", None, error=f"exit code {code}")
 
     def _signal(self, number: signal.Signals) -> None:

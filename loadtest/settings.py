@@ -1,6 +1,8 @@
 """The settings of librdkafka and of Java's consumer for a member."""
 
+import os
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from loadtest.client_configs import MemberConfig
@@ -39,6 +41,16 @@ it, and so all that it starts; of a load that may have further runs, a `CommandM
 PROGRAMS = "programs.json"
 """The file next to the history about members that are programs: the `folder` in which they run, and
 the command lines of adapters by name, under `commands`."""
+
+
+def path_of(program: str, folder: str) -> str:
+    """Return the path of a program that runs in `folder`. Raises FileNotFoundError without one."""
+    named = str(Path(folder, program)) if "/" in program else program
+    if found := which(named, path=os.pathsep.join((folder, os.environ["PATH"]))):
+        return found
+    raise FileNotFoundError(f"there is no program {program!r}; check path and mode")
+
+
 _JAVA_ASSIGNORS = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",

@@ -151,8 +151,8 @@ class WireClientMember(BaseMember):
             self._report("fenced", None, error=Error.FENCED_INSTANCE_ID.name)
             self._end(client, "closed", "fenced", took_ms=0.0)
         except Exception as error:  # noqa: BLE001 (else it would look alive for ever)
-            self.error(f"the client ended: {type(error).__name__}: {error}")
             self._end(client, "killed", "failed")
+            self.fail(f"the client ended: {type(error).__name__}: {error}")
 
     def _stop_greenlet(self) -> None:
         greenlet, self._greenlet = self._greenlet, None

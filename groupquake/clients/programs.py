@@ -1,16 +1,20 @@
 """Prepares a run folder for members that are programs: their command lines, and where they run."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from click import UsageError
 
+from chaos.errors import ChaosError
 from groupquake.clients.adapters import command_of
-from loadtest.settings import PROGRAMS
+from loadtest.experiment import configs_in
+from loadtest.settings import PROGRAMS, path_of
 from scenarios import Experiment
 from scenarios.client_properties import Properties, written
 from scenarios.clients import ADAPTERS, IN_LOAD, MECHANISMS, WITHOUT_KEY_PASSWORD, kind_of
+from scenarios.members import members_of
 
 _OURS = {"librdkafka-process", *IN_LOAD}
 """The clients that are no programs of others."""
@@ -33,6 +37,30 @@ def prepare(
     }
     content = {"folder": str(Path.cwd()), "commands": commands}
     (folder / PROGRAMS).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def require_there(experiment: Experiment) -> None:
+    """Raise UsageError if a member's program cannot be run; only members know one with fields."""
+    for member in configs_in(experiment).members:
+        try:
+            if member.command and "{" not in member.command[0]:
+                path_of(member.command[0], str(Path.cwd()))
+        except FileNotFoundError as error:
+            raise UsageError(f"{member.name!r} cannot be started: {error}") from error
+
+
+def outsiders(experiment: Experiment, client_ids: Callable[[str], frozenset[str]]) -> Iterator[str]:
+    """Say which client.ids nobody was given, of each group of programs that can be asked now."""
+    for group in experiment.workload.groups:
+        given = {member.name: kind_of(member.client) for member in members_of(group)}
+        with suppress(ChaosError):
+            there = client_ids(group.name) if "command" in given.values() else frozenset()
+            if unknown := sorted(there - given.keys())[:3]:
+                missing = [name for name in given if name not in there][:3]
+                yield (
+                    f"group {group.name} has members with client.id {unknown}, which nobody was"
+                    f" given, and lacks {missing}; a program has to use GROUPQUAKE_CLIENT_ID"
+                )
 
 
 def require_able(experiment: Experiment, properties: Properties) -> None:

@@ -114,11 +114,11 @@ def run(
     experiment = resolve(name, kafka, coordinator, (*settings, *where.settings))
     place = where.place(experiment)
     workers.check(experiment)
+    programs.require_there(experiment)
     if not no_report:
         find_java()  # Spark needs Java; fail now rather than after the run
     options = [*where.options, *(f"--set={setting}" for setting in settings)]
-    options += workers.given
-    options += ["--tap"] if tap else []
+    options += [*workers.given, *(["--tap"] if tap else [])]
     tap = tap or implies_tap(experiment)
     options += [f"--profile={profile}"] if profile else []
     if experiment.cluster.logs == "none" and not (no_report or tap):

@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import gevent
-from gevent.event import AsyncResult, Event
+from gevent.event import AsyncResult
 
 from loadtest.base_member import State, row
 from loadtest.client_configs import ClientConfig, ClientConfigs, MemberConfig, closing_s
@@ -108,9 +108,6 @@ class Leader:
         self._ending = False
         self._lives: dict[str, str] = {}
         """The latest of the events in LIFE that its history has of each client."""
-        self.news: list[Json] = []
-        """What happened to workers: `worker_lost`, with `at_ms`, `worker`, and its `members`."""
-        self._has_news = Event()
         listeners: dict[str, Callable[[Any], None]] = {
             LEASE: self._on_lease,
             RELEASE: self._on_release,
@@ -161,13 +158,6 @@ class Leader:
         if holder is None:
             raise LoadtestError(f"no user runs {name!r} now; start more users")
         return self._ask(holder, request, COMMAND_S)
-
-    def await_news(self, after: int) -> list[Json]:
-        """Return what happened to workers since the first `after` of the news; waits for it."""
-        while len(self.news) <= after:
-            self._has_news.clear()
-            self._has_news.wait()
-        return self.news[after:]
 
     def watch_for_losses(self) -> None:
         """Take a worker that ends from now on for lost."""
@@ -353,7 +343,9 @@ class Leader:
         if not worker.left:
             self._dismiss(id_)
         self._forget(id_)
-        self._tell("worker_lost", worker, members=list(had), last_heard_ms=worker.heard_ms)
+        self._history.write(
+            "worker_lost", worker=worker.name, members=list(had), last_heard_ms=worker.heard_ms
+        )
 
     def _dismiss(self, id_: str) -> None:
         """Let a worker end that is lost or unknown: others may have its members."""
@@ -362,12 +354,6 @@ class Leader:
     def _forget(self, id_: str) -> None:
         """Let Locust forget a lost worker: its stop waits for the users of those that it knows."""
         self._runner.clients.pop(id_, None)
-
-    def _tell(self, event: str, worker: Worker, **fields: Any) -> None:
-        at_ms = now_ms()
-        self._history.write(event, at_ms=at_ms, worker=worker.name, **fields)
-        self.news.append({"event": event, "at_ms": at_ms, "worker": worker.name, **fields})
-        self._has_news.set()
 
 
 def forwarded(leader: Leader) -> Commands:

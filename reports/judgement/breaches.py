@@ -31,6 +31,8 @@ class Breach(StrEnum):
     OFFSET_WENT_BACK = "offset_went_back"
     NEVER_ANSWERED = "request_never_answered"
     FETCHED_DIFFERS = "fetched_offset_differs"
+    ENDED = "member_ended"
+    ABSENT = "not_a_member"
 
 
 LATE = frozenset({Breach.SENT_WHILE_DOWN})

@@ -6,7 +6,7 @@ of each group is all that is read of most groups.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,8 @@ class Digest:
     """How many rows of the comparison are no match."""
     unowned: list[str] | None = None
     """The partitions without an owner when the load is stopped; None without any assignment."""
+    joiners: list[str] | None = None
+    """The client.ids that asked to join a group of the experiment; None where that is not known."""
     not_on_wire: int = 0
     """How many rebalances no answer tells of, at level `wire`: the replay alone has them."""
 
@@ -107,7 +109,9 @@ class Digester:
         topics = self.topics.get(group, tuple(self.partitions))
         return unowned(assigned, observed, self.end_ms, topics, self.partitions)
 
-    def digested(self, group: str, rows: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
+    def digested(
+        self, group: str, rows: Iterable[tuple[str, Json]], joiners: Collection[str] | None = None
+    ) -> Iterator[tuple[str, Json]]:
         """Pass the rows of a judged group on, with the names of their tables; then its digest."""
         digest = Digest()
         last: Row | None = None
@@ -126,6 +130,8 @@ class Digester:
         if digest.unowned is not None:
             given, begun = ([row] if row else [] for row in (last, last_start))
             digest.unowned = self.unowned(group, given, begun)
+        if joiners is not None and group in self.topics:
+            digest.joiners = sorted(joiners)
         yield "digests", {"digest": digest.to_json()}
 
     def _later(self, last: Row | None, row: Row, at: str) -> Row | None:

@@ -184,7 +184,8 @@ class Judge:
         """
         with closing(self._case(group)) as case:
             found = self._judged(case, chunks)
-            yield from self.digester.digested(group, found) if self.digester else found
+            joiners = case.members.joiners
+            yield from self.digester.digested(group, found, joiners) if self.digester else found
 
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[tuple[str, Json]]:
         noted = NotedRules(self.profile)

@@ -39,6 +39,8 @@ class Members:
     """The longest rebalance timeout of a request."""
     hosts: dict[str, str] = field(default_factory=dict)
     """The hosts from which clients joined, by client id, as the group's record has them."""
+    joiners: set[str] = field(default_factory=set)
+    """The client.ids that asked to join."""
     pace: Pace = field(default_factory=Pace)
     _last_ms: dict[str | None, float] = field(default_factory=dict)
 
@@ -59,6 +61,7 @@ class Members:
                 if before_ms is None or seen.answered_ms > before_ms:
                     last_ms[member_id] = seen.answered_ms
             if joins:
+                self.joiners.add(seen.client_id)
                 self._wait(request.get("rebalanceTimeoutMs"))
                 if error == 0:
                     self.hosts[seen.client_id] = host_in(seen.connection)

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import as_json, doubtful, failed_writes, findings, record_size
+from reports.judgement import (
+    as_json,
+    doubtful,
+    failed_writes,
+    findings,
+    no_members,
+    record_size,
+)
 from reports.judgement.clients.client_rules import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.digest import Digest, Digester, with_total
@@ -91,7 +98,8 @@ class Results:
 
 def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | None) -> Json:
     """Build `verdict.json`."""
-    data = _with_unexplained_gaps(run, data)
+    apart = list(no_members.breaches_of(run, data.digests))
+    data = replace(_with_unexplained_gaps(run, data), breaches=[*data.breaches, *apart])
     missing = _missing(run, data)
     found = missing.findings(data.violations, data.comparison, data.member_lines, data.breaches)
     late = lambda one: one.group in data.late_alone and one.may_be_late
@@ -110,7 +118,10 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
     left = _unowned(run, data)
     short = unmet(run.experiment, counts, left, run.level)
     held_up = broker_activity.held_up(data.standstills, run.busy, *_span(run)) if short else None
-    open_counts = doubtful.unsure_counts(run, data.bound, kip_848)
+    open_counts = {
+        *doubtful.unsure_counts(run, data.bound, kip_848),
+        *(one["group"] for one in apart),
+    }
     uncertain = found or any(one.group in open_counts for one in short)
     doubts = [*_doubts(run, data, kip_848, profile), *(doubtful.assumed(run) if uncertain else ())]
     if held_up is not None:
@@ -136,7 +147,6 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         verdict = "unknown"
     else:
         verdict = "pass"
-    environment = run.environment
     members = Counter((one.group, one.kind) for one in run.experiment.members())
     groups = {
         name: _group(run, data, name, members) | {"unowned": left.get(name)}
@@ -146,14 +156,14 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "verdict": verdict,
         "experiment": run.experiment.name,
         "headline": _headline(groups),
-        "kafka_version": environment["kafka_version"],
-        "coordinator": environment["coordinator"],
+        "kafka_version": run.environment["kafka_version"],
+        "coordinator": run.environment["coordinator"],
         "profile": profile,
-        "seed": environment["seed"],
+        "seed": run.environment["seed"],
         "judge": run.experiment.judge,
-        "judged_as": judged_as(environment),
+        "judged_as": judged_as(run.environment),
         "foretold": expected_verdict(
-            None if judged_as(environment) else run.experiment.expected_verdict,
+            None if judged_as(run.environment) else run.experiment.expected_verdict,
             verdict,
             data.broken_promises,
             [one.group for one in proven],
@@ -179,7 +189,7 @@ def judge(run: RunFolder, data: Results, kip_848: Sequence[str], profile: str | 
         "coverage": _coverage(data),
         **({"witnesses": data.witnesses} if data.witnesses else {}),
         **_standstills(run, data.standstills),
-        "repeat_command": environment["repeat_command"],
+        "repeat_command": run.environment["repeat_command"],
     }
 
 

@@ -127,8 +127,7 @@ class FakeLoad:
     `lost` do not join when started, those in `unassigned` join and get no assignment, those in
     `refused` may not be started, those in `polite` send LeaveGroup when killed or silenced, those
     in `expired` have to join again once they are resumed, and duplicates of those in `unnoticed`
-    fence no member. Those in `gone` are gone with their worker, and `news` tells of workers; it is
-    None of a load without any.
+    fence no member. Those in `gone` are gone with their worker.
     """
 
     def __init__(self, members: Iterable[MemberSpec], log: BrokerLog) -> None:
@@ -142,7 +141,6 @@ class FakeLoad:
         self.unnoticed: set[str] = set()
         self.expired: set[str] = set()
         self.gone: set[str] = set()
-        self.news: list[dict[str, Any]] | None = None
         self.joins: Counter[str] = Counter()
         self._specs = {member.name: member for member in members}
         self._identity = {member.name: member.instance_id for member in self._specs.values()}
@@ -243,8 +241,6 @@ class FakeLoad:
                 connection.sendall(json.dumps(reply).encode() + b"\n")
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request["do"] == "workers":
-            return self._tell_news(request["after"])
         name = request.get("member", "")
         self.orders.append((request["do"], name, time.monotonic()))
         if request["do"] == "start" and name in self.refused:
@@ -253,13 +249,6 @@ class FakeLoad:
             return {"ok": False, "error": "worker-1 is gone, and its members", "gone": True}
         with self._one_at_a_time:
             return {"ok": True, "result": self._done(request, name)}
-
-    def _tell_news(self, after: int) -> dict[str, Any]:
-        if self.news is None:
-            return {"ok": False, "error": "this load has no workers"}
-        while len(self.news) <= after and not self._over.wait(0.01):
-            continue
-        return {"ok": True, "result": self.news[after:]}
 
     def _done(self, request: dict[str, Any], name: str) -> Any:
         duplicate = name + DUPLICATE

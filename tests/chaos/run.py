@@ -1,5 +1,6 @@
 """A controller of a small experiment, and what it left behind."""
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ class Run:
         self.load = load
         self.cluster = cluster
         self.path = path
+        self.history = path.with_name("history.jsonl")
         self.progress: list[str] = []
         self.said_to_end: list[int] = []
         """How many entries the journal had each time that the plan was said to end soon."""
@@ -37,9 +39,15 @@ class Run:
             self.cluster,
             journal,
             progress=self.progress.append,
+            history=self.history,
             ends_soon=lambda: self.said_to_end.append(len(read(self.path))),
         )
         return self.controller, journal
+
+    def tell(self, **line: Any) -> None:
+        """Append a line to the history of the load."""
+        with self.history.open("a") as history:
+            history.write(json.dumps(line, separators=(",", ":")) + "\n")
 
     def of(self, experiment: Experiment) -> Outcome:
         controller, journal = self.controller_of(experiment)

@@ -24,6 +24,7 @@ with Journal(Path(path)) as journal:
         cluster,
         journal,
         progress=lambda line: print(line, flush=True),
+        history=Path(path).with_name("history.jsonl"),
     )
     signal.signal(signal.SIGINT, lambda *_: controller.abort("SIGINT"))
     with controller.watching():

@@ -301,7 +301,8 @@ LOST = {"event": "worker_lost", "at_ms": 5.0, "worker": "worker-1", "members": [
 def test_a_fault_on_a_member_that_is_gone_with_its_worker_fails_and_the_run_goes_on(
     run, load, experiment
 ):
-    load.news, load.gone = [LOST], {"static-3"}
+    run.tell(**LOST)
+    load.gone = {"static-3"}
     rest = "{fault: member.restart, target: {names: [lone]}, at: 200ms, down_for: 150ms}"
     assert run.of(experiment(ONE, rest)) == GOOD
     [failed] = run.entries("failed")
@@ -314,17 +315,36 @@ def test_a_fault_on_a_member_that_is_gone_with_its_worker_fails_and_the_run_goes
     assert (lost["worker"], lost["members"], lost["seen_at_ms"]) == ("worker-1", ["static-3"], 5.0)
 
 
-def test_a_worker_that_is_lost_before_the_run_is_journalled_and_told(run, load, experiment):
-    nobody = {**LOST, "worker": "worker-2", "members": []}
-    load.news = [nobody]
+def test_a_worker_that_is_lost_before_the_run_is_journalled_and_told(run, experiment):
+    run.tell(**{**LOST, "worker": "worker-2", "members": []})
     controller, journal = run.controller_of(experiment(ONE))
     with journal, controller.watching():
         until(lambda: run.entries("worker_lost"))
         assert not controller.lost.is_set(), "it had no members"
-        load.news.append(LOST)
+        run.tell(**LOST)
         assert controller.lost.wait(60)
     assert controller.losses == ["worker lost: worker-1, with static-3"]
     assert [one["worker"] for one in run.entries("worker_lost")] == ["worker-2", "worker-1"]
+
+
+def test_a_member_that_ends_by_itself_is_journalled_and_told_and_the_run_goes_on(run, experiment):
+    said = {
+        "member": "lone",
+        "group": "alone",
+        "error": "exit code 1; last in members/lone.log: 'x'",
+    }
+    run.tell(at_ms=5.0, event="error", member="lone", error='"ended"')
+    run.tell(at_ms=6.0, event="ended", kind="static", **said, exit_code=1)
+    controller, journal = run.controller_of(experiment(ONE))
+    with journal, controller.watching():
+        assert controller.lost.wait(60)
+        assert controller.run() == GOOD
+        run.tell(at_ms=7.0, event="ended", member="static-2", group="static", error="at the end")
+    [first, last] = run.entries("ended")
+    assert {**first, **said, "seen_at_ms": 6.0, "exit_code": 1} == first
+    assert last["member"] == "static-2"
+    assert controller.losses == [f"lone: {said['error']}", "static-2: at the end"]
+    assert set(controller.losses) <= set(run.progress)
 
 
 def test_a_member_that_goes_with_its_worker_while_it_is_down_is_not_waited_for(

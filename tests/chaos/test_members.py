@@ -92,17 +92,6 @@ def test_the_end_of_watching_is_not_the_end_of_the_load_process(members):
     assert not ended.is_set()
 
 
-def test_what_happens_to_workers_is_told_one_after_the_other(load, members):
-    lost = {"event": "worker_lost", "at_ms": 1.0, "worker": "worker-1", "members": ["static-2"]}
-    later = {"event": "worker_lost", "at_ms": 2.0, "worker": "worker-2", "members": []}
-    load.news, heard = [lost], []
-    with members.watch(lambda _: None, heard.append):
-        until(lambda: heard == [lost])
-        load.news.append(later)
-        until(lambda: heard == [lost, later])
-        load.die()
-
-
 def test_a_member_that_is_gone_with_its_worker_is_no_refusal(load, members):
     load.gone.add("lone")
     with pytest.raises(WorkerGoneError, match="worker-1 is gone"):

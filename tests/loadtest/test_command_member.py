@@ -45,8 +45,11 @@ try:
         Path("secured.json").write_text(json.dumps([secured, mode, *found]))
     if "client.id=fails" in properties:
         say(name="partitions_assigned", partitions=[])
+    if "client.id=ends" in properties and Path("once").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
     if "client.id=ends" in properties:
-        sys.exit(3)
+        Path("once").touch()
+        sys.exit("Traceback: \\x1b[31m\\n\\nValueError: bad record \\xe9" + "!" * 500)
     while "client.id=talks" in properties:
         with open("polls", "a") as polls:
             polls.write(".")
@@ -185,8 +188,9 @@ one.kill()
 """
 ENDS_BY_ITSELF = """
 one = member("ends")
-one.open()
-until("failed", one)
+for _ in range(2):
+    one.open()
+    until("failed", one)
 one.open()
 one.kill()
 """
@@ -338,11 +342,37 @@ def test_a_program_is_killed_and_restarts_with_another_identity(run, tmp_path):
 
 def test_a_program_that_ends_by_itself_is_reported_and_reopened(run, tmp_path):
     _, events_seen = run(ENDS_BY_ITSELF)
-    assert [event for event, *_ in events_seen][:7] == [
-        "created", "assigned", "committed", "error", "error", "killed", "created"
-    ]  # fmt: skip
-    error = (tmp_path / "history.jsonl").read_text().splitlines()[4]
-    assert json.loads(error)["error"] == "its process has ended by itself, exit code 3"
+    once = ["created", "assigned", "committed", "error", "killed", "ended"]
+    assert [event for event, *_ in events_seen][:13] == [*once, *once, "created"]
+    lines = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    exited, killed = (line for line in lines if line["event"] == "ended")
+    assert (exited["exit_code"], killed["exit_code"]) == (1, -9)
+    said = "its process has ended by itself, exit code {}; last in members/ends.log: "
+    assert exited["error"].startswith(said.format(1))
+    quoted = "'Traceback: \\x1b[31m' | 'ValueError: bad record é"
+    assert f"{quoted}{'!' * (200 - len('ValueError: bad record .'))}'" in exited["error"]
+    assert "!" * 201 not in exited["error"]
+    assert killed["error"].startswith(said.format(-9))
+    assert "ValueError" not in killed["error"], "that is of the process before"
+
+
+def test_a_program_that_says_nothing_is_quoted_so(run, tmp_path):
+    run(ENDS_BY_ITSELF, ["sh", "-c", "exit 0"])
+    first = (tmp_path / "history.jsonl").read_text().splitlines()[2]
+    said = "its process has ended by itself, exit code 0; last in members/ends.log: nothing"
+    assert json.loads(first)["error"] == said
+
+
+def test_a_script_whose_interpreter_is_not_there_says_so(run, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    run(ENDS_BY_ITSELF, ["./script"])
+    first = (tmp_path / "history.jsonl").read_text().splitlines()[2]
+    assert json.loads(first)["error"] == (
+        "its process has ended by itself, exit code 1; last in members/ends.log:"
+        f" '{script} cannot be run: No such file or directory'"
+    )
 
 
 def test_a_program_polls_no_more_while_nobody_reads_what_it_prints(run):
@@ -381,15 +411,20 @@ def test_a_program_that_does_not_close_in_time_is_killed(run):
 
 
 @pytest.mark.parametrize(
-    ("script", "code"), [(CRASHED, -9), (CRASHES, -6)], ids=["before", "meanwhile"]
+    ("script", "last", "said"),
+    [
+        (CRASHED, ["killed", "ended"], "its process has ended by itself, exit code -9; last in "),
+        (CRASHES, ["error", "killed"], "its process crashed as it closed, exit code -6"),
+    ],
+    ids=["before", "meanwhile"],
 )
-def test_a_program_that_crashes_has_not_closed(run, tmp_path, script, code):
+def test_a_program_that_crashes_has_not_closed(run, tmp_path, script, last, said):
     printed, events_seen = run(script)
     assert printed == ["stopped"]
-    assert [event for event, *_ in events_seen][-2:] == ["error", "killed"]
+    assert [event for event, *_ in events_seen][-2:] == last
     assert "closed" not in [event for event, *_ in events_seen]
-    error = json.loads((tmp_path / "history.jsonl").read_text().splitlines()[-2])["error"]
-    assert error == f"its process has ended by itself, exit code {code}"
+    lines = map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines())
+    assert [line["error"] for line in lines if "error" in line][-1].startswith(said)
 
 
 def test_a_program_is_created_before_its_process_runs(run, tmp_path):

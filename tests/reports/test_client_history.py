@@ -68,6 +68,32 @@ def test_a_history_that_is_not_understood_proves_nothing(judge: Judge, tmp_path:
     assert not any(finding["proven"] for finding in verdict["findings"])
 
 
+def test_a_client_id_of_its_own_and_an_end_by_itself_are_told_from_what_is_stored(
+    judge: Judge, tmp_path: Path
+) -> None:
+    folder = unpacked(HISTORIES["duplicate-4.3.0"], tmp_path / "run")
+    for log in folder.glob("brokers/*/group.log"):
+        log.write_text(log.read_text().replace("static-2", "payments"))
+    history = folder / HISTORY
+    kept = [line for line in history.read_text().splitlines() if '"static-2"' not in line]
+    history.write_text("\n".join(kept) + "\n")
+    journal = (folder / "journal.jsonl").read_text().splitlines()
+    error = "its process has ended by itself, exit code 1; last in members/static-1.log: '<b>bad'"
+    ended = {"event": "ended", "member": "static-1", "group": "static", "error": error}
+    at_ms = json.loads(journal[-2])["at_ms"]
+    journal.insert(-1, json.dumps({"at_ms": at_ms, "seen_at_ms": at_ms, **ended}))
+    (folder / "journal.jsonl").write_text("\n".join(journal) + "\n")
+    verdict = judge(folder)
+    assert verdict["verdict"] == "unknown"
+    absent, end = verdict["findings"]
+    assert (absent["kind"], end["kind"]) == ("not_a_member", "member_ended")
+    assert absent["expected"].endswith("each member: static-2")
+    assert absent["observed"].endswith("nobody was given: payments")
+    assert end["observed"] == f"static-1: {error}"
+    page = (folder / "report.html").read_text()
+    assert "exit code 1; last in members/static-1.log: &#39;&lt;b&gt;bad" in page
+
+
 def test_a_run_without_a_history_says_so(judge: Judge, tmp_path: Path) -> None:
     folder = unpacked(HISTORIES["duplicate-4.3.0"], tmp_path / "run")
     (folder / HISTORY).unlink()

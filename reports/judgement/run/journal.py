@@ -30,6 +30,7 @@ _FORMS: dict[str, Form] = {
     "failed": {"error": str},
     "borrowed": {"offsets_leaders": list},
     "cut_short": {"broker": int, "log_bytes": int},
+    "ended": {"member": str, "group": str, "error": str, "seen_at_ms": int | float},
 }
 """The fields that are read, by event; of other events none is."""
 BACK_MS = 3_600_000.0

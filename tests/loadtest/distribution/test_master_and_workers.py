@@ -119,7 +119,7 @@ class Load:
 
     def lose(self, id_: str) -> None:
         del self.bus.clients[id_]  # as when Locust has forgotten it
-        self.leader.await_news(len(self.leader.news))
+        self.await_lines(len(self.of("worker_lost")) + 1, "worker_lost")
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.file.read_text().splitlines()]
@@ -261,7 +261,7 @@ def test_a_lost_worker_fails_its_commands_at_once_and_its_members_are_killed(loa
     assert lost.endswith(", with a")
     assert "it did not say how many lines it wrote" in not_whole
     [killed] = load.of("killed")
-    assert (killed["member"], killed["at_ms"]) == ("a", load.leader.news[0]["last_heard_ms"])
+    assert (killed["member"], killed["at_ms"]) == ("a", load.of("worker_lost")[0]["last_heard_ms"])
     load.leader.close()
     assert len(load.of("killed")) == 1
 
@@ -328,7 +328,7 @@ def test_a_worker_that_is_lost_stays_lost_and_ends_once_it_hears_that(load: Load
     assert load.bus.clients.keys() == {"host_1"}
     with pytest.raises(WorkerGoneError):
         load.leader.forward({"do": "stop", "member": "a"})
-    assert [one["event"] for one in load.leader.news] == ["worker_lost"]
+    assert len(load.of("worker_lost")) == 1
 
 
 @pytest.mark.parametrize("sends", ["history", "history-end", "lease", "release", "answer"])
