@@ -16,7 +16,7 @@ from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
-from reports.judgement.run.history import Reader
+from reports.judgement.run.history import reader_of
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
 from reports.page import drawn_groups, junit, report
@@ -68,7 +68,7 @@ def analyse(
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
         history = said = None
         if run.has_history:
-            history = client_history.read(spark, f"{source}/{HISTORY}", Reader.of(run)).persist()
+            history = client_history.read(spark, f"{source}/{HISTORY}", reader_of(run)).persist()
             last.callback(history.unpersist)
             said = bundle.table(history, "lines")
         owners = f"{target}/tables/ownership"

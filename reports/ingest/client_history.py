@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reports.ingest import bundle, log_files
 from reports.ingest.bundle import Bundle, Rows
-from reports.judgement.run.history import LINE, Reader
+from reports.judgement.run.history import LINE, Read
 from reports.judgement.run.json_form import Account
 
 BUNDLE = Bundle({"lines": LINE, "accounts": "start LONG, account BINARY"})
 
 
-def read(spark: SparkSession, uri: str, reader: Reader) -> DataFrame:
+def read(spark: SparkSession, uri: str, of_line: Read) -> DataFrame:
     """Return the bundle `BUNDLE` of the history at a URI."""
 
     def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -31,7 +31,7 @@ def read(spark: SparkSession, uri: str, reader: Reader) -> DataFrame:
         )
         for start, of_split in groupby(lines, key=itemgetter(0)):
             account = Account()
-            for said in account.entries(map(itemgetter(1), of_split), reader):
+            for said in account.entries(map(itemgetter(1), of_split), of_line):
                 rows.add("lines", msgspec.structs.astuple(said))
                 yield from rows.batches()
             rows.add("accounts", (start, msgspec.msgpack.encode(account)))

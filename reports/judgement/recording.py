@@ -35,7 +35,7 @@ from reports.judgement.missing.gaps import Gap, missing, unexplained, unreadable
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.history import ClientEvent, Reader, events_by_group
+from reports.judgement.run.history import ClientEvent, events_by_group, reader_of
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_files import LARGEST
@@ -218,7 +218,7 @@ class Recording:
         if not history.is_file():
             return {}
         lines = read_regular(history, LARGEST).splitlines()
-        return events_by_group(lines, Reader.of(self.run), self.history)
+        return events_by_group(lines, reader_of(self.run), self.history)
 
     @cached_property
     def judge(self) -> Judge:

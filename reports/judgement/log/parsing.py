@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 from kafka_protocol import request_log, tap_lines
@@ -143,6 +143,7 @@ class Parser:
     use, too, they are none of the run's.
     `on_wire` if the tap wrote them, whose lines are all about requests.
     `skews` are the times at which faults had set the clocks of brokers off.
+    `span` is the time in which lines were written, by whatever clock, in ms.
     """
 
     grammar: Grammar
@@ -150,6 +151,7 @@ class Parser:
     prefix: str = ""
     on_wire: bool = False
     skews: Sequence[Skew] = ()
+    span: tuple[float, float] = (-inf, inf)
     _line: re.Pattern[str] = field(init=False)
     _coordinator: LineParser = field(init=False)
 
@@ -163,17 +165,18 @@ class Parser:
         return (Level.WIRE if self.on_wire else Level.REQUESTS).folder
 
     def split(self, text: str) -> Parts:
-        """Split a line into its parts; one with bytes of no text in it has none."""
-        if "\0" in text or "\ufffd" in text:
-            return NO_PARTS
+        """Split a line into its parts; one that is no text, or of another time, has none."""
         match = self._line.match(text)
-        if match is None:
+        if match is None or "\0" in text or "\ufffd" in text:
             return NO_PARTS
         if self.numbered:
             sn, ms, nanos, level, body, logger = match.groups()
-            return Parts(number(sn), number(ms), number(nanos), level, body, logger)
-        date, level, body, logger = match.groups()
-        return Parts(None, dated_ms(date), None, level, body, logger)
+            parts = Parts(number(sn), number(ms), number(nanos), level, body, logger)
+        else:
+            date, level, body, logger = match.groups()
+            parts = Parts(None, dated_ms(date), None, level, body, logger)
+        at_ms = parts.logged_ms
+        return parts if at_ms is None or self.span[0] <= at_ms <= self.span[1] else NO_PARTS
 
     def is_of_coordinator(self, logger: str) -> bool:
         """Whether a logger writes the coordinator's lines, except loggers that are irrelevant."""

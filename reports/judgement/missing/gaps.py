@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from reports.judgement.log.log_places import LogPlaces, log_of
 from reports.judgement.log.processes import END_MISSING, START_MISSING
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.journal import span
 from reports.judgement.run.run_folder import RunFolder
 
 ENDS_OF_GROUPS = ("groups_deleted", "group_expired", "tombstones")
@@ -130,14 +129,10 @@ def unexplained(gaps: Sequence[Gap], run: RunFolder, serving: Iterable[str]) -> 
     """Drop the gaps that the run's own faults explain; `serving` are brokers that served groups.
 
     The log of a broker that ran before begins where the run began. All of its groups are new. No
-    fault ends the tap, or deletes what it wrote: at level `wire` all gaps are left. What was not
-    written while the run lasted may have been written at any time of it.
+    fault ends the tap, or deletes what it wrote: at level `wire` all gaps are left.
     """
     if run.level is Level.WIRE:
         return list(gaps)
-    first_ms, last_ms = span(run.journal, completed=run.completed)
-    placed = lambda gap: gap.at_ms is None or first_ms <= gap.at_ms <= last_ms
-    gaps = [gap if placed(gap) else replace(gap, at_ms=None) for gap in gaps]
     gaps = [gap for gap in gaps if not is_about_topics(run.deleted, gap)]
     session_ms = max(group.session_timeout_ms for group in run.experiment.workload.groups)
     left = without_kills(gaps, run.kills, dict.fromkeys(serving, session_ms), run.log_lines)

@@ -1,8 +1,9 @@
 """The client history: lines of `history.jsonl` in; what clients saw, event by event, out."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated
@@ -22,8 +23,6 @@ EVENTS = (
 """The events about members that are judged; those of one instant happen in this order."""
 ENDS = ("fenced", "closing", "closed", "killed")
 """The events with which a process ends."""
-OTHERS = ("error", "produced", "hub_lag", "leased", "worker_lost")
-"""The other events; with those above, all that `loadtest.history` writes."""
 LINE = """
     at_ms DOUBLE, event STRING, member STRING, group STRING, kind STRING, partitions ARRAY<STRING>,
     member_id STRING, offsets INT, instance_id STRING, api STRING, sent_at_ms DOUBLE, max_ms DOUBLE
@@ -60,6 +59,10 @@ class Said(msgspec.Struct, frozen=True):
     max_ms: Time | None = None
 
 
+Read = Callable[[bytes], Said]
+"""Reads a line; raises ValueError for one that is not understood."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClientEvent:
     """What a client saw: `partitions` are written `topic-number`, `offsets` counts those stored.
@@ -92,29 +95,23 @@ in_order = attrgetter("at_ms", "order", "client")
 """Orders events by time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads lines of a history that was written between two times, in ms."""
-
-    span: tuple[float, float] = (-inf, inf)
-
-    @classmethod
-    def of(cls, run: "RunFolder") -> "Reader":
-        """Return what reads the history of a run."""
-        return cls(span(run.journal, completed=run.completed))
-
-    def __call__(self, line: bytes) -> Said:
-        """Return what a line says. Raises ValueError, in words, for what no client writes."""
-        said = _decode(line.decode())
-        needed = NEEDED.get(said.event)
-        if needed is None or None in (getattr(said, name) for name in needed):
-            raise ValueError(f"no client writes such a line of {said.event!r}")
-        if not self.span[0] <= said.at_ms <= self.span[1]:
-            raise ValueError("its time is not one of the run")
-        return said
-
-
 _decode = msgspec.json.Decoder(Said).decode
+
+
+def said_in(line: bytes, within_ms: tuple[float, float] = (-inf, inf)) -> Said:
+    """Return what a line says. Raises ValueError, in words, for what no client wrote in a time."""
+    said = _decode(line.decode())
+    needed = NEEDED.get(said.event)
+    if needed is None or None in (getattr(said, name) for name in needed):
+        raise ValueError(f"no client writes such a line of {said.event!r}")
+    if not within_ms[0] <= said.at_ms <= within_ms[1]:
+        raise ValueError("its time is not one of the run")
+    return said
+
+
+def reader_of(run: "RunFolder") -> Read:
+    """Return what reads the lines of a run's history."""
+    return partial(said_in, within_ms=span(run.journal, completed=run.completed))
 
 
 def event_of(said: Said) -> ClientEvent | None:
@@ -135,14 +132,14 @@ def event_of(said: Said) -> ClientEvent | None:
 
 
 def events_by_group(
-    lines: Iterable[bytes], reader: Reader, account: Account
+    lines: Iterable[bytes], read: Read, account: Account
 ) -> dict[str, list[ClientEvent]]:
     """Read lines; return the events of each group in order, and keep account of the lines.
 
     Spark does the same with the lines of a run (`reports.ingest.client_history`).
     """
     events: dict[str, list[ClientEvent]] = defaultdict(list)
-    for said in account.entries(lines, reader):
+    for said in account.entries(lines, read):
         if said.group is not None and (event := event_of(said)) is not None:
             events[said.group].append(event)
     return {group: sorted(found, key=in_order) for group, found in events.items()}

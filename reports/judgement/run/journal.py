@@ -55,11 +55,11 @@ def read(name: str, content: bytes) -> tuple[Entry, ...]:
     return found
 
 
-def span(journal: Sequence[Entry], *, completed: bool) -> tuple[float, float]:
-    """Return between when a run's evidence was written, by whatever clock: about its journal's."""
-    times = [entry["at_ms"] for entry in journal]
+def span(journal: Sequence[Entry], off_ms: float = 0.0, *, completed: bool) -> tuple[float, float]:
+    """Return between when a run's evidence was written, by clocks that are off by so much."""
+    times, about_ms = [entry["at_ms"] for entry in journal], BACK_MS + off_ms
     last_ms = max(times, default=inf) if completed else inf
-    return min(times, default=-inf) - BACK_MS, last_ms + BACK_MS
+    return min(times, default=-inf) - about_ms, last_ms + about_ms
 
 
 def phase_of(phases: Iterable[tuple[str, float]], at_ms: float) -> str:

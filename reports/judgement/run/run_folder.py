@@ -24,7 +24,7 @@ from reports.judgement.run.deleted_topics import Deletions, deletions
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.faults import Fault
-from reports.judgement.run.journal import PHASES, phase_of, read
+from reports.judgement.run.journal import PHASES, phase_of, read, span
 from reports.judgement.run.json_form import Account, Entry, Form, lacks
 from reports.judgement.run.machine_log import Busy, Standstill
 from reports.judgement.run.outside import Outside
@@ -47,8 +47,7 @@ ENVIRONMENT: Form = {
     "broker_ids": list | None,
     "unsure": list | None,
 }
-LEVELS = (Level.REQUESTS, Level.WIRE)
-"""The evidence levels of runs."""
+LEVELS = (Level.REQUESTS, Level.WIRE)  # of runs
 
 
 def logs_bytes(folder: Path) -> int:
@@ -150,11 +149,9 @@ class RunFolder(RunFiles):
     @cached_property
     def cut_short(self) -> frozenset[str]:
         """The brokers (ids) killed as they did not shut down, whose logs are still whole."""
-        noted = [entry for entry in self.journal if entry["event"] == "cut_short"]
+        noted = (entry for entry in self.journal if entry["event"] == "cut_short")
         sizes = {str(entry["broker"]): entry["log_bytes"] for entry in noted}
-        return frozenset(
-            broker for broker, size in sizes.items() if self._log_bytes(broker) == size
-        )
+        return frozenset(one for one, size in sizes.items() if self._log_bytes(one) == size)
 
     def _log_bytes(self, broker: str) -> int | None:
         """Return the size of a broker's log; None without one."""
@@ -246,7 +243,9 @@ class RunFolder(RunFiles):
         on_wire = self.level is Level.WIRE
         prefix = self.outside.prefix if self.outside else ""
         skews = () if on_wire else self.skews
-        return Parser(self.grammar, on_wire or self.numbered_lines, prefix, on_wire, skews)
+        off_ms = max((abs(skew.by_ms) for skew in skews), default=0.0)
+        times = span(self.journal, off_ms, completed=self.completed)
+        return Parser(self.grammar, on_wire or self.numbered_lines, prefix, on_wire, skews, times)
 
     @property
     def tap_parser(self) -> Parser:

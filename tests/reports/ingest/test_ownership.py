@@ -11,7 +11,7 @@ import pytest
 from reports.ingest import bundle, client_history, ownership
 from reports.ingest.client_costs import client_costs, hub_gaps
 from reports.judgement.costs import Costs, HubGaps
-from reports.judgement.run.history import Reader
+from reports.judgement.run.history import said_in
 from reports.judgement.run.run_folder import HISTORY
 
 pytestmark = pytest.mark.spark
@@ -105,7 +105,7 @@ def lines():
 
 def said(spark, history):
     """Return the lines of a history that are understood."""
-    return bundle.table(client_history.read(spark, f"file:{history}", Reader()), "lines")
+    return bundle.table(client_history.read(spark, f"file:{history}", said_in), "lines")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from reports.judgement.breaches import Breach
 from reports.judgement.clients.comparison import Clients
 from reports.judgement.logged import Chunk, LoggedRow, Requests
 from reports.judgement.recording import Recording
-from reports.judgement.run.history import EVENTS, ClientEvent, Reader, events_by_group, in_order
+from reports.judgement.run.history import EVENTS, ClientEvent, events_by_group, in_order, said_in
 from reports.judgement.run.json_form import Account
 from reports.judgement.run.run_folder import HISTORY
 from tests.recorded.logs import HISTORIES
@@ -312,7 +312,7 @@ def test_lines_of_a_history() -> None:
         '{"at_ms": 3, "member": "a", "gro',
     ]
     account = Account()
-    found = events_by_group([line.encode() for line in lines], Reader(), account)
+    found = events_by_group([line.encode() for line in lines], said_in, account)
     assert (account.lines, account.damaged, account.first) == (6, 1, 6)
     assert [(one.event, one.at_ms) for one in found.pop("g")] == [
         ("created", 1.0),

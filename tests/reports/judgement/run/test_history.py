@@ -1,12 +1,13 @@
 """Lines of the client history that no client writes."""
 
 import json
+from functools import partial
 from math import inf
 from typing import Any
 
 import pytest
 
-from reports.judgement.run.history import ClientEvent, Reader, events_by_group
+from reports.judgement.run.history import ClientEvent, events_by_group, said_in
 from reports.judgement.run.json_form import Account
 
 LINE = {"at_ms": 2.5, "member": "a", "group": "g", "event": "assigned", "partitions": ["o-1"]}
@@ -14,7 +15,7 @@ LINE = {"at_ms": 2.5, "member": "a", "group": "g", "event": "assigned", "partiti
 
 def read(*lines: bytes, until_ms: float = inf) -> tuple[dict[str, list[ClientEvent]], Account]:
     account = Account()
-    return events_by_group(lines, Reader((0.0, until_ms)), account), account
+    return events_by_group(lines, partial(said_in, within_ms=(0.0, until_ms)), account), account
 
 
 @pytest.mark.parametrize(
