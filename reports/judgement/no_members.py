@@ -15,9 +15,9 @@ DUPLICATE, SHOWN = ".duplicate", 5
 
 def breaches_of(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[dict[str, Any]]:
     """Yield rows of `BREACHES` about them, none of which is proven."""
-    for entry in run.journal:
-        if entry["event"] == "ended" and not _is_fenced(run, entry["member"], entry["seen_at_ms"]):
-            member, at_ms = entry["member"], entry["seen_at_ms"]
+    for entry in (one for one in run.journal if one["event"] == "ended"):
+        member, at_ms = entry["member"], max(0.0, min(entry["at_ms"], entry["seen_at_ms"]))
+        if not _is_fenced(run, member, at_ms):
             texts = f"{member} runs until it is asked to end", f"{member}: {entry['error']}"
             place = f"history.jsonl: ended of {member} at {at_ms:.1f}"
             row = breach(Breach.ENDED, at_ms, *texts, history=place, proven=False)
