@@ -170,12 +170,13 @@ def altered(
         if line.template == "fenced"
     ]
     write_run(RECORDED, [*whole, fenced, *(copy.lines for copy in copies.values())], folder)
+    as_it_was = spark.conf.get(SPLIT)
     if request.param == "splits":
         spark.conf.set(SPLIT, "50000")
     try:
         yield Altered(folder, judge(folder), places)
     finally:
-        spark.conf.unset(SPLIT)
+        spark.conf.set(SPLIT, as_it_was)
 
 
 def test_unaltered_groups_have_no_finding(altered: Altered) -> None:

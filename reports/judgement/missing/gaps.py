@@ -21,7 +21,7 @@ REMOVED_NONE = "(Removed|Generated) 0 "
 _TOPIC = re.compile(r"name=([^],]+)")
 _PARTITION = re.compile(r"([A-Za-z0-9._-]+)-[0-9]+(?=[],]|$)")
 """A deleted topic, or else one of its partitions, in such a line."""
-NOT_UNDERSTOOD = "line not understood"
+NOT_UNDERSTOOD, NUL = "line not understood", "\0"
 CLOCK_OFF_MS = 1_000.0
 """How far a broker's clock may be from the journal's. Where both run on one machine they are the
 same; in the recorded runs brokers end 25 to 10,000 ms after the teardown began, and at most 250 ms
@@ -54,7 +54,7 @@ class Gap:
 
 def unreadable(row: Mapping[str, Any]) -> Gap:
     """Make a gap of a line that no template matches."""
-    what = f"{NOT_UNDERSTOOD}: {row['text'][:120]}"
+    what = f"{NOT_UNDERSTOOD}: {row['text'].replace(NUL, '')[:120]}"
     return Gap(row["broker"], row["line"], row["at_ms"], what)
 
 
