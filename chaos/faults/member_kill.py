@@ -3,15 +3,13 @@
 import re
 import sys
 import threading
-from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import Any
 
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.member_restart import start_again, start_from_journal
+from chaos.faults.member_restart import start_again
 from chaos.faults.one_member import OneMember
 from chaos.journal import now_ms
 from chaos.members import Members
@@ -36,11 +34,12 @@ class MemberKill(OneMember):
     evidence says so.
     """
 
+    UNDO = "start"
+
     def __init__(
         self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
         super().__init__(member, group, lasts_ms, evidence, members)
-        self.undo = {"do": "start", "member": member}
         self._killed_ms = 0
         self._connection: str | None = None
         self._is_static = False
@@ -72,11 +71,6 @@ class MemberKill(OneMember):
             else "no socket of this machine could be matched with its connection"
         )
         return Finding(silence.holds, f"{silence.evidence}, no LEAVE_GROUP of it{left_out}, {gone}")
-
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-        """Start the member of a run that died."""
-        return start_from_journal(undo, members)
 
     def heal(self) -> str:
         """Start a fresh consumer; it has not joined yet when this returns."""

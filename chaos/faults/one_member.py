@@ -1,7 +1,7 @@
 """What faults of one member share: what they hit, and how they undo it over the control channel."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from chaos.errors import LoadGoneError, WorkerGoneError
 from chaos.faults.member_evidence import MemberEvidence
@@ -16,6 +16,9 @@ class OneMember:
     """A recoverable fault of one member; what the brokers' logs tell of it is the witness."""
 
     kind: Literal["recoverable"] = "recoverable"
+    UNDO: ClassVar[str]
+    """What undoes it, by the name that the journal has."""
+    GONE: ClassVar[str] = GONE
     details: Mapping[str, Any] = {}
     undo: Mapping[str, Any]
 
@@ -25,19 +28,28 @@ class OneMember:
         self.target = member
         self.group = group
         self.lasts_ms = lasts_ms
+        self.undo = {"do": self.UNDO, "member": member}
         self._evidence = evidence
         self._members = members
         self._began_ms = self._healing_ms = 0
 
+    @classmethod
+    def heal_from_journal(cls, undo: Mapping[str, Any]) -> str | None:
+        """Return that its member ended with the load."""
+        match undo:
+            case {"do": cls.UNDO, "member": str()}:
+                return cls.GONE
+        return None
 
-def unless_gone(members: Members | None, act: Callable[[Members], str], gone: str = GONE) -> str:
+
+def unless_gone(act: Callable[[], str], gone: str = GONE) -> str:
     """Undo something of members, and return how that went.
 
-    If the load process is gone (None, or found so), its members are gone too: nothing is left to
-    undo, which `gone` says. Raises ChaosError if the load process is there and refuses.
+    If the load process is gone, its members are gone too: nothing is left to undo, which `gone`
+    says. Raises ChaosError if the load process is there and refuses.
     """
     try:
-        return gone if members is None else act(members)
+        return act()
     except WorkerGoneError:
         return WORKER_GONE
     except LoadGoneError:
