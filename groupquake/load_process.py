@@ -28,6 +28,7 @@ from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
 from loadtest.settings import RUN_FOLDER
 from scenarios import Experiment
+from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 from scenarios.clients import kind_of
 
 
@@ -109,6 +110,15 @@ def end_members(folder: Path) -> tuple[int, ...]:
                 os.kill(int(process.name), signal.SIGKILL)
                 killed.append(int(process.name))
     return tuple(killed)
+
+
+def security_of(experiment: Experiment, *, tap: bool) -> dict[str, str]:
+    """Return the variables that tell a load where its client properties are."""
+    file = experiment.cluster.client_properties
+    if file is None:
+        return {}
+    ends = {TLS_ENDS_AT_TAP: "1"} if tap else {}
+    return {ENVIRONMENT: str(Path(file).resolve()), **ends}
 
 
 def locustfile() -> Path:
