@@ -71,11 +71,8 @@ class Diagnosis:
     @property
     def evidence(self) -> str:
         """The level of evidence that its logs give as they are."""
-        on = [self._is_on(levels) for levels in self.loggers.values()]
+        on = [levels.get(LOGGER) in ("DEBUG", "TRACE") for levels in self.loggers.values()]
         return "requests" if on and all(on) else "wire"
-
-    def _is_on(self, levels: Mapping[str, str]) -> bool:
-        return levels.get(LOGGER) in ("DEBUG", "TRACE")
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON holds it."""

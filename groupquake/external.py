@@ -95,7 +95,10 @@ def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], No
     properties = read_checked(file)
     with connected(cluster.bootstrap, properties) as client:
         found = Found.of(client)
-        found.say(progress)
+        progress(
+            f"cluster {found.cluster_id}: {len(found.brokers)} brokers, which offer what Kafka"
+            f" {found.offers.version} does"
+        )
         assumptions = _Assumptions()
         version = _release(chosen.kafka, found.offers, assumptions)
         logs = cluster.logs if isinstance(cluster.logs, Logs) else None
@@ -146,13 +149,6 @@ class Found:
         except (KafkaError, ChaosError) as error:
             settings, refused = {}, type(error).__name__
         return cls(cluster["cluster_id"], brokers, offers, settings, refused)
-
-    def say(self, progress: Callable[[str], None]) -> None:
-        """Show it."""
-        progress(
-            f"cluster {self.cluster_id}: {len(self.brokers)} brokers, which offer what Kafka"
-            f" {self.offers.version} does"
-        )
 
 
 def settings_of(client: KafkaAdminClient, broker: int) -> dict[str, str]:

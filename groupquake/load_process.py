@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from chaos.clusters.commands import marked
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
 from chaos.interruptible_wait import exit_code
@@ -102,13 +103,13 @@ def end_members(folder: Path) -> tuple[int, ...]:
     They are known by a variable of their environment. Members end with the load, but for programs
     that other programs started for them.
     """
-    mark = f"{RUN_FOLDER}={folder.resolve()}".encode()
+    mark = f"{RUN_FOLDER}={folder.resolve()}"
     killed = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or belongs to another user
-            if mark in (process / "environ").read_bytes().split(b"\0"):
-                os.kill(int(process.name), signal.SIGKILL)
-                killed.append(int(process.name))
+    for pid, variable in marked(mark):
+        with suppress(OSError):
+            if variable == mark:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
     return tuple(killed)
 
 

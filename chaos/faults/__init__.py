@@ -95,13 +95,13 @@ def make(  # noqa: C901, PLR0911, PLR0912 (one case for each fault)
         case MemberRestart():
             return member_restart.make(fault, context)
         case MemberKill():
-            return member_kill.make(fault, context)
+            return member_kill.MemberKill.each(fault, fault.down_for_ms, context)
         case MemberPause():
-            return member_pause.make(fault, context)
+            return member_pause.MemberPause.each(fault, fault.down_for_ms, context)
         case MemberSlowPoll():
-            return member_slow_poll.make(fault, context)
+            return member_slow_poll.MemberSlowPoll.each(fault, fault.lasts_ms, context)
         case DuplicateInstance():
-            return duplicate_instance.make(fault, context)
+            return duplicate_instance.DuplicateInstance.each(fault, fault.lasts_ms, context)
         case SwapInstance():
             return swap_instance.make(fault, context)
         case MembersScale():

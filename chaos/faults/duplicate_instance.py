@@ -3,15 +3,11 @@
 The coordinator lets the newer process in and answers the older one FENCED_INSTANCE_ID (KIP-345).
 """
 
-import threading
-
-from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.one_member import OneMember, unless_gone
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE, Members
-from scenarios import faults as declared
 
 
 class DuplicateInstance(OneMember):
@@ -61,17 +57,3 @@ class DuplicateInstance(OneMember):
         self._members.stop(self.target)  # it would be fenced by the next process, if it is not yet
         self._members.start(self.target)
         return "the duplicate ended, the member started afresh over the control channel"
-
-    def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.rejoined(self._healing_ms, stop)
-
-
-def make(fault: declared.DuplicateInstance, context: FaultContext) -> tuple[DuplicateInstance, ...]:
-    """Return a duplicate of each member that the fault hits now."""
-    return tuple(
-        DuplicateInstance(
-            member.name, member.group, fault.lasts_ms, context.evidence(member), context.members
-        )
-        for member in context.targets_of(fault)
-    )

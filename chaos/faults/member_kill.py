@@ -2,18 +2,14 @@
 
 import re
 import sys
-import threading
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.member_restart import start_again
-from chaos.faults.one_member import OneMember
+from chaos.faults.member_restart import MemberRestart
 from chaos.journal import now_ms
 from chaos.members import Members
-from scenarios import faults as declared
 
 Address = IPv4Address | IPv6Address
 
@@ -25,7 +21,7 @@ than a fault may be late. A Java client's socket stands in the second, its IPv4 
 _ESTABLISHED = "01"
 
 
-class MemberKill(OneMember):
+class MemberKill(MemberRestart):
     """Kills one member over the control channel.
 
     The brokers' logs show that it was silent and sent no LeaveGroup; the kernel shows that the
@@ -33,8 +29,6 @@ class MemberKill(OneMember):
     either (KIP-345), and its connection ends as well: its crash looks like a close, and the
     evidence says so.
     """
-
-    UNDO = "start"
 
     def __init__(
         self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
@@ -72,15 +66,6 @@ class MemberKill(OneMember):
         )
         return Finding(silence.holds, f"{silence.evidence}, no LEAVE_GROUP of it{left_out}, {gone}")
 
-    def heal(self) -> str:
-        """Start a fresh consumer; it has not joined yet when this returns."""
-        self._healing_ms = now_ms()
-        return start_again(self.target, self._members)
-
-    def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.rejoined(self._healing_ms, stop)
-
 
 def is_open(connection: str) -> bool:
     """Return whether the kernel has the client's end of a connection that a broker names.
@@ -114,13 +99,3 @@ def _as_kernel(host: Address) -> str:
     """Write an address as the kernel's tables do: each 32 bits as a number of this machine."""
     words = (host.packed[at : at + 4] for at in range(0, len(host.packed), 4))
     return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
-
-
-def make(fault: declared.MemberKill, context: FaultContext) -> tuple[MemberKill, ...]:
-    """Return the kill of each member that the fault hits now."""
-    return tuple(
-        MemberKill(
-            member.name, member.group, fault.down_for_ms, context.evidence(member), context.members
-        )
-        for member in context.targets_of(fault)
-    )

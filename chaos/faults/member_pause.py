@@ -2,11 +2,9 @@
 
 import threading
 
-from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.one_member import OneMember, unless_gone
 from chaos.journal import now_ms
-from scenarios import faults as declared
 
 
 class MemberPause(OneMember):
@@ -22,10 +20,6 @@ class MemberPause(OneMember):
         self._members.pause(self.target)
         self._began_ms = now_ms()
 
-    def verify(self) -> Finding:
-        """Return whether the brokers received no request of the member since it was frozen."""
-        return self._evidence.silence(self._began_ms)
-
     def heal(self) -> str:
         """Let the member go on; its next request is on its way when this returns."""
         self._healing_ms = now_ms()
@@ -38,13 +32,3 @@ class MemberPause(OneMember):
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers took a heartbeat of the member, or let it join again."""
         return self._evidence.back(self._healing_ms, stop)
-
-
-def make(fault: declared.MemberPause, context: FaultContext) -> tuple[MemberPause, ...]:
-    """Return the pause of each member that the fault hits now."""
-    return tuple(
-        MemberPause(
-            member.name, member.group, fault.down_for_ms, context.evidence(member), context.members
-        )
-        for member in context.targets_of(fault)
-    )

@@ -36,28 +36,18 @@ class MemberRestart(OneMember):
         self._members.stop(self.target)
         self._began_ms = now_ms()
 
-    def verify(self) -> Finding:
-        """Return whether the brokers received no request of the member since it was stopped."""
-        return self._evidence.silence(self._began_ms)
-
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
-        return start_again(self.target, self._members, self._identity)
+        return unless_gone(self._start)
+
+    def _start(self) -> str:
+        self._members.start(self.target, self._identity)
+        return "started over the control channel"
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
         return self._evidence.rejoined(self._healing_ms, stop, self._identity)
-
-
-def start_again(member: str, members: Members, identity: Identity = SAME) -> str:
-    """Start a member that may be down, and return how that went; raises as `unless_gone`."""
-
-    def act() -> str:
-        members.start(member, identity)
-        return "started over the control channel"
-
-    return unless_gone(act)
 
 
 def make(fault: declared.MemberRestart, context: FaultContext) -> tuple[MemberRestart, ...]:

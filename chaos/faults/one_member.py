@@ -1,11 +1,15 @@
 """What faults of one member share: what they hit, and how they undo it over the control channel."""
 
+import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from chaos.errors import LoadGoneError, WorkerGoneError
+from chaos.faults.context import FaultContext
+from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.members import Members
+from scenarios import MemberFault
 
 GONE = "nothing to undo: the load process is gone, and its members with it"
 
@@ -32,6 +36,22 @@ class OneMember:
         self._evidence = evidence
         self._members = members
         self._began_ms = self._healing_ms = 0
+
+    @classmethod
+    def each(cls, fault: MemberFault, lasts_ms: int, context: FaultContext) -> tuple[Self, ...]:
+        """Return one for each member that a fault hits now."""
+        return tuple(
+            cls(member.name, member.group, lasts_ms, context.evidence(member), context.members)
+            for member in context.targets_of(fault)
+        )
+
+    def verify(self) -> Finding:
+        """Return whether the brokers received no request of the member since it was hit."""
+        return self._evidence.silence(self._began_ms)
+
+    def verify_healed(self, stop: threading.Event) -> Finding:
+        """Wait until the brokers let the member join and gave it its assignment."""
+        return self._evidence.rejoined(self._healing_ms, stop)
 
     @classmethod
     def heal_from_journal(cls, undo: Mapping[str, Any]) -> str | None:
