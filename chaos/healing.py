@@ -5,7 +5,6 @@ from typing import NamedTuple
 from chaos.errors import ChaosError
 from chaos.faults import heal_from_journal
 from chaos.journal import Entry, Journal, open_faults, read
-from chaos.members import Members
 
 
 class Healed(NamedTuple):
@@ -16,23 +15,22 @@ class Healed(NamedTuple):
     how: str
 
 
-def heal(journal: Journal, members: Members | None = None) -> tuple[Healed, ...]:
+def heal(journal: Journal) -> tuple[Healed, ...]:
     """Undo every fault that the journal leaves open, the latest first, and note it there.
 
-    `members` is None if the load process is gone; then the cluster has ended, too, so no broker is
-    healed one by one. Calling `heal` twice does no harm. Raises ChaosError if the journal cannot be
-    read.
+    The load and our brokers have ended by then: nothing of them is healed one by one. Calling
+    `heal` twice does no harm. Raises ChaosError if the journal cannot be read.
     """
-    results = tuple(_undo(one, members) for one in reversed(open_faults(read(journal.path))))
+    results = tuple(map(_undo, reversed(open_faults(read(journal.path)))))
     for result in results:
         journal.write("healed", **result._asdict())
     return results
 
 
-def _undo(intent: Entry, members: Members | None) -> Healed:
+def _undo(intent: Entry) -> Healed:
     fault_id, undo = intent["fault_id"], intent.get("undo")
     try:
-        how = heal_from_journal(undo or {}, members)
+        how = heal_from_journal(undo or {})
     except ChaosError as error:
         return Healed(fault_id, False, str(error))
     if how is None:

@@ -1,6 +1,6 @@
 """Targets: the members and brokers that a fault hits, resolved when it fires."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from chaos.cluster_view import ClusterView
 from chaos.errors import TargetError
@@ -40,7 +40,11 @@ def resolve(
         found = tuple(member for member in members if member.name == leader)
     else:
         if isinstance(target, Names):
-            _require_known(target.names, experiment)
+            known = experiment.member_called
+            if missing := [name for name in target.names if name not in known]:
+                raise TargetError(
+                    f"no member is called {', '.join(missing)}; there are {', '.join(known)}"
+                )
         found = selected(target, group, experiment)
     if not found and not allow_empty:
         raise TargetError(f"{_nobody(target, group, experiment)}, or set allow_empty: true")
@@ -59,12 +63,6 @@ def brokers(target: BrokerTarget, view: ClusterView) -> tuple[int, ...]:
             return tuple(dict.fromkeys(ids))
         case _:
             return (view.controller(),)
-
-
-def _require_known(names: Iterable[str], experiment: Experiment) -> None:
-    known = experiment.member_called
-    if missing := [name for name in names if name not in known]:
-        raise TargetError(f"no member is called {', '.join(missing)}; there are {', '.join(known)}")
 
 
 def _members(experiment: Experiment, group: str | None) -> tuple[MemberSpec, ...]:

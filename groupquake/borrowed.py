@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import (
-    GroupIdNotFoundError,
-    InvalidGroupIdError,
-    KafkaError,
-)
+from kafka.errors import GroupIdNotFoundError, InvalidGroupIdError, KafkaError
 
 from chaos.clusters.external import Target
 from chaos.errors import ChaosError

@@ -7,18 +7,14 @@ from functools import partial
 from typing import Any, Literal
 
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import (
-    ClusterAuthorizationFailedError,
-    KafkaError,
-)
+from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.exits import NotAuthorizedError
-from groupquake.external import settings_of
+from groupquake.external import PROTOCOLS, settings_of, told_coordinator
 from groupquake.rights import NEEDED, Right, is_allowed
 from kafka_protocol.request_log import COMPLETED, LOGGER
-from scenarios.releases import line_of
 
 COORDINATOR_LOGGERS = {
     "java": "org.apache.kafka.coordinator.group",
@@ -28,7 +24,6 @@ LEVELS = {True: "DEBUG", False: "INFO"}
 """The levels of the coordinator's logger, switched on and as Kafka ships it."""
 REQUEST_LEVELS = {True: "DEBUG", False: "WARN"}
 """Those of the request logger."""
-PROTOCOLS = "group.coordinator.rebalance.protocols"
 TRIAL = "groupquake-doctor"
 """A name that nothing is created under: brokers are asked what they would allow."""
 _CLUSTER = {
@@ -76,11 +71,8 @@ class Diagnosis:
     @property
     def evidence(self) -> str:
         """The level of evidence that its logs give as they are."""
-        on = [self._is_on(levels) for levels in self.loggers.values()]
+        on = [levels.get(LOGGER) in ("DEBUG", "TRACE") for levels in self.loggers.values()]
         return "requests" if on and all(on) else "wire"
-
-    def _is_on(self, levels: Mapping[str, str]) -> bool:
-        return levels.get(LOGGER) in ("DEBUG", "TRACE")
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
@@ -99,7 +91,7 @@ def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
     first = next(iter(brokers))
     settings = _or(lambda: settings_of(client, first), {})
     loggers = {node: _or(partial(loggers_of, client, node), {}) for node in brokers}
-    kind = _coordinator(min(releases.values()), settings)
+    kind = told_coordinator(_whole(min(releases.values())), settings)
     items = [
         *(_item(client, Right(name, "cluster"), costs) for name, costs in _CLUSTER.items()),
         *(
@@ -160,7 +152,7 @@ def _log4j_1(kafka: str) -> str:
 
     What these keep out of it has no appender here: `server` is one of ours.
     """
-    template = release_of(f"{kafka}.0" if kafka.count(".") == 1 else kafka, "scala").logging
+    template = release_of(_whole(kafka), "scala").logging
     lines = [line for line in template.read_text().splitlines() if _GROUP_LINES.match(line)]
     text = "\n".join([_LOG4J_1_HEAD, *lines, _ROLLS])
     return (
@@ -241,12 +233,5 @@ def _logging(loggers: Mapping[int, Mapping[str, str]], kind: str | None) -> list
     return items
 
 
-def _coordinator(release: str, settings: Mapping[str, str]) -> str | None:
-    """Return which group coordinator runs; None where the brokers do not tell."""
-    try:
-        kinds = line_of(f"{release}.0" if release.count(".") == 1 else release).coordinators
-    except ValueError:
-        return None
-    if len(kinds) == 1:
-        return kinds[0]
-    return "java" if "consumer" in settings.get(PROTOCOLS, "") else None
+def _whole(release: str) -> str:
+    return f"{release}.0" if release.count(".") == 1 else release

@@ -5,7 +5,7 @@ Nothing is written to the cluster here.
 
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,11 @@ from scenarios.client_properties import read_checked
 from scenarios.external import Logs, Verb
 from scenarios.faults import Fault
 from scenarios.problems import found_in
-from scenarios.releases import LINES, default_coordinator, line_of
+from scenarios.releases import LINES, Coordinator, default_coordinator, line_of
 from scenarios.renaming import prefixed
 
-SETTINGS = (*Settings.NAMES, "group.coordinator.rebalance.protocols")
+PROTOCOLS = "group.coordinator.rebalance.protocols"
+SETTINGS = (*Settings.NAMES, PROTOCOLS)
 """The broker properties that the verdict depends on."""
 _VERBS: dict[str, tuple[Verb, Verb]] = {
     "killed": ("kill", "start"),
@@ -94,7 +95,10 @@ def resolve(experiment: Experiment, chosen: Chosen, progress: Callable[[str], No
     properties = read_checked(file)
     with connected(cluster.bootstrap, properties) as client:
         found = Found.of(client)
-        found.say(progress)
+        progress(
+            f"cluster {found.cluster_id}: {len(found.brokers)} brokers, which offer what Kafka"
+            f" {found.offers.version} does"
+        )
         assumptions = _Assumptions()
         version = _release(chosen.kafka, found.offers, assumptions)
         logs = cluster.logs if isinstance(cluster.logs, Logs) else None
@@ -146,13 +150,6 @@ class Found:
             settings, refused = {}, type(error).__name__
         return cls(cluster["cluster_id"], brokers, offers, settings, refused)
 
-    def say(self, progress: Callable[[str], None]) -> None:
-        """Show it."""
-        progress(
-            f"cluster {self.cluster_id}: {len(self.brokers)} brokers, which offer what Kafka"
-            f" {self.offers.version} does"
-        )
-
 
 def settings_of(client: KafkaAdminClient, broker: int) -> dict[str, str]:
     """Return the settings of a broker that matter. Raises ChaosError or KafkaError if refused."""
@@ -192,13 +189,21 @@ def _release(given: str | None, offers: Offered, assumptions: _Assumptions) -> s
     return offers.version
 
 
+def told_coordinator(version: str, settings: Mapping[str, str]) -> Coordinator | None:
+    """Return which group coordinator runs; None where the brokers do not tell."""
+    try:
+        kinds = line_of(version).coordinators
+    except ValueError:
+        return None
+    if len(kinds) == 1:
+        return kinds[0]
+    return "java" if "consumer" in settings.get(PROTOCOLS, "") else None
+
+
 def _coordinator(version: str, settings: dict[str, str], assumptions: _Assumptions) -> str:
-    """Return which coordinator runs, as far as the brokers tell."""
-    line = line_of(version)
-    if len(line.coordinators) == 1:
-        return line.coordinators[0]
-    if "consumer" in settings.get("group.coordinator.rebalance.protocols", ""):
-        return "java"
+    """Return which coordinator runs, or is assumed to."""
+    if (told := told_coordinator(version, settings)) is not None:
+        return told
     kind = default_coordinator(version)
     assumptions.make(
         f"brokers of {version} do not tell which group coordinator they run; {kind}, the default,"
@@ -281,23 +286,17 @@ def require_hooks(experiment: Experiment, target: Target, allowed: str | None) -
 
 def _require_possible(fault: Fault) -> None:
     """Raise UsageError for a fault that no cluster of a user's can have."""
-    if fault.about.needs_volume:
-        raise UsageError(
-            f"{fault.fault} breaks a disk, and those of this cluster are not groupquake's to break;"
-            " leave it out, or leave out --cluster external"
-        )
-    if fault.about.network:
-        raise UsageError(
-            f"{fault.fault} breaks the network between brokers, and that of this cluster is not"
-            " groupquake's to break; leave it out, or leave out --cluster external"
-        )
-    if fault.about.needs_clock:
-        raise UsageError(
-            f"{fault.fault} sets a clock, and those of this cluster are not groupquake's to set;"
-            " leave it out, or leave out --cluster external"
-        )
-    if fault.about.moves_leaders and fault.about.hits != "broker":
-        raise UsageError(
-            f"{fault.fault} changes {OFFSETS_TOPIC}, which belongs to the groups of everybody on"
-            " this cluster, and nothing undoes that; leave it out, or leave out --cluster external"
-        )
+    about = fault.about
+    impossible = {
+        "breaks a disk, and those of this cluster are not groupquake's to break": (
+            about.needs_volume
+        ),
+        "breaks the network between brokers, and that of this cluster is not groupquake's to"
+        " break": about.network,
+        "sets a clock, and those of this cluster are not groupquake's to set": about.needs_clock,
+        f"changes {OFFSETS_TOPIC}, which belongs to the groups of everybody on this cluster, and"
+        " nothing undoes that": about.moves_leaders and about.hits != "broker",
+    }
+    for what, does in impossible.items():
+        if does:
+            raise UsageError(f"{fault.fault} {what}; leave it out, or leave out --cluster external")

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from chaos.clusters.commands import marked
 from chaos.clusters.ports import require_free
 from chaos.errors import ChaosError
 from chaos.interruptible_wait import exit_code
@@ -28,6 +29,7 @@ from loadtest.control_protocol import TOKEN_VARIABLE
 from loadtest.dies_with_parent import dying_with_parent
 from loadtest.settings import RUN_FOLDER
 from scenarios import Experiment
+from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 from scenarios.clients import kind_of
 
 
@@ -101,14 +103,23 @@ def end_members(folder: Path) -> tuple[int, ...]:
     They are known by a variable of their environment. Members end with the load, but for programs
     that other programs started for them.
     """
-    mark = f"{RUN_FOLDER}={folder.resolve()}".encode()
+    mark = f"{RUN_FOLDER}={folder.resolve()}"
     killed = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or belongs to another user
-            if mark in (process / "environ").read_bytes().split(b"\0"):
-                os.kill(int(process.name), signal.SIGKILL)
-                killed.append(int(process.name))
+    for pid, variable in marked(mark):
+        with suppress(OSError):
+            if variable == mark:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
     return tuple(killed)
+
+
+def security_of(experiment: Experiment, *, tap: bool) -> dict[str, str]:
+    """Return the variables that tell a load where its client properties are."""
+    file = experiment.cluster.client_properties
+    if file is None:
+        return {}
+    ends = {TLS_ENDS_AT_TAP: "1"} if tap else {}
+    return {ENVIRONMENT: str(Path(file).resolve()), **ends}
 
 
 def locustfile() -> Path:

@@ -87,7 +87,8 @@ def begun(folder: Path, cluster: str) -> Iterator[tuple[str, Journal]]:
     # marks all that this run starts: another run's folder may have the same name
     run_id = f"{folder.name}-{secrets.token_hex(8)}"
     (folder / JOURNAL).touch()
-    run = OpenRun(_own(run_id), run_id, folder, cluster, platform.node())
+    own = _directory() / f"{run_id}.jsonl"
+    run = OpenRun(own, run_id, folder, cluster, platform.node())
     with run.opened() as journal:
         journal.write(STARTED, run_id=run_id, folder=str(folder), cluster=cluster, host=run.host)
         try:
@@ -122,10 +123,6 @@ def is_over(entries: Sequence[Entry]) -> bool:
     tries = {entry["fault_id"]: entry["healed"] for entry in entries if entry["event"] == "healed"}
     ended = last["event"] == RECOVERED or last.get("phase") == "end"
     return ended and all(tries.values()) and not not_given_back(entries)
-
-
-def _own(run_id: str) -> Path:
-    return _directory() / f"{run_id}.jsonl"
 
 
 def _directory() -> Path:

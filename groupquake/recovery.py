@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from chaos.clusters import ClusterError
 from chaos.clusters.factory import end_left_over
@@ -98,7 +97,8 @@ def recover_all(progress: Callable[[str], None]) -> bool:
             run = OpenRun.of(journal)
             if not run.trusted:
                 continue  # of another machine, with the same home
-            found = recover(run, partial(progress, f"{_name(run)} was killed; healing it"))
+            name = run.folder or journal
+            found = recover(run, partial(progress, f"{name} was killed; healing it"))
         except RunGoesOnError:
             continue
         except (ChaosError, NotHealedError) as error:
@@ -109,7 +109,3 @@ def recover_all(progress: Callable[[str], None]) -> bool:
             progress(line)
         ok = ok and found.ok
     return ok
-
-
-def _name(run: OpenRun) -> Path:
-    return run.folder or run.journal

@@ -22,13 +22,7 @@ from chaos.members import Members
 from chaos.plan import Plan
 from chaos.steady import await_steady
 from chaos.tap import RunningTap, TapGoneError
-from groupquake import (
-    load_process,
-    machine_sampler,
-    open_runs,
-    tap_process,
-    wire_script_process,
-)
+from groupquake import load_process, machine_sampler, open_runs, tap_process, wire_script_process
 from groupquake.borrowed import GIVEN_BACK, Borrowed, require_allowed
 from groupquake.clients import programs
 from groupquake.exits import AbortedError, NotHealedError, NotSteadyError
@@ -39,7 +33,6 @@ from groupquake.signals import Signals
 from groupquake.wire_script_process import WireScripts
 from loadtest.client_configs import closing_s
 from scenarios import Experiment
-from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 
 HISTORIES_S = 40.0
 """How long the histories of workers may take to come once all members are closed."""
@@ -120,30 +113,17 @@ class Runner:
             ) from error
         self._give_back(journal)
 
-    def _security(self) -> dict[str, str]:
-        """Return what tells processes of the load where their client properties are."""
-        target = self.place.external
-        file = target.client_properties_file if target else None
-        if file is None:
-            return {}
-        return {ENVIRONMENT: str(file), **({TLS_ENDS_AT_TAP: "1"} if self.tap else {})}
-
-    def _borrowed(self) -> Borrowed | None:
-        target = self.place.external
-        return None if target is None else Borrowed.of(self.experiment, target)
-
     def _give_back(self, journal: Journal) -> None:
         """Delete what the run created on a cluster of the user's."""
-        if (borrowed := self._borrowed()) is None or not self._took:
-            return
-        self.progress("deleting the groups and topics of this run")
-        try:
-            borrowed.give_back()
-        except ChaosError as error:
-            raise NotHealedError(
-                f"NOT HEALED: {error}; delete them with: groupquake heal {self.folder}"
-            ) from error
-        journal.write(GIVEN_BACK)
+        for borrowed in self._took:
+            self.progress("deleting the groups and topics of this run")
+            try:
+                borrowed.give_back()
+            except ChaosError as error:
+                raise NotHealedError(
+                    f"NOT HEALED: {error}; delete them with: groupquake heal {self.folder}"
+                ) from error
+            journal.write(GIVEN_BACK)
 
     def _cluster(self, run_id: str) -> Cluster:
         cluster = self.experiment.cluster
@@ -165,9 +145,9 @@ class Runner:
     def _load(self, cluster: Cluster, journal: Journal) -> Outcome:
         """Run the load and the faults on the running cluster."""
         admin = KafkaAdmin(cluster.bootstrap, cluster.client_properties)
-        if (borrowed := self._borrowed()) is not None and self.place.external is not None:
-            file = self.place.external.client_properties_file
-            borrowed.take(journal, file, admin.offsets_leaders())
+        if (target := self.place.external) is not None:
+            borrowed = Borrowed.of(self.experiment, target)
+            borrowed.take(journal, target.client_properties_file, admin.offsets_leaders())
             self._took.append(borrowed)
         admin.create_topics(self.experiment)
         journal.phase("formation")
@@ -198,8 +178,9 @@ class Runner:
         """Run the load and the faults on the cluster as clients see it."""
         bootstrap = cluster.bootstrap
         self.progress(f"starting {len(self.experiment.members())} members in Locust")
+        security = load_process.security_of(self.experiment, tap=self.tap)
         with (
-            self.load(self.folder, bootstrap, self.experiment, self._security()) as members,
+            self.load(self.folder, bootstrap, self.experiment, security) as members,
             ExitStack() as watching,
         ):
             controller = Controller(

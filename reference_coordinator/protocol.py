@@ -4,8 +4,7 @@
 package with a bundle of the same form. `replay(…, protocol=…)` takes from the bundle: `new_group`
 (what a group is before its first event), `step` (the coordinator that brokers are compared with),
 `bodies` (events and observed responses) and `as_sent` (what is compared). Commands and reports take
-`profile_named` and `profile_for` from it, and the comparison takes `row_key`: columns of
-`timeline_row`, which nothing else reads yet.
+`profile_named` and `profile_for` from it, and the comparison takes `row_key`.
 
 The rest of the replay is still classic. A second protocol needs its own form of each:
 
@@ -101,8 +100,6 @@ class GroupProtocol(Generic[Group, Event, Effect, Response, Profile]):
     """The requests that the protocol knows, by their API's name in Kafka's request log."""
     as_sent: Callable[[Response, int], Response]
     """Drops from a response the fields that its version does not have: what is compared."""
-    timeline_row: type
-    """A row of the expected timeline: a frozen dataclass whose fields are columns."""
     row_key: tuple[str, ...]
     """The columns by which observed and expected rows of one group are compared first."""
 

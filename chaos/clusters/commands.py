@@ -44,10 +44,11 @@ def end_under_way(brokers: Path) -> tuple[int, ...]:
     What a command left running when it ended is the user's, such as a broker that it started: it
     stays. Returns the process ids. Raises ClusterError if one does not end.
     """
-    under_way = {mark for pid, mark in _marked(brokers) if mark.endswith(f":{pid}")}
+    of_run = f"{MARK}={brokers.resolve()}:"
+    under_way = {mark for pid, mark in marked(of_run) if mark.endswith(f":{pid}")}
     ended: set[int] = set()
     deadline = time.monotonic() + _ENDS_WITHIN_S
-    while left := [pid for pid, mark in _marked(brokers) if mark in under_way]:
+    while left := [pid for pid, mark in marked(of_run) if mark in under_way]:
         if time.monotonic() > deadline:
             raise ClusterError(f"process {left[0]} of a hook or log command does not end; end it")
         for pid in left:
@@ -58,11 +59,10 @@ def end_under_way(brokers: Path) -> tuple[int, ...]:
     return tuple(sorted(ended))
 
 
-def _marked(brokers: Path) -> Iterator[tuple[int, str]]:
-    """Yield the processes that commands of a run are, or have started, with their mark."""
-    mark = f"{MARK}={brokers.resolve()}:".encode()
+def marked(mark: str) -> Iterator[tuple[int, str]]:
+    """Yield the processes with a variable that begins with a mark, and that variable."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or belongs to another user
             for variable in (process / "environ").read_bytes().split(b"\0"):
-                if variable.startswith(mark):
+                if variable.startswith(mark.encode()):
                     yield int(process.name), variable.decode(errors="replace")

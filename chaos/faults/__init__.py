@@ -31,7 +31,6 @@ from chaos.faults import (
 )
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Fault, Finding, OneShot, Recoverable
-from chaos.members import Members
 from scenarios import (
     AddPartitions,
     BrokerKill,
@@ -96,13 +95,13 @@ def make(  # noqa: C901, PLR0911, PLR0912 (one case for each fault)
         case MemberRestart():
             return member_restart.make(fault, context)
         case MemberKill():
-            return member_kill.make(fault, context)
+            return member_kill.MemberKill.each(fault, fault.down_for_ms, context)
         case MemberPause():
-            return member_pause.make(fault, context)
+            return member_pause.MemberPause.each(fault, fault.down_for_ms, context)
         case MemberSlowPoll():
-            return member_slow_poll.make(fault, context)
+            return member_slow_poll.MemberSlowPoll.each(fault, fault.lasts_ms, context)
         case DuplicateInstance():
-            return duplicate_instance.make(fault, context)
+            return duplicate_instance.DuplicateInstance.each(fault, fault.lasts_ms, context)
         case SwapInstance():
             return swap_instance.make(fault, context)
         case MembersScale():
@@ -149,14 +148,14 @@ def make(  # noqa: C901, PLR0911, PLR0912 (one case for each fault)
             assert_never(fault)
 
 
-def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-    """Carry out an `undo` of the journal, and return how; None if no fault writes this.
+def heal_from_journal(undo: Mapping[str, Any]) -> str | None:
+    """Carry out an `undo` of the journal of a run that died; return how, None if no fault has it.
 
-    `members` is None if the load process is gone. Raises ChaosError if it fails.
+    Raises ChaosError if it fails.
     """
     for kind in get_args(_Acting):
         if kind.kind == "recoverable":
-            how: str | None = kind.heal_from_journal(undo, members)
+            how: str | None = kind.heal_from_journal(undo)
             if how is not None:
                 return how
     return None

@@ -3,28 +3,24 @@
 The coordinator lets the newer process in and answers the older one FENCED_INSTANCE_ID (KIP-345).
 """
 
-import threading
-from collections.abc import Mapping
-from typing import Any
-
-from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
 from chaos.faults.one_member import OneMember, unless_gone
 from chaos.journal import now_ms
 from chaos.members import DUPLICATE, Members
-from scenarios import faults as declared
 
 
 class DuplicateInstance(OneMember):
     """Starts and ends one duplicate over the control channel; the brokers' logs are the witness."""
+
+    UNDO = "end-duplicate"
+    GONE = "nothing to undo: the load process is gone, its members and their duplicates with it"
 
     def __init__(
         self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
         super().__init__(member, group, lasts_ms, evidence, members)
         self.details = {"duplicate": member + DUPLICATE}
-        self.undo = {"do": "end-duplicate", "member": member}
         self._duplicate = member + DUPLICATE
         self._witness = evidence.witness
 
@@ -51,45 +47,13 @@ class DuplicateInstance(OneMember):
             True, f"{came}, {fenced.api} of {self.target} FENCED_INSTANCE_ID ({fenced.place})"
         )
 
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-        """End the duplicate of a run that died, and start the member afresh."""
-        match undo:
-            case {"do": "end-duplicate", "member": str(member)}:
-                return end_duplicate(member, members)
-        return None
-
     def heal(self) -> str:
         """End the duplicate and start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
-        return end_duplicate(self.target, self._members)
+        return unless_gone(self._end_duplicate, self.GONE)
 
-    def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.rejoined(self._healing_ms, stop)
-
-
-def end_duplicate(member: str, members: Members | None) -> str:
-    """End the duplicate of a member and start the member afresh, and return how that went.
-
-    Raises as `unless_gone`.
-    """
-
-    def act(there: Members) -> str:
-        there.end_duplicate(member)
-        there.stop(member)  # it would be fenced by the next process, if it is not yet
-        there.start(member)
+    def _end_duplicate(self) -> str:
+        self._members.end_duplicate(self.target)
+        self._members.stop(self.target)  # it would be fenced by the next process, if it is not yet
+        self._members.start(self.target)
         return "the duplicate ended, the member started afresh over the control channel"
-
-    gone = "nothing to undo: the load process is gone, its members and their duplicates with it"
-    return unless_gone(members, act, gone)
-
-
-def make(fault: declared.DuplicateInstance, context: FaultContext) -> tuple[DuplicateInstance, ...]:
-    """Return a duplicate of each member that the fault hits now."""
-    return tuple(
-        DuplicateInstance(
-            member.name, member.group, fault.lasts_ms, context.evidence(member), context.members
-        )
-        for member in context.targets_of(fault)
-    )

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from chaos.members import Members
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -64,11 +62,11 @@ class Recoverable(_Common, Protocol):
     def verify(self) -> Finding:
         """Return whether the target is broken, while it should be."""
 
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
+    @classmethod
+    def heal_from_journal(cls, undo: Mapping[str, Any]) -> str | None:
         """Carry out an `undo` of the journal, and return how; None if it is none of this class.
 
-        `members` is None if the load process is gone. Raises ChaosError if it fails.
+        The load process of its run has ended. Raises ChaosError if it fails.
         """
 
     def heal(self) -> str:

@@ -2,20 +2,14 @@
 
 import re
 import sys
-import threading
-from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
-from typing import Any
 
-from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.member_restart import start_again, start_from_journal
-from chaos.faults.one_member import OneMember
+from chaos.faults.member_restart import MemberRestart
 from chaos.journal import now_ms
 from chaos.members import Members
-from scenarios import faults as declared
 
 Address = IPv4Address | IPv6Address
 
@@ -27,7 +21,7 @@ than a fault may be late. A Java client's socket stands in the second, its IPv4 
 _ESTABLISHED = "01"
 
 
-class MemberKill(OneMember):
+class MemberKill(MemberRestart):
     """Kills one member over the control channel.
 
     The brokers' logs show that it was silent and sent no LeaveGroup; the kernel shows that the
@@ -40,7 +34,6 @@ class MemberKill(OneMember):
         self, member: str, group: str, lasts_ms: int, evidence: MemberEvidence, members: Members
     ) -> None:
         super().__init__(member, group, lasts_ms, evidence, members)
-        self.undo = {"do": "start", "member": member}
         self._killed_ms = 0
         self._connection: str | None = None
         self._is_static = False
@@ -72,20 +65,6 @@ class MemberKill(OneMember):
             else "no socket of this machine could be matched with its connection"
         )
         return Finding(silence.holds, f"{silence.evidence}, no LEAVE_GROUP of it{left_out}, {gone}")
-
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-        """Start the member of a run that died."""
-        return start_from_journal(undo, members)
-
-    def heal(self) -> str:
-        """Start a fresh consumer; it has not joined yet when this returns."""
-        self._healing_ms = now_ms()
-        return start_again(self.target, self._members)
-
-    def verify_healed(self, stop: threading.Event) -> Finding:
-        """Wait until the brokers let the member join and gave it its assignment."""
-        return self._evidence.rejoined(self._healing_ms, stop)
 
 
 def is_open(connection: str) -> bool:
@@ -120,13 +99,3 @@ def _as_kernel(host: Address) -> str:
     """Write an address as the kernel's tables do: each 32 bits as a number of this machine."""
     words = (host.packed[at : at + 4] for at in range(0, len(host.packed), 4))
     return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
-
-
-def make(fault: declared.MemberKill, context: FaultContext) -> tuple[MemberKill, ...]:
-    """Return the kill of each member that the fault hits now."""
-    return tuple(
-        MemberKill(
-            member.name, member.group, fault.down_for_ms, context.evidence(member), context.members
-        )
-        for member in context.targets_of(fault)
-    )

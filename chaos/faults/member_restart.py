@@ -1,8 +1,6 @@
 """`member.restart`: a member closes, and starts again, if asked with another identity."""
 
 import threading
-from collections.abc import Mapping
-from typing import Any, cast
 
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
@@ -17,6 +15,8 @@ from scenarios import faults as declared
 class MemberRestart(OneMember):
     """Stops and starts one member over the control channel; the brokers' logs are the witness."""
 
+    UNDO = "start"
+
     def __init__(
         self,
         member: str,
@@ -28,7 +28,7 @@ class MemberRestart(OneMember):
     ) -> None:
         super().__init__(member, group, lasts_ms, evidence, members)
         self.details = dict(identity)
-        self.undo = {"do": "start", "member": member, **identity}
+        self.undo = {**self.undo, **identity}
         self._identity = identity
 
     def inject(self) -> None:
@@ -36,41 +36,18 @@ class MemberRestart(OneMember):
         self._members.stop(self.target)
         self._began_ms = now_ms()
 
-    def verify(self) -> Finding:
-        """Return whether the brokers received no request of the member since it was stopped."""
-        return self._evidence.silence(self._began_ms)
-
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-        """Start the member of a run that died."""
-        return start_from_journal(undo, members)
-
     def heal(self) -> str:
         """Start the member; it has not joined yet when this returns."""
         self._healing_ms = now_ms()
-        return start_again(self.target, self._members, self._identity)
+        return unless_gone(self._start)
+
+    def _start(self) -> str:
+        self._members.start(self.target, self._identity)
+        return "started over the control channel"
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let the member join and gave it its assignment."""
         return self._evidence.rejoined(self._healing_ms, stop, self._identity)
-
-
-def start_again(member: str, members: Members | None, identity: Identity = SAME) -> str:
-    """Start a member that may be down, and return how that went; raises as `unless_gone`."""
-
-    def act(there: Members) -> str:
-        there.start(member, identity)
-        return "started over the control channel"
-
-    return unless_gone(members, act)
-
-
-def start_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-    """Start the member that an `undo` of the journal names, and return how; None if it has none."""
-    match undo:
-        case {"do": "start", "member": str(member), **identity}:
-            return start_again(member, members, cast(Identity, identity))
-    return None
 
 
 def make(fault: declared.MemberRestart, context: FaultContext) -> tuple[MemberRestart, ...]:

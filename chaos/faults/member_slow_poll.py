@@ -3,12 +3,10 @@
 After max.poll.interval.ms a dynamic member leaves, and a static one is silent (KIP-345).
 """
 
-from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import GRACE_MS
 from chaos.faults.member_pause import MemberPause
 from chaos.journal import now_ms
-from scenarios import faults as declared
 
 
 class MemberSlowPoll(MemberPause):
@@ -29,13 +27,3 @@ class MemberSlowPoll(MemberPause):
         after_ms = round(left.arrived_ms) - self._began_ms
         evidence = f"LEAVE_GROUP of {self.target} {after_ms} ms after its last poll ({left.place})"
         return Finding(silence.holds, f"{evidence}, {silence.evidence}")
-
-
-def make(fault: declared.MemberSlowPoll, context: FaultContext) -> tuple[MemberSlowPoll, ...]:
-    """Return the slow poll of each member that the fault hits now."""
-    return tuple(
-        MemberSlowPoll(
-            member.name, member.group, fault.lasts_ms, context.evidence(member), context.members
-        )
-        for member in context.targets_of(fault)
-    )

@@ -9,7 +9,6 @@ from chaos.errors import ChaosError
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.wire_evidence import WireEvidence, evidence_of
-from chaos.members import Members
 from chaos.tap import Rule, RunningTap, TapGoneError, has_ended
 from scenarios import MemberSpec
 from scenarios import faults as declared
@@ -60,8 +59,8 @@ class NetRule:
         """Return what the witness sees."""
         return self._evidence.broken()
 
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], _: Members | None) -> str | None:
+    @classmethod
+    def heal_from_journal(cls, undo: Mapping[str, Any]) -> str | None:
         """Return that the rule ended with the tap's process, once that is certain."""
         match undo:
             case {"do": "end-tap-rule", "pid": int(pid), "started_at_ms": int(started_ms)}:

@@ -10,7 +10,6 @@ from chaos.clusters.hooks import run_again
 from chaos.errors import ChaosError
 from chaos.faults.broker_probe import BrokerProbe
 from chaos.faults.interface import Finding
-from chaos.members import Members
 
 
 class OneBroker:
@@ -35,7 +34,7 @@ class OneBroker:
         self._probe = probe
 
     @classmethod
-    def heal_from_journal(cls, undo: Mapping[str, Any], _: Members | None) -> str | None:
+    def heal_from_journal(cls, undo: Mapping[str, Any]) -> str | None:
         """Run the hook of a cluster of a user's; brokers of ours end with all of their cluster."""
         match undo:
             case {"do": cls.UNDO, "broker": int(broker), "hook": dict(hook)}:

@@ -8,7 +8,7 @@ from chaos.errors import WorkerGoneError
 from chaos.faults.context import FaultContext
 from chaos.faults.interface import Finding
 from chaos.faults.member_evidence import MemberEvidence
-from chaos.faults.one_member import WORKER_GONE, unless_gone
+from chaos.faults.one_member import GONE, WORKER_GONE, unless_gone
 from chaos.journal import now_ms
 from chaos.members import Members
 from scenarios import faults as declared
@@ -56,23 +56,22 @@ class SwapInstance:
         """Return whether the brokers let each join with the id of the other."""
         return self._joined(self._swapped, self._began_ms, self._stop)
 
-    @staticmethod
-    def heal_from_journal(undo: Mapping[str, Any], members: Members | None) -> str | None:
-        """Give the members of a run that died their own ids."""
+    @classmethod
+    def heal_from_journal(cls, undo: Mapping[str, Any]) -> str | None:
+        """Return that its members ended with the load."""
         match undo:
-            case {"do": "give-ids", "instance_ids": dict(own)}:
-                return unless_gone(members, lambda there: _how(own, give_back(own, there)))
+            case {"do": "give-ids", "instance_ids": dict()}:
+                return GONE
         return None
 
     def heal(self) -> str:
         """Close both, and start each with its own id; they have not joined yet."""
         self._healing_ms = now_ms()
+        return unless_gone(self._give_back)
 
-        def act(there: Members) -> str:
-            self._lost = give_back(self._own, there)
-            return _how(self._own, self._lost)
-
-        return unless_gone(self._members, act)
+    def _give_back(self) -> str:
+        self._lost = give_back(self._own, self._members)
+        return _how(self._own, self._lost)
 
     def verify_healed(self, stop: threading.Event) -> Finding:
         """Wait until the brokers let each join with its own id; one that is lost does not."""

@@ -8,14 +8,7 @@ from typing import Any
 import click
 
 from chaos.client_properties import KEYS
-from chaos.removal import (
-    TIMEOUT_S,
-    GroupError,
-    Removal,
-    error_name,
-    remove_members,
-    static_members,
-)
+from chaos.removal import TIMEOUT_S, GroupError, Removal, error_name, remove_members, static_members
 from groupquake.commands.options import servers
 from groupquake.connecting import require_answer
 from groupquake.console import Console, json_lines

@@ -14,11 +14,7 @@ from groupquake.console import Console, json_lines
 from groupquake.exits import Exit
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
-from reference_coordinator.classic.releases import (
-    KIP_345,
-    PROFILE_NAMES,
-    promised_by,
-)
+from reference_coordinator.classic.releases import KIP_345, PROFILE_NAMES, promised_by
 from reference_coordinator.event_files.counterexample import counterexample
 from reference_coordinator.event_files.reading import EventFileError, EventSequence, read
 from reference_coordinator.event_files.writing import CASE, EVENTS, PAGE, Account

@@ -23,7 +23,7 @@ from groupquake.commands.options import (
     set_option,
 )
 from groupquake.commands.report import judge
-from groupquake.commands.where import EXTERNAL, Where, implies_tap, security_of, where_options
+from groupquake.commands.where import EXTERNAL, Where, implies_tap, where_options
 from groupquake.console import Console
 from groupquake.exits import AbortedError, Exit, NotHealedError
 from groupquake.load_workers import WorkerOptions, worker_options
@@ -126,7 +126,7 @@ def run(
     if page:
         _require_page_alone(keep=keep, no_report=no_report, workers=workers)
         more = [*options, f"--runs={runs}", f"--master={master}"]
-        security = security_of(experiment, tap=tap)
+        security = load_process.security_of(experiment, tap=tap)
         load_process.exec_locust_page(
             web_port, name, kafka, coordinator, seed, more, security, otel=otel
         )

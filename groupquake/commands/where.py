@@ -14,7 +14,6 @@ from chaos.clusters.external import ExternalCluster
 from chaos.clusters.factory import KINDS, OWN, Place
 from groupquake.commands.options import is_port, servers
 from scenarios import Experiment
-from scenarios.client_properties import ENVIRONMENT, TLS_ENDS_AT_TAP
 
 EXTERNAL = ExternalCluster.kind
 
@@ -99,15 +98,6 @@ def implies_tap(experiment: Experiment) -> bool:
     cluster = experiment.cluster
     unseen = cluster.kind == EXTERNAL and cluster.logs in (None, "tap")
     return unseen or experiment.needs_tap
-
-
-def security_of(experiment: Experiment, *, tap: bool) -> dict[str, str]:
-    """Return the variables that tell a load where its client properties are."""
-    file = experiment.cluster.client_properties
-    if file is None:
-        return {}
-    ends = {TLS_ENDS_AT_TAP: "1"} if tap else {}
-    return {ENVIRONMENT: str(Path(file).resolve()), **ends}
 
 
 def _ports(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import profile_for, profile_named
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import step
-from reference_coordinator.classic.timeline import ROW_KEY, ExpectedRebalance
+from reference_coordinator.classic.timeline import ROW_KEY
 from reference_coordinator.protocol import GroupProtocol
 
 ClassicProtocol = GroupProtocol[Group, Event, Effect, Response, Profile]
@@ -25,7 +25,6 @@ CLASSIC: ClassicProtocol = GroupProtocol(
     profile_for=profile_for,
     bodies=BODIES,
     as_sent=as_sent,
-    timeline_row=ExpectedRebalance,
     row_key=ROW_KEY,
 )
 """The classic protocol, up to Kafka 4.x the default of every client."""

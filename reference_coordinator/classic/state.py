@@ -68,10 +68,6 @@ class Member:
         """Whether a pending request keeps the member alive without heartbeats."""
         return not self.is_new and (self.join is not None or self.sync is not None)
 
-    def supports(self, protocol: str | None) -> bool:
-        """Tell whether the member offered a protocol."""
-        return any(name == protocol for name, _ in self.protocols)
-
     def metadata(self, protocol: str | None) -> str:
         """Return the member's metadata for a protocol, empty if it does not support it."""
         return dict(self.protocols).get(protocol or "", "")

@@ -41,11 +41,6 @@ Json = dict[str, Any]
 Starts = Mapping[Split, Start]
 """Where splits begin, in the order of brokers and of their logs."""
 
-READ = (
-    "broker STRING, process LONG, last_ms DOUBLE, partition INT, used LONG, irrelevant LONG, "
-    "rejected LONG"
-)
-"""What is known of each process of a broker (see `processes.BrokerProcess`)."""
 BUNDLE = Bundle({**TABLES, "parts": "broker STRING, line LONG, part BINARY"})
 """What a split gives: rows of the tables, and what it holds of each process (`ProcessPart`)."""
 
@@ -59,8 +54,8 @@ def read_logs(
 ) -> tuple[list[Json], LogPlaces]:
     """Read the logs of the run at a URI into the tables `TABLES` at another.
 
-    `deliveries` tell which requests rules of the tap sent twice. Returns rows of `READ`, and where
-    lines stand.
+    `deliveries` tell which requests rules of the tap sent twice. Returns a row for each process,
+    and where lines stand.
 
     Raises EvidenceError where there is no line, or Spark counts other lines than were read.
     """
@@ -140,7 +135,7 @@ def _broker(split: Split) -> str:
 def _read(
     lines: DataFrame, parser: Parser, begins: Starts, tables: str, deliveries: Deliveries
 ) -> list[Json]:
-    """Read the splits, write the tables, return rows of `READ`."""
+    """Read the splits, write the tables, return a row for each process."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with collector_paused():  # millions of rows are made, and no cycles among them
@@ -175,7 +170,7 @@ def _read(
 
 
 def _joined(made: DataFrame) -> tuple[list[Json], list[tuple[Any, ...]]]:
-    """Join what splits hold of processes: rows of `READ`, and the rows of `lost` that this tells.
+    """Join what splits hold of processes: a row for each, and the rows of `lost` that this tells.
 
     Reads `parts`, and of processes whose serial numbers splits share, every number.
     """

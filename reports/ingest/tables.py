@@ -78,7 +78,7 @@ class Tables:
     """The tables of a run, read through Spark, and the few results that are not stored.
 
     `lines` are the tables of the line pass, `judged` is the bundle of the group pass. `processes`
-    are rows of `line_pass.READ`.
+    are the rows of `line_pass.read_logs`.
     """
 
     lines: Mapping[str, DataFrame]

@@ -11,14 +11,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
-from reports.judgement import (
-    as_json,
-    doubtful,
-    failed_writes,
-    findings,
-    no_members,
-    record_size,
-)
+from reports.judgement import as_json, doubtful, failed_writes, findings, no_members, record_size
 from reports.judgement.clients.client_rules import about_clients
 from reports.judgement.coordinators.unplanned_elections import Election
 from reports.judgement.digest import Digest, Digester, with_total

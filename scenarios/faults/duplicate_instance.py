@@ -36,8 +36,8 @@ class DuplicateInstance(members.MemberFault):
             "is started afresh within the session timeout."
         ),
         undo=(
-            "Ends the second process and starts the target afresh, over the control channel. From "
-            "the journal alone it does the same; if the load process is gone, both ended with it."
+            "Ends the second process and starts the target afresh, over the control channel. If "
+            "the load process is gone, both ended with it."
         ),
     )
 

@@ -26,9 +26,8 @@ class MemberKill(members.MemberAway):
             "one if it is static, since neither sends LeaveGroup; the witness says so."
         ),
         undo=(
-            "Starts a fresh consumer over the control channel. From the journal alone it does the "
-            "same; if the load process is gone, its members are gone too, and nothing is left to "
-            "undo."
+            "Starts a fresh consumer over the control channel. If the load process is gone, its "
+            "members are gone too, and nothing is left to undo."
         ),
     )
 

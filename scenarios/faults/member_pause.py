@@ -33,9 +33,8 @@ class MemberPause(members.MemberAway):
             "timeout."
         ),
         undo=(
-            "Lets its processes go on (SIGCONT), over the control channel. From the journal alone "
-            "it does the same; if the load process is gone, its members are gone too, and nothing "
-            "is left to undo."
+            "Lets its processes go on (SIGCONT), over the control channel. If the load process is "
+            "gone, its members are gone too, and nothing is left to undo."
         ),
     )
 

@@ -27,8 +27,8 @@ class MemberRestart(members.MemberAway):
             "LeaveGroup when it closes: one rebalance when it leaves, one when it joins."
         ),
         undo=(
-            "Starts the member over the control channel. From the journal alone it does the same; "
-            "if the load process is gone, its members are gone too, and nothing is left to undo."
+            "Starts the member over the control channel. If the load process is gone, its members "
+            "are gone too, and nothing is left to undo."
         ),
     )
 

@@ -40,9 +40,8 @@ class MemberSlowPoll(members.MemberFault):
             "poll costs another, but for a static member within its session timeout."
         ),
         undo=(
-            "Lets the application poll, over the control channel. From the journal alone it does "
-            "the same; if the load process is gone, its members are gone too, and nothing is left "
-            "to undo."
+            "Lets the application poll, over the control channel. If the load process is gone, its "
+            "members are gone too, and nothing is left to undo."
         ),
     )
 

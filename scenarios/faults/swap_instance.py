@@ -34,9 +34,8 @@ class SwapInstance(FaultPart):
             "their partitions."
         ),
         undo=(
-            "Restarts both with their own instance ids, over the control channel. From the journal "
-            "alone it does the same; if the load process is gone, its members are gone too, and "
-            "nothing is left to undo."
+            "Restarts both with their own instance ids, over the control channel. If the load "
+            "process is gone, its members are gone too, and nothing is left to undo."
         ),
     )
 

@@ -2,8 +2,6 @@ import pytest
 
 from chaos import healing
 from chaos.journal import Journal, open_faults, read
-from chaos.members import Members
-from tests.chaos.fakes import TOKEN, until
 
 
 @pytest.fixture
@@ -11,41 +9,19 @@ def path(tmp_path):
     return tmp_path / "journal.jsonl"
 
 
-@pytest.fixture
-def members(load):
-    return Members(load.port, TOKEN)
-
-
 def intend(path, **undo) -> None:
     with Journal(path) as journal:
         journal.write("intent", fault_id="f1.1", kind="recoverable", undo=undo)
 
 
-def heal(path, members):
+def heal(path):
     with Journal(path) as journal:
-        return healing.heal(journal, members)
-
-
-def test_a_member_restarts_with_the_identity_of_the_journal(load, members, path):
-    intend(path, do="start", member="static-3", instance_id="app-3")
-    members.stop("static-3")
-    assert heal(path, members) == (("f1.1", True, "started over the control channel"),)
-    until(lambda: '"groupInstanceId":"app-3"' in load.log.path.read_text())
-
-
-def test_a_duplicate_is_ended_and_its_member_started(load, members, path):
-    intend(path, do="end-duplicate", member="static-3")
-    members.duplicate("static-3")
-    until(lambda: load.is_up("static-3.duplicate"))
-    [healed] = heal(path, members)
-    assert healed.healed
-    until(lambda: load.is_up("static-3"))
-    assert not load.is_up("static-3.duplicate")
+        return healing.heal(journal)
 
 
 def test_a_duplicate_is_gone_with_the_load_process(path):
     intend(path, do="end-duplicate", member="static-3")
-    [healed] = heal(path, None)
+    [healed] = heal(path)
     assert healed.healed
     assert "its members and their duplicates with it" in healed.how
 
@@ -53,7 +29,7 @@ def test_a_duplicate_is_gone_with_the_load_process(path):
 @pytest.mark.parametrize("do", ["start-broker", "resume-broker"])
 def test_a_broker_is_gone_with_its_cluster(path, do):
     intend(path, do=do, broker=2)
-    [healed] = heal(path, None)
+    [healed] = heal(path)
     how = "nothing to undo: broker 2 ends with all that is left of its cluster"
     assert healed == ("f1.1", True, how)
     assert open_faults(read(path)) == ()
@@ -64,7 +40,7 @@ def test_a_load_process_that_died_too_leaves_nothing_to_undo(path):
         for number in (1, 2):
             undo = {"do": "start", "member": "static-3"}
             journal.write("intent", fault_id=f"f1.{number}", kind="recoverable", undo=undo)
-    results = heal(path, None)
+    results = heal(path)
     assert [(result.fault_id, result.healed) for result in results] == [
         ("f1.2", True),
         ("f1.1", True),
@@ -76,20 +52,13 @@ def test_a_load_process_that_died_too_leaves_nothing_to_undo(path):
 def test_an_intent_without_an_undo_stays_open(path):
     with Journal(path) as journal:
         journal.write("intent", fault_id="f1.1", kind="recoverable")
-    [result] = heal(path, None)
+    [result] = heal(path)
     assert not result.healed
     assert "does not know how to undo" in result.how
 
 
-def test_what_healing_cannot_do_stays_open(load, members, path):
-    load.refused.add("static-3")
-    with Journal(path) as journal:
-        for fault_id, undo in {
-            "f1.1": {"do": "start", "member": "static-3"},
-            "f2.1": {"do": "tc", "device": "eth0"},
-        }.items():
-            journal.write("intent", fault_id=fault_id, kind="recoverable", undo=undo)
-    unknown, refused = heal(path, members)
+def test_what_healing_cannot_do_stays_open(path):
+    intend(path, do="tc", device="eth0")
+    [unknown] = heal(path)
     assert (unknown.healed, "does not know how to undo" in unknown.how) == (False, True)
-    assert (refused.healed, "refused 'start static-3'" in refused.how) == (False, True)
-    assert len(open_faults(read(path))) == 2
+    assert len(open_faults(read(path))) == 1

@@ -8,20 +8,70 @@ python -m tests.recorded.keep defects RUN…     of runs that a fail was expecte
 """
 
 import argparse
+import json
 import lzma
+import tarfile
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 
 from groupquake.selftest.fuzz.judge import Verdict
-from groupquake.selftest.mutants import evidence
+from groupquake.selftest.mutants.evidence import runs_in
 from groupquake.selftest.mutants.table import SEEDS
 from groupquake.selftest.mutants.traces import BRIEFLY, verdict
 from reference_coordinator.classic.mutants import MUTANTS
 from reference_coordinator.event_files.reading import read
 from reference_coordinator.event_files.writing import event_lines
 from reports.judgement.recording import Recording
+from reports.judgement.run.run_folder import MACHINE
 
 HERE = Path(__file__).parent
+KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")
+"""The files needed to judge a run again, beside its environment and its brokers' logs."""
+OF_THE_MACHINE = ("platform", "python_version")
+"""Keys of the environment that are not stored."""
+
+
+def keep_runs(runs: Path, target: Path, seeds: int) -> None:
+    """Pack the runs in a folder, one archive for each experiment.
+
+    Only seeds up to `seeds` are packed; of several runs with one seed, the latest.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    with runs_in(runs) as found:
+        for name, mine in found.items():
+            latest = {
+                int(run.environment["seed"]): run
+                for run in sorted(mine, key=lambda run: str(run.environment.get("started_at")))
+                if run.run.completed
+                and not run.run.failures
+                and int(run.environment["seed"]) <= seeds
+            }
+            with tarfile.open(target / f"{name}.tar.xz", "w:xz", preset=9) as archive:
+                for seed, run in sorted(latest.items()):
+                    place = f"{name}-{seed}"
+                    _add(archive, f"{place}/environment.json", _elsewhere(run))
+                    for file in (*KEPT, *_files(run.folder)):
+                        _add(archive, f"{place}/{file}", (run.folder / file).read_bytes())
+
+
+def _files(folder: Path) -> list[str]:
+    """List the logs of the brokers and of their JVMs, and the samples of the machine."""
+    patterns = ("brokers/*/group.log", "brokers/*/jvm-*.log", MACHINE)
+    found = (file for pattern in patterns for file in sorted(folder.glob(pattern)))
+    return [str(file.relative_to(folder)) for file in found]
+
+
+def _elsewhere(run: Recording) -> bytes:
+    """Return a run's environment without the keys about its machine."""
+    kept = {key: value for key, value in run.environment.items() if key not in OF_THE_MACHINE}
+    return json.dumps(kept, indent=2).encode()
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)  # without owner and time
+    entry.size = len(content)
+    archive.addfile(entry, BytesIO(content))
 
 
 def sequences(files: Iterable[Path]) -> Iterator[str]:
@@ -81,7 +131,7 @@ if __name__ == "__main__":
     parser.add_argument("places", type=Path, nargs="+")
     asked = parser.parse_args()
     if asked.what == "runs":
-        evidence.keep(asked.places[0], HERE / "seeds", SEEDS)
+        keep_runs(asked.places[0], HERE / "seeds", SEEDS)
     elif asked.what == "defects":
         keep_defects(asked.places, HERE / "defects")
     else:

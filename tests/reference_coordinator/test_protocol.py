@@ -21,6 +21,7 @@ from reference_coordinator.classic.events import Choices, Event, HeartbeatReceiv
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST
 from reference_coordinator.classic.state import Group
+from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.event_files.counterexample import counterexample
 from reference_coordinator.replay import EpochEvent, Evidence, replay
 from tests.reference_coordinator.replay.conftest import IDS, PROFILE, START, Scenario, stable
@@ -67,7 +68,7 @@ def test_profiles_are_found_by_name_and_by_release() -> None:
 
 
 def test_the_key_of_a_row_is_among_its_columns() -> None:
-    assert {*CLASSIC.row_key} <= {field.name for field in fields(CLASSIC.timeline_row)}
+    assert {*CLASSIC.row_key} <= {field.name for field in fields(ExpectedRebalance)}
 
 
 def evidence(scenario: Scenario) -> Evidence:

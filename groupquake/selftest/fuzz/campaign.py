@@ -1,6 +1,5 @@
 """Plays many sequences at the same time, each in its own group, and writes their event files."""
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -121,8 +120,3 @@ class Campaign:
             finally:
                 for future in futures:
                     future.cancel()
-
-
-def parsed(text: str) -> list[dict[str, Any]]:
-    """Parse the lines of an event file."""
-    return [json.loads(line) for line in text.splitlines()]

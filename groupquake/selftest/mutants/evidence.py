@@ -4,24 +4,17 @@ They are stored as one archive for each experiment (`NAME.tar.xz`, a run folder 
 as run folders.
 """
 
-import json
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reports.judgement.recording import Recording
-from reports.judgement.run.run_folder import MACHINE
 
 Runs = Mapping[str, tuple[Recording, ...]]
 """The runs of each experiment, in the order of seeds."""
-KEPT = ("experiment.yaml", "journal.jsonl", "plan.json")
-"""The files needed to judge a run again, beside its environment and its brokers' logs."""
-OF_THE_MACHINE = ("platform", "python_version")
-"""Keys of the environment that are not stored."""
 
 
 @contextmanager
@@ -52,45 +45,3 @@ def _unpack(archive: Path, target: Path) -> None:
             if content is not None and file.is_relative_to(target.resolve()):
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content.read())
-
-
-def keep(runs: Path, target: Path, seeds: int) -> None:
-    """Pack the runs in a folder, one archive for each experiment.
-
-    Only seeds up to `seeds` are packed; of several runs with one seed, the latest.
-    """
-    target.mkdir(parents=True, exist_ok=True)
-    with runs_in(runs) as found:
-        for name, mine in found.items():
-            latest = {
-                int(run.environment["seed"]): run
-                for run in sorted(mine, key=lambda run: str(run.environment.get("started_at")))
-                if run.run.completed
-                and not run.run.failures
-                and int(run.environment["seed"]) <= seeds
-            }
-            with tarfile.open(target / f"{name}.tar.xz", "w:xz", preset=9) as archive:
-                for seed, run in sorted(latest.items()):
-                    place = f"{name}-{seed}"
-                    _add(archive, f"{place}/environment.json", _elsewhere(run))
-                    for file in (*KEPT, *_files(run.folder)):
-                        _add(archive, f"{place}/{file}", (run.folder / file).read_bytes())
-
-
-def _files(folder: Path) -> list[str]:
-    """List the logs of the brokers and of their JVMs, and the samples of the machine."""
-    patterns = ("brokers/*/group.log", "brokers/*/jvm-*.log", MACHINE)
-    found = (file for pattern in patterns for file in sorted(folder.glob(pattern)))
-    return [str(file.relative_to(folder)) for file in found]
-
-
-def _elsewhere(run: Recording) -> bytes:
-    """Return a run's environment without the keys about its machine."""
-    kept = {key: value for key, value in run.environment.items() if key not in OF_THE_MACHINE}
-    return json.dumps(kept, indent=2).encode()
-
-
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    entry = tarfile.TarInfo(name)  # without owner and time
-    entry.size = len(content)
-    archive.addfile(entry, BytesIO(content))

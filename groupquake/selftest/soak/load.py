@@ -1,13 +1,10 @@
 """The experiment of a soak: members of two clients, and one fault after the other, by the seed."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Json = dict[str, Any]
-Draw = Callable[[random.Random, str], Json]
-"""Makes the keys of a fault that hits a group."""
-
 AWAY_S = 8
 """How long members are away: two heartbeat intervals show, and a session is longer."""
 LONGEST_S = 25

@@ -33,6 +33,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("error", "produced", "hub_lag", "leased", "worker_lost"), ()),
     **dict.fromkeys(("created", "closing", "closed"), ("member",)),  # a producer has no group
     **dict.fromkeys(("assigned", "revoked", "lost", "fenced", "killed"), _OF_OWNER),
+    "ended": ("member",),
     "committed": ("member", "group", "offsets"),
     "unanswered": ("member", "group", "api", "sent_at_ms"),
 }

@@ -70,9 +70,6 @@ class RunFiles:
         except OSError as error:
             raise self._unreadable(name, error) from error
 
-    def _if_there(self, name: str) -> bytes:
-        return self._bytes(name) if (self.path / name).exists() else b""
-
     def _there(self, name: str) -> Path:
         file = self.path / name
         if not self.path.is_dir():

@@ -204,7 +204,8 @@ class RunFolder(RunFiles):
 
     @cached_property
     def _samples(self) -> tuple[Sequence[Entry], Account]:
-        return machine_log.read(self._if_there(MACHINE))
+        is_there = (self.path / MACHINE).exists()
+        return machine_log.read(self._bytes(MACHINE) if is_there else b"")
 
     @cached_property
     def busy(self) -> tuple[Busy, ...]:

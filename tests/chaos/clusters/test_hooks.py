@@ -54,16 +54,16 @@ def test_a_fault_is_undone_from_the_journal_alone(verb, tmp_path):
     mark = tmp_path / "mark"
     commands = {"start": f"echo {{broker}} >{mark}", "resume": f"echo {{broker}} >{mark}"}
     undo = cluster(tmp_path, **commands).undo(verb, 2)
-    assert heal_from_journal(undo, None) == f"broker 2: the hook {verb} was run"
+    assert heal_from_journal(undo) == f"broker 2: the hook {verb} was run"
     assert mark.read_text() == "2\n"
 
 
 def test_an_undo_that_fails_is_not_healed(tmp_path):
     undo = cluster(tmp_path, start="exit 1").undo("start", 1)
     with pytest.raises(ChaosError, match="hook start failed"):
-        heal_from_journal(undo, None)
+        heal_from_journal(undo)
     with pytest.raises(ChaosError, match="the journal was altered"):
-        heal_from_journal({**undo, "hook": {"verb": "start"}}, None)
+        heal_from_journal({**undo, "hook": {"verb": "start"}})
 
 
 def ended(pid: int) -> bool:
@@ -129,7 +129,7 @@ def test_a_hook_of_a_killed_runner_is_ended_with_all_that_it_started(tmp_path):
 
 def test_an_undo_of_the_journal_is_logged_and_can_be_ended_too(tmp_path):
     undo = cluster(tmp_path, start="echo up").undo("start", 1)
-    heal_from_journal(undo, None)
+    heal_from_journal(undo)
     assert (tmp_path / "1" / "hooks.log").read_text() == "start: echo up\nup\nstart: exit code 0\n"
 
 

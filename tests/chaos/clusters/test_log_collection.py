@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.clusters import log_collection
-from chaos.clusters.commands import _marked, end_under_way
+from chaos.clusters.commands import MARK, end_under_way, marked
 from chaos.clusters.interface import ClusterError
 from chaos.clusters.log_collection import collect
 from scenarios.external import Logs
@@ -152,7 +152,7 @@ def test_a_command_of_a_killed_runner_is_found(tmp_path: Path) -> None:
     )
     into.mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", script]) as runner:
-        eventually(lambda: len(tuple(_marked(tmp_path / "brokers"))) == 3)
+        eventually(lambda: len(tuple(marked(f"{MARK}={(tmp_path / 'brokers').resolve()}:"))) == 3)
         runner.kill()
     assert len(end_under_way(tmp_path / "brokers")) == 3
     assert end_under_way(tmp_path / "brokers") == ()

@@ -131,5 +131,5 @@ def test_an_image_that_cannot_do_it_ends_before_the_load(without_tc: str, tmp_pa
 
 @pytest.mark.parametrize("do", ["join-broker", "unslow-broker"])
 def test_a_network_is_gone_with_its_cluster(do: str) -> None:
-    healed = heal_from_journal({"do": do, "broker": 2}, None)
+    healed = heal_from_journal({"do": do, "broker": 2})
     assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"

@@ -106,7 +106,7 @@ def test_processes_have_no_clock_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_clock_is_gone_with_its_cluster() -> None:
-    healed = heal_from_journal({"do": "set-clock", "broker": 2}, None)
+    healed = heal_from_journal({"do": "set-clock", "broker": 2})
     assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"
 
 

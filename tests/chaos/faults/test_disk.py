@@ -115,5 +115,5 @@ def test_a_disk_is_slow_then_full_and_the_broker_comes_back(tmp_path: Path, stop
 
 @pytest.mark.parametrize("do", ["free-disk", "thaw-disk"])
 def test_a_disk_is_gone_with_its_cluster(do: str):
-    healed = heal_from_journal({"do": do, "broker": 2}, None)
+    healed = heal_from_journal({"do": do, "broker": 2})
     assert healed == "nothing to undo: broker 2 ends with all that is left of its cluster"

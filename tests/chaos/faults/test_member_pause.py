@@ -6,8 +6,6 @@ from chaos.errors import ChaosError
 from chaos.faults import heal_from_journal
 from chaos.faults.member_pause import MemberPause
 from chaos.faults.member_slow_poll import MemberSlowPoll
-from chaos.members import Members
-from tests.chaos.fakes import TOKEN
 
 
 @pytest.fixture(params=[MemberPause, MemberSlowPoll])
@@ -64,15 +62,14 @@ def test_a_slow_member_that_leaves_has_to_be_silent_too(load, members, evidence)
     assert not fault.verify().holds
 
 
-def test_the_journal_alone_resumes_a_member(load, fault):
-    members = Members(load.port, TOKEN)
+def test_a_member_is_resumed_however_often_unless_it_is_gone(load, fault):
     fault.inject()
-    assert heal_from_journal(fault.undo, members) == "resumed over the control channel"
-    assert heal_from_journal(fault.undo, members) == "resumed over the control channel"
+    assert fault.heal() == "resumed over the control channel"
+    assert fault.heal() == "resumed over the control channel"
     assert load.is_up("static-3")
     gone = "nothing to undo: the load process is gone, and its members with it"
-    assert heal_from_journal(fault.undo, None) == gone
+    assert heal_from_journal(fault.undo) == gone
     load.die()
-    assert heal_from_journal(fault.undo, members) == gone
+    assert fault.heal() == gone
     with pytest.raises(ChaosError):
         fault.inject()

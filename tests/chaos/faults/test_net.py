@@ -108,11 +108,11 @@ def test_the_rules_end_with_the_taps_process(monkeypatch):
     monkeypatch.setattr(net, "_ENDS_S", 0.1)
     try:
         with pytest.raises(ChaosError, match=f"the tap .process {process.pid}. still runs"):
-            heal_from_journal(undo, None)
-        assert heal_from_journal({**undo, "started_at_ms": started_ms - 60_000}, None) is not None
+            heal_from_journal(undo)
+        assert heal_from_journal({**undo, "started_at_ms": started_ms - 60_000}) is not None
     finally:
         process.communicate()
-    assert heal_from_journal(undo, None) == "the tap has ended, and its rules with it"
+    assert heal_from_journal(undo) == "the tap has ended, and its rules with it"
 
 
 def test_a_rule_ends_with_its_tap_and_not_with_its_silence(running, monkeypatch):

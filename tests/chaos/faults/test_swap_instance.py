@@ -41,17 +41,15 @@ def test_a_member_that_came_with_its_own_id_is_not_swapped(fault, load, members,
     assert (found.holds, "but as static-2, not as static-3" in found.evidence) == (False, True)
 
 
-def test_the_journal_alone_gives_both_their_ids(fault, load, members):
+def test_both_get_their_ids_however_often_that_is_done(fault, load):
     fault.inject()
     for _ in range(2):
-        healed = heal_from_journal(fault.undo, members)
-        assert healed is not None
-        assert healed.startswith("both restarted")
+        assert fault.heal().startswith("both restarted")
     load.refused.add("static-3")
     with pytest.raises(ChaosError, match="refused"):
-        heal_from_journal(fault.undo, members)
+        fault.heal()
     load.die()
-    assert heal_from_journal(fault.undo, members) == heal_from_journal(fault.undo, None)
+    assert fault.heal() == heal_from_journal(fault.undo)
 
 
 def test_the_end_of_the_run_ends_the_wait_for_the_swap(members, witness, load, stop):
@@ -88,13 +86,11 @@ def test_a_member_whose_worker_is_there_gets_its_id_though_the_other_is_lost(
     assert f", as {there};" in found.evidence
 
 
-def test_a_swapped_member_gets_its_id_back_though_the_other_is_lost(fault, load, members, stop):
+def test_a_swapped_member_gets_its_id_back_though_the_other_is_lost(fault, load, stop):
     fault.inject()
     until(lambda: all(map(load.is_up, OWN)))
     load.gone = {"static-2"}
-    healed = heal_from_journal(fault.undo, members)
-    assert healed is not None
-    assert healed.startswith("static-3 restarted with its own")
+    assert fault.heal().startswith("static-3 restarted with its own")
     until(lambda: load.is_up("static-3"))
     load.gone = set(OWN)
     assert fault.heal() == "nothing to undo: the worker of the load is gone that ran the member"

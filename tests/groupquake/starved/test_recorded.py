@@ -1,6 +1,6 @@
 """Runs that were a false `fail` once: brokers were stopped, or slow, and no fault had done it.
 
-Recorded with `play`, packed by `groupquake.selftest.mutants.evidence.keep`:
+Recorded with `play`, packed by `tests.recorded.keep.keep_runs`:
 
 timed-out-writes   a broker stopped for 5.2 to 7 s, so that commits (and a group record, 4.3.0)
                    were not confirmed in time; runs of before the machine was sampled

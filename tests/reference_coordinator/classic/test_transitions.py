@@ -20,9 +20,6 @@ from reference_coordinator.classic.transitions import (
     TABLE,
     Cause,
     Row,
-    Taken,
-    row_of,
-    taken,
 )
 from tests.reference_coordinator.classic import transition_check
 from tests.reference_coordinator.classic.playbook import (
@@ -32,7 +29,7 @@ from tests.reference_coordinator.classic.playbook import (
     Playbook,
     statics,
 )
-from tests.reference_coordinator.classic.transition_check import checked_steps
+from tests.reference_coordinator.classic.transition_check import Taken, checked_steps, row_of, taken
 
 SCALA = PROFILES["3.9-scala"]
 DOCS = Path(__file__).parents[3] / "docs"

@@ -10,7 +10,7 @@ import pytest
 from reports.judgement.digest import Digest, Digester
 from reports.judgement.errors import EvidenceError
 from reports.judgement.no_members import FENCES
-from reports.judgement.run.history import event_of
+from reports.judgement.run.history import event_of, said_in
 from scenarios.faults import about
 from tests.recorded.logs import HISTORIES
 from tests.reports.page_run import IMPACT_MS, ZERO_MS, MadeUpRun, made_up
@@ -154,4 +154,4 @@ def test_recorded_requests_tell_who_asked_to_join() -> None:
 
 def test_the_history_s_event_is_none_about_partitions() -> None:
     line = {"at_ms": 1.0, "member": "m", "group": "g", "event": "ended", "error": "x"}
-    assert event_of(line) is None
+    assert event_of(said_in(json.dumps(line).encode())) is None

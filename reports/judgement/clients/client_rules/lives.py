@@ -66,11 +66,6 @@ class Sent:
         return found
 
     @property
-    def generation(self) -> int | None:
-        """The generation that the request gives."""
-        return generation_in(self.seen.request)
-
-    @property
     def instance_id(self) -> str | None:
         """The group.instance.id that the request gives (KIP-345)."""
         found: str | None = self.seen.request.get("groupInstanceId")
