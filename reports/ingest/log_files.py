@@ -105,7 +105,7 @@ def read(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 def bounded(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """Return the lines of files that are not packed, as `read` does.
 
-    Hadoop keeps no more of a line than it is told, and leaves a longer one out without a word,
+    Hadoop keeps no more of a line than it is asked to, and leaves a longer one out without a word,
     unless it ends in another split: so that no line is left out, it may be as long as a split.
     """
     size = spark.conf.get("spark.sql.files.maxPartitionBytes") or ""

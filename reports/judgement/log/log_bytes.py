@@ -55,7 +55,7 @@ def shortened(line: bytes) -> bytes:
 
 
 def unpacked(content: Any, name: str = ".gz") -> Iterator[bytes]:
-    """Yield the `shortened` lines of a file of some name, up to a damage, which is told last.
+    """Yield the `shortened` lines of a file of some name, up to a damage, which comes last.
 
     A file in none of the FORMS is not packed.
     """
