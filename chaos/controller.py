@@ -173,7 +173,8 @@ class Controller:
             case _:
                 return
         event, at_ms = fields.pop("event"), fields.pop("at_ms")
-        self._journal.write(event, seen_at_ms=at_ms, **fields)
+        with suppress(ChaosError):  # the journal itself may be what failed
+            self._journal.write(event, seen_at_ms=at_ms, **fields)
         self._progress(what)
         if gone:
             self._lose(what)

@@ -1,9 +1,11 @@
 """The command line: the commands, and the mapping of errors to one line and an exit code."""
 
+import io
 import pkgutil
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -98,6 +100,8 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with one of `Exit`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as Python does for standard error
     code = code_of(arguments)
     for number in ENDING:  # only the interpreter is left to end
         signal.signal(number, signal.SIG_IGN)
@@ -112,8 +116,11 @@ def code_of(arguments: Sequence[str] | None) -> Exit:
     except click.ClickException as error:
         if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # whose message is the help
             error = click.UsageError(printable(error.format_message()), getattr(error, "ctx", None))
-        error.show()
+        with suppress(OSError):  # nobody reads it
+            error.show()
         return Exit.USAGE
+    except SystemExit:
+        return Exit.PASS  # click's end where nobody reads a help
     except AbortedError as error:
         Console.error(str(error))
         return Exit.ABORTED

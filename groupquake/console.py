@@ -34,8 +34,10 @@ class Console:
         _print(sys.stderr, *(f"groupquake: {problem}" for problem in problems))
 
 
-def _print(stream: TextIO, *lines: str) -> None:
+def _print(stream: TextIO | None, *lines: str) -> None:
     """Print lines; that a terminal or a reader is gone must not end the healing."""
+    if stream is None:
+        return
     try:
         print(*map(printable, lines), sep="\n", file=stream, flush=True)
     except OSError:

@@ -10,13 +10,13 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from chaos.errors import ChaosError
-from chaos.journal import Entry, Journal, read
+from chaos.journal import Entry, Journal, open_faults, read
 from groupquake.borrowed import not_given_back
 from groupquake.exits import NotHealedError
 
@@ -57,23 +57,14 @@ class OpenRun:
 
     @contextmanager
     def opened(self) -> Iterator[Journal]:
-        """Open its journal; remove it after the block if nothing is left of the run.
+        """Open its journal, to heal it; remove it after the block if nothing is left of the run.
 
-        Raises RunGoesOnError if the run still goes on.
+        Its folder gets a copy of what was noted. Raises RunGoesOnError if the run still goes on.
         """
-        copy = self.folder / JOURNAL if self.trusted and self.folder else None
-        if copy is not None and not copy.is_file():
-            copy = None  # its folder was deleted or moved
-        with closing(Journal(self.journal, copy)) as journal:
-            left = False
-            try:
-                yield journal
-            except NotHealedError:
-                left = True
-                raise
-            finally:
-                if self.trusted and not left and is_over(read(self.journal)):
-                    self.journal.unlink(missing_ok=True)
+        with closing(Journal(self.journal)) as journal, _forgotten_if_over(self):
+            yield journal
+            if self.trusted and self.folder is not None:
+                _copy(self.journal, self.folder)
 
 
 @contextmanager
@@ -86,10 +77,8 @@ def begun(folder: Path, cluster: str) -> Iterator[tuple[str, Journal]]:
     folder = folder.resolve()
     # marks all that this run starts: another run's folder may have the same name
     run_id = f"{folder.name}-{secrets.token_hex(8)}"
-    (folder / JOURNAL).touch()
-    own = _directory() / f"{run_id}.jsonl"
-    run = OpenRun(own, run_id, folder, cluster, platform.node())
-    with run.opened() as journal:
+    run = OpenRun(_directory() / f"{run_id}.jsonl", run_id, folder, cluster, platform.node())
+    with closing(Journal(run.journal, folder / JOURNAL)) as journal, _forgotten_if_over(run):
         journal.write(STARTED, run_id=run_id, folder=str(folder), cluster=cluster, host=run.host)
         try:
             yield run_id, journal
@@ -97,17 +86,42 @@ def begun(folder: Path, cluster: str) -> Iterator[tuple[str, Journal]]:
             journal.phase("end")
 
 
+@contextmanager
+def _forgotten_if_over(run: OpenRun) -> Iterator[None]:
+    """Remove the user's own journal of a run after the block, if nothing is left of the run."""
+    left = False
+    try:
+        yield
+    except NotHealedError:
+        left = True
+        raise
+    finally:
+        if run.trusted and not left and is_over(read(run.journal)):
+            run.journal.unlink(missing_ok=True)
+
+
+def _copy(journal: Path, folder: Path) -> None:
+    """Put a copy of a journal into the folder of its run, if that can be."""
+    part = folder / f".{JOURNAL}.part"
+    with suppress(OSError):  # it was deleted, or its disk is full: it is a copy
+        part.unlink(missing_ok=True)
+        with part.open("xb") as file:  # follows no link
+            file.write(journal.read_bytes())
+        part.replace(folder / JOURNAL)
+
+
 def find(folder: Path) -> OpenRun:
     """Return the run of a folder, from the user's own journal, if that is there.
 
     Raises ChaosError if it is not the folder of a run.
     """
-    found = replace(OpenRun.of(folder / JOURNAL), folder=folder.resolve())
-    for journal in own_journals():
-        own = OpenRun.of(journal)
-        if own.trusted and (own.folder == found.folder or own.run_id == found.run_id is not None):
-            return own
-    return found  # its journal may name the folder of another run
+    place = folder.resolve()
+    own = [run for run in map(OpenRun.of, own_journals()) if run.trusted]
+    for run in own:
+        if run.folder == place:
+            return run
+    found = replace(OpenRun.of(folder / JOURNAL), folder=place)  # it may name another one
+    return next((run for run in own if run.run_id == found.run_id is not None), found)
 
 
 def own_journals() -> tuple[Path, ...]:
@@ -120,9 +134,8 @@ def is_over(entries: Sequence[Entry]) -> bool:
     if not entries:
         return True  # it was killed before it began
     last = entries[-1]
-    tries = {entry["fault_id"]: entry["healed"] for entry in entries if entry["event"] == "healed"}
     ended = last["event"] == RECOVERED or last.get("phase") == "end"
-    return ended and all(tries.values()) and not not_given_back(entries)
+    return ended and not open_faults(entries) and not not_given_back(entries)
 
 
 def _directory() -> Path:

@@ -68,8 +68,8 @@ def _end(run: OpenRun) -> Iterator[str]:
     if run.folder is None or run.run_id is None:
         return  # nothing tells what it would have started
     brokers = run.folder / "brokers"
-    if brokers.is_symlink():
-        raise ChaosError(f"{brokers} is a link, which may lead to another run; remove it")
+    if brokers.resolve() != brokers:
+        raise ChaosError(f"{brokers} leads over a link, perhaps to another run; remove the link")
     yield from (f"process {pid}" for pid in end_members(run.folder))
     yield from end_left_over(brokers, run.cluster, run.run_id)
 

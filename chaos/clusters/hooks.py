@@ -34,9 +34,9 @@ def run(broker: int, verb: str, command: str, timeout_ms: int, log: Path) -> Non
     if it does not end in time, which kills it and what it started, or if its exit code is not 0.
     """
     what = f"broker {broker}: the hook {verb}"
-    log.parent.mkdir(parents=True, exist_ok=True)
     brokers = log.parent.parent
     try:
+        log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab", buffering=0) as printed:
             printed.write(f"{verb}: {command}\n".encode())
     except OSError:  # a broker is healed all the same when the disk is full

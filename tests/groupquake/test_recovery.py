@@ -1,5 +1,6 @@
 """What is undone of a killed run: what this user's own journal says, and nothing else."""
 
+import fcntl
 import json
 import os
 import re
@@ -119,9 +120,42 @@ def test_a_run_is_healed_whose_folder_was_deleted(killed: Path) -> None:
 
 
 def test_a_run_is_found_whose_folder_lacks_its_journal(killed: Path) -> None:
-    """It was killed before the first line of the copy was written."""
-    (killed / "journal.jsonl").write_bytes(b"")
+    """It was killed before the first line of the copy was written, or somebody altered it."""
+    (killed / "journal.jsonl").write_bytes(b"no JSON\n")
     assert recover(open_runs.find(killed)).faults
+
+
+def test_the_copy_of_a_journal_holds_up_no_healing(killed: Path, tmp_path: Path) -> None:
+    """Neither a lock of another user, nor a link to a file of this one."""
+    precious, copy = tmp_path / "precious", killed / "journal.jsonl"
+    precious.write_text("half a line")
+    with copy.open() as locked:
+        fcntl.flock(locked, fcntl.LOCK_SH)
+        copy.unlink()
+        copy.symlink_to(precious)
+        assert any("f1.1: healed" in line for line in healed(killed))
+    assert precious.read_text() == "half a line"
+    assert read(copy)[-1]["event"] == "recovered"
+
+
+def test_a_folder_that_became_a_link_leads_to_no_other_run(killed: Path, tmp_path: Path) -> None:
+    live = tmp_path / "runs" / "live"
+    killed.rename(live)
+    killed.symlink_to(live)
+    with subprocess.Popen(["sleep", "600"], env={**os.environ, RUN_FOLDER: str(live)}) as member:
+        try:
+            assert any("leads over a link" in line for line in healed(killed))
+            assert member.poll() is None
+        finally:
+            member.kill()
+
+
+def test_a_fault_that_was_never_healed_is_not_over(tmp_path: Path) -> None:
+    """Its healing broke off with an error that nobody expected."""
+    with suppress(Killed), open_runs.begun(tmp_path, "external") as (_, journal):
+        journal.write(**intent(**FROZEN))
+        raise Killed
+    assert len(open_runs.own_journals()) == 1
 
 
 def hook(command: str) -> dict[str, Any]:
@@ -332,7 +366,7 @@ def test_a_trusted_folder_ends_nothing_of_another_run(tmp_path: Path, groupquake
             with Journal(planted / "journal.jsonl") as journal:
                 journal.phase("impact")
             (planted / "brokers").symlink_to(folder / "brokers")
-            assert "is a link" in groupquake("heal", planted, "--trust").err
+            assert "leads over a link" in groupquake("heal", planted, "--trust").err
             assert member.poll() is None
         finally:
             member.kill()
