@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,3 +27,16 @@ def read_regular(path: Path, at_most: int) -> bytes:
     if len(content) > at_most:
         raise OSError(errno.EFBIG, f"larger than {at_most >> 20} MiB", str(path))
     return content
+
+
+def append_regular(path: Path) -> BinaryIO:
+    """Open a file for appending: a new one in place of a link, a FIFO and all else. Raises OSError.
+
+    What has another name, too, is somebody else's file.
+    """
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            path.unlink()
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+    return os.fdopen(os.open(path, flags, 0o666), "ab")

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from scenarios.regular_files import append_regular
+
 GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 """Opens a port for PySpark, and ends when its standard input ends: with the process that has it."""
 
@@ -61,7 +63,7 @@ class Jvm:
         self._address = Path(self._folder.name) / "address"
         nice = ["nice", "-n", str(NICENESS)] if niced else []
         try:
-            with log.open("ab") as output:
+            with append_regular(log) as output:
                 self._process = subprocess.Popen(
                     [*nice, *command(options)],
                     stdin=subprocess.PIPE,

@@ -103,7 +103,7 @@ def remove(uri: str, names: Iterable[str]) -> None:
     """
     folder = _local_path(uri)
     for place in [folder / name for name in names] if folder is not None else ():
-        if place.is_dir():
+        if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
         else:
             place.unlink(missing_ok=True)
@@ -121,7 +121,9 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
             folder.mkdir(parents=True, exist_ok=True)
             part = folder / f".{name}.part"
             try:
-                part.write_text(text, encoding="utf-8")
+                part.unlink(missing_ok=True)
+                with part.open("x", encoding="utf-8") as file:  # never through somebody's link
+                    file.write(text)
                 part.replace(folder / name)  # a file is whole, or it is not there
             finally:
                 part.unlink(missing_ok=True)

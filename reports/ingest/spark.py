@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reports.ingest import local_session
 from reports.ingest.jvm import JvmError, spark_home
 from reports.ingest.local_session import LocalSession
+from scenarios.regular_files import append_regular
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +126,7 @@ def stderr_to(log: Path) -> Iterator[None]:
     """Redirect standard error to a file until the block ends; child processes keep the file."""
     sys.stderr.flush()
     ours = os.dup(2)
-    with log.open("ab") as file:
+    with append_regular(log) as file:
         os.dup2(file.fileno(), 2)
     try:
         yield
