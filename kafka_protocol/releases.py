@@ -7,6 +7,8 @@ lines they write, of `coordinator_lines`; how releases are run, of `chaos.cluste
 import re
 
 Release = tuple[int, int, int]
+RELEASE = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
+"""How a release is written: what `number` takes."""
 
 
 def number(version: str) -> Release:

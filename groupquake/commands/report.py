@@ -80,6 +80,7 @@ def report(
     folder of such: any number, in any order. RUN, LOG, FOLDER and URI are paths, or URIs that
     Spark can read and write (s3a://…, hdfs://…).
     """
+    folders = [folder for run in runs for folder in _runs_of(run)]
     logs = [place for place in runs if as_logs or are_logs(place)]
     if logs:
         if len(logs) < len(runs):
@@ -90,7 +91,6 @@ def report(
             )
         with SIGNALS.handling(_leave_at_once):
             return report_logs(logs, output, time_zone, session_ms, spark)
-    folders = [folder for run in runs for folder in _runs_of(run)]
     if output is not None and len(folders) > 1:
         raise click.UsageError("--output is for one run; give one")
     worst = Exit.PASS
@@ -108,12 +108,19 @@ def report(
 
 
 def _runs_of(place: str) -> list[str]:
-    """Return the run folders that an argument stands for: itself, or those of a night."""
+    """Return the run folders that an argument stands for: itself, or those of a night.
+
+    Raises EvidenceError.
+    """
     path = Path(place)
-    if (path / "night.json").is_file():
-        runs = sorted(run for run in (path / "runs").iterdir() if not run.is_symlink())
-        return [str(run) for run in runs if run.is_dir()]
-    return [str(path.resolve()) if path.is_symlink() else place]
+    try:
+        if (path / "night.json").is_file():
+            runs = sorted(run for run in (path / "runs").iterdir() if not run.is_symlink())
+            return [str(run) for run in runs if run.is_dir()]
+        return [str(path.resolve()) if path.is_symlink() else place]
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+        why = getattr(error, "strerror", None) or error
+        raise EvidenceError(f"{place}: no runs can be read there ({why}); check it") from error
 
 
 @contextmanager

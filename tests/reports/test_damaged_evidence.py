@@ -4,6 +4,7 @@ Every case has a seed, so that one that fails can be repeated alone.
 """
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -187,6 +188,17 @@ def test_a_damaged_run(block: int, runs: dict[str, Path], tmp_path: Path) -> Non
 def test_a_log_of_another_century(seed: int, runs: dict[str, Path], tmp_path: Path) -> None:
     """Every line of a broker that was killed: nothing else tells that its log is not the run's."""
     assert judged(seed, runs, tmp_path / "run") == "unknown"
+
+
+@pytest.mark.parametrize("name", ["orders-", "orders", "", "orders-0x", "orders -0", "\0" * 8])
+def test_a_partition_that_cannot_be_is_no_disagreement(
+    name: str, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(runs["duplicate-4.3.0"], tmp_path / "run")
+    lines = [json.loads(line) for line in (folder / HISTORY).read_text().splitlines()]
+    next(one for one in lines if one.get("partitions"))["partitions"][0] = name
+    (folder / HISTORY).write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    assert outcome(folder) == "unknown"
 
 
 def fifo(file: Path) -> None:

@@ -40,6 +40,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 """All events that `loadtest.history` writes, and what a line of each cannot be without."""
 Time = Annotated[float, msgspec.Meta(ge=0.0, le=253_402_300_799_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
+Partition = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9._-]+-(0|[1-9][0-9]{0,9})\Z")]
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
@@ -51,7 +52,7 @@ class Said(msgspec.Struct, frozen=True):
     member: Name | None = None
     group: Name | None = None
     kind: str | None = None
-    partitions: list[str] | None = None
+    partitions: list[Partition] | None = None
     member_id: str | None = None
     offsets: Count | None = None
     instance_id: str | None = None

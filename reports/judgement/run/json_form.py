@@ -12,6 +12,8 @@ Form = Mapping[str, type | UnionType]
 """Fields and their types; a field that may be null may be missing."""
 Entry = dict[str, Any]
 T = TypeVar("T")
+LARGEST = 1e300
+"""Of numbers: with larger ones Python cannot compute."""
 _LAST_MS = 253_402_300_799_000
 """The end of the year 9999, the last valid time."""
 
@@ -33,6 +35,8 @@ def lacks(content: Any, form: Form) -> str | None:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             fault = "is of the wrong type" if name in content else "is missing"
             return f"{name!r} {fault}"
+        if isinstance(value, int | float) and abs(value) > LARGEST:
+            return f"{name!r} is too large"
     return None
 
 

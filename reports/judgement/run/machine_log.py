@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any
 
-from reports.judgement.run.json_form import Account, Entry, Form, entry
+from reports.judgement.run.json_form import LARGEST, Account, Entry, Form, entry
 
 SHORTEST_MS = 100.0
 """A shorter standstill explains nothing: it is within every slack."""
@@ -107,7 +106,12 @@ def busy_times(samples: Iterable[Entry]) -> list[Busy]:
 def unsampled(samples: Iterable[Entry], until_ms: float) -> list[Busy]:
     """Return the time after the last sample, if that does not come up to a time."""
     last_ms = max(
-        (sample.get(name) or -inf for sample in samples for name in ("at_ms", "until_ms")),
+        (
+            sample[name]
+            for sample in samples
+            for name in ("at_ms", "until_ms")
+            if name in {**_EVERY, **_FORMS.get(sample["event"], {})}
+        ),
         default=-inf,
     )
     if last_ms >= until_ms - SAMPLED_UNTIL_MS:
@@ -127,7 +131,7 @@ def _starved(sample: Entry) -> Iterator[Busy]:
         words = f"the hypervisor gave {stolen:.0%} of the CPU time to others"
         yield Busy("", from_ms, until_ms, words)
     for name, throttled_ms in (sample.get("throttled_ms") or {}).items():
-        held_ms = _number(throttled_ms) or 0.0
+        held_ms = min(throttled_ms, LARGEST) if type(throttled_ms) in (int, float) else 0.0
         if name != "runner" and held_ms >= BUSY_THROTTLED * interval_ms:
             words = f"its control group was throttled for {held_ms:,.0f} ms"
             yield Busy(name, from_ms, until_ms, words)
@@ -171,7 +175,3 @@ def _span(sample: Entry) -> Iterator[tuple[float, float]]:
     """Yield from when until when an entry tells of something, if that is long enough."""
     if sample["until_ms"] - sample["from_ms"] >= SHORTEST_MS:
         yield sample["from_ms"], sample["until_ms"]
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if type(value) in (int, float) else None

@@ -84,3 +84,6 @@ class RunFiles:
         return EvidenceError(
             f"{self.place}/{name}: cannot be read ({error.strerror}); check the file"
         )
+
+    def _altered(self, wrong: str) -> EvidenceError:
+        return EvidenceError(f"{self.place}/environment.json: {wrong}; it was altered")

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_protocol.coordinator_lines import GRAMMARS, Grammar, grammar_of
 from kafka_protocol.log_line import is_numbered
-from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, number
+from kafka_protocol.releases import FIRST_WITHOUT_ZOOKEEPER, RELEASE, number
 from reference_coordinator.classic.profiles import Settings
 from reference_coordinator.replay import Outage, Parting, Stall
 from reference_coordinator.replay.coordinator_epochs import RECONNECTS_MS
@@ -80,7 +80,10 @@ class RunFolder(RunFiles):
     @cached_property
     def environment(self) -> dict[str, Any]:
         """Seed, versions, broker settings, git state, and the command that repeats the run."""
-        return self._json("environment.json", ENVIRONMENT)
+        found = self._json("environment.json", ENVIRONMENT)
+        if not RELEASE.fullmatch(found["kafka_version"]):
+            raise self._altered(f"kafka_version: {found['kafka_version']!r} is no release")
+        return found
 
     @cached_property
     def settings(self) -> Settings:
@@ -88,19 +91,14 @@ class RunFolder(RunFiles):
         try:
             return Settings.from_properties(self.environment["broker_config"])
         except (TypeError, ValueError, OverflowError) as error:
-            raise EvidenceError(
-                f"{self.place}/environment.json: broker_config: {error}; it was altered"
-            ) from error
+            raise self._altered(f"broker_config: {error}") from error
 
     @cached_property
     def level(self) -> Level:
         """What the verdict rests on."""
         named = self.environment.get("evidence", Level.REQUESTS)
         if named not in LEVELS:
-            raise EvidenceError(
-                f"{self.place}/environment.json: a run has no evidence level {named!r};"
-                f" it is one of {', '.join(LEVELS)}"
-            )
+            raise self._altered(f"a run has no evidence level {named!r}, only {', '.join(LEVELS)}")
         return Level(named)
 
     @property
@@ -110,10 +108,8 @@ class RunFolder(RunFiles):
         try:
             return grammar_of(self.environment["kafka_version"], coordinator)
         except KeyError:
-            raise EvidenceError(
-                f"{self.place}/environment.json: no coordinator is called {coordinator!r};"
-                f" it is one of {', '.join(GRAMMARS)}"
-            ) from None
+            known = ", ".join(GRAMMARS)
+            raise self._altered(f"no coordinator is called {coordinator!r}, only {known}") from None
 
     @property
     def numbered_lines(self) -> bool:

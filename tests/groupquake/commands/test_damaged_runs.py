@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,30 @@ def test_runs_of_which_some_are_damaged(
         "history": "history.jsonl:263 not understood",
     }.items():  # fmt: skip
         assert doubt in doubts[name].read_text(), name
+
+
+def no_runs(night: Path) -> None:
+    (night / "night.json").touch()
+
+
+def runs_that_are_a_file(night: Path) -> None:
+    no_runs(night)
+    (night / "runs").touch()
+
+
+@pytest.mark.parametrize("make", [no_runs, runs_that_are_a_file])
+def test_a_night_without_runs_is_an_error(
+    make: Callable[[Path], None], groupquake: Command, tmp_path: Path
+) -> None:
+    make(tmp_path)
+    done = groupquake("report", tmp_path)
+    assert (done.code, done.err.count("\n")) == (64, 1), done.err
+    assert f"{tmp_path}: no runs can be read there" in done.err
+
+
+def test_a_place_that_cannot_be_is_an_error(groupquake: Command, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for place in (tmp_path / "loop", "x" * 5_000):
+        done = groupquake("report", place)
+        assert (done.code, done.err.count("\n")) == (64, 1), done.err
+        assert f"{place}: no runs can be read there" in done.err

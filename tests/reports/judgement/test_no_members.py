@@ -90,13 +90,20 @@ def test_an_altered_entry_is_named(made: MadeUpRun, field: str) -> None:
         verdict_of(made)
 
 
-@pytest.mark.parametrize("seen_ms", [float("nan"), float("inf"), 2**70, -1e300])
+@pytest.mark.parametrize("seen_ms", [2**70, -1e300])
 def test_a_time_that_is_none_is_that_of_the_entry_or_the_first(
     made: MadeUpRun, seen_ms: float
 ) -> None:
     ended(made, seen_at_ms=seen_ms)
     (finding,) = verdict_of(made)["findings"]
     assert finding["at_ms"] == (0.0 if seen_ms < 0 else SEEN_MS + 100)
+
+
+@pytest.mark.parametrize("seen_ms", [float("nan"), float("inf"), 10**400])
+def test_a_time_that_is_no_number_is_no_journal_s(made: MadeUpRun, seen_ms: float) -> None:
+    ended(made, seen_at_ms=seen_ms)
+    with pytest.raises(EvidenceError, match=r"journal\.jsonl:4: no journal entry"):
+        verdict_of(made)
 
 
 def digest(joiners: set[str] | None) -> Digest:

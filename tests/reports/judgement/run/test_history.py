@@ -37,6 +37,24 @@ def read(*lines: bytes, until_ms: float = inf) -> tuple[dict[str, list[ClientEve
         ("partitions", [None, "o-1"]),
         ("partitions", [["o", 1]]),
         ("partitions", {"o": 1}),
+        *(
+            ("partitions", ["o-1", name])
+            for name in (
+                "o-",
+                "o",
+                "",
+                "-1",
+                "o-0x",
+                "o -0",
+                "\0\0\0",
+                "o-1\n",
+                "o-01",
+                "o-+1",
+                "o-٣",
+                "ö-1",
+                "o-12345678901",
+            )
+        ),
         ("offsets", "3"),
         ("offsets", 0.5),
         ("member_id", 3),

@@ -140,3 +140,30 @@ def test_without_samples_up_to_the_teardown_the_machine_may_be_busy(
     samples = [] if last_ms is None else text(sample, late)
     found = [(one.broker, one.from_ms, one.until_ms) for one in unsampled(samples, 10_000)]
     assert found == ([] if since_ms is None else [("", since_ms, inf)])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"event": "late", "from_ms": 0, "until_ms": 10**310},
+        {"event": "stopped", "broker": "1", "from_ms": -(10**310), "until_ms": 0},
+        {"event": "sample", "interval_ms": 10**400},
+        {"event": "sample", "interval_ms": 1, "cpu_stolen": 10**400},
+        {"event": "sample", "interval_ms": 1, "cpu_waiting": 10**400},
+    ],
+)
+def test_numbers_that_nobody_can_compute_with_are_not_understood(changed: dict) -> None:
+    found, account = machine_log.read(json.dumps({"at_ms": 1} | changed).encode())
+    assert (found, account.damaged) == ([], 1)
+
+
+@pytest.mark.parametrize("throttled_ms", [10**400, -(10**400), "5", None, [5]])
+def test_a_throttled_time_is_any_json(throttled_ms: object) -> None:
+    sample = {"event": "sample", "interval_ms": 1, "throttled_ms": {"1": throttled_ms}}
+    assert len(machine_log.busy_times(text(sample))) == (throttled_ms == 10**400)
+
+
+@pytest.mark.parametrize("until_ms", ["5", [5], None, 10**400])
+def test_of_events_that_are_not_known_only_the_time_is_read(until_ms: object) -> None:
+    (found,) = unsampled(text({"event": "unheard", "until_ms": until_ms}), 10_000)
+    assert (found.from_ms, found.until_ms) == (1, inf)

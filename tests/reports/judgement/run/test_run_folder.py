@@ -177,6 +177,11 @@ def test_half_a_last_line_is_the_work_of_a_crash(tmp_path: Path) -> None:
         ({"unsure": 5}, "'unsure' is of the wrong type"),
         ({"evidence": "coordinator"}, "a run has no evidence level 'coordinator'"),
         ({"evidence": []}, "a run has no evidence level []"),
+        *(
+            ({"kafka_version": version}, f"kafka_version: {version!r} is no release; it was alt")
+            for version in ("abc", "", "4", "4.3.0-SNAPSHOT", "4.3.0\n", "4.3.0.0", "٤.3.0", "-4.3")
+        ),
+        ({"seed": 10**400}, "'seed' is too large"),
         ({"repeat_command": 5}, "'repeat_command' is of the wrong type"),
     ],
 )
