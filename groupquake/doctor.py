@@ -12,7 +12,7 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.exits import NotAuthorizedError
-from groupquake.external import PROTOCOLS, settings_of, told_coordinator
+from groupquake.external import PROTOCOLS, settings_of, coordinator_of
 from groupquake.rights import NEEDED, Right, is_allowed
 from kafka_protocol.request_log import COMPLETED, LOGGER
 
@@ -91,7 +91,7 @@ def examine(client: KafkaAdminClient, prefix: str = "") -> Diagnosis:
     first = next(iter(brokers))
     settings = _or(lambda: settings_of(client, first), {})
     loggers = {node: _or(partial(loggers_of, client, node), {}) for node in brokers}
-    kind = told_coordinator(_whole(min(releases.values())), settings)
+    kind = coordinator_of(_whole(min(releases.values())), settings)
     items = [
         *(_item(client, Right(name, "cluster"), costs) for name, costs in _CLUSTER.items()),
         *(

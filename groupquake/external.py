@@ -189,7 +189,7 @@ def _release(given: str | None, offers: Offered, assumptions: _Assumptions) -> s
     return offers.version
 
 
-def told_coordinator(version: str, settings: Mapping[str, str]) -> Coordinator | None:
+def coordinator_of(version: str, settings: Mapping[str, str]) -> Coordinator | None:
     """Return which group coordinator runs; None where the brokers do not tell."""
     try:
         kinds = line_of(version).coordinators
@@ -202,8 +202,8 @@ def told_coordinator(version: str, settings: Mapping[str, str]) -> Coordinator |
 
 def _coordinator(version: str, settings: dict[str, str], assumptions: _Assumptions) -> str:
     """Return which coordinator runs, or is assumed to."""
-    if (told := told_coordinator(version, settings)) is not None:
-        return told
+    if (found := coordinator_of(version, settings)) is not None:
+        return found
     kind = default_coordinator(version)
     assumptions.make(
         f"brokers of {version} do not tell which group coordinator they run; {kind}, the default,"
