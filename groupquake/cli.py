@@ -66,7 +66,7 @@ for name, place, line in (
      "Tell what a cluster of yours allows: releases, ACLs, loggers, and what is missing."),
     ("group", "commands.group:group", "Act on a consumer group of any cluster."),
     ("heal", "commands.heal:heal",
-     "Heal the faults that a killed run left open, from its journal, and end what it left."),
+     "Heal the faults that a killed run left open, and end what it left."),
     ("list", "commands.experiments:list_experiments",
      "List the experiments that come with groupquake."),
     ("nightly", "nightly.command:nightly",

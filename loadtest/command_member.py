@@ -108,7 +108,9 @@ class CommandMember(ProcessMember):
         with suppress(OSError), open_regular(self._log) as log:
             log.seek(max(self._log_began, log.seek(0, os.SEEK_END) - _LAST_BYTES))
             lines = log.read().decode(errors="replace").splitlines()
-            last = [repr(line[:_LINE_LENGTH]) for line in lines if line.strip()][-_LAST_LINES:]
+            # its events are in the history; they come here later than what it prints as it ends
+            words = [line for line in lines if line.strip() and not line.startswith("{")]
+            last = [repr(line[:_LINE_LENGTH]) for line in words[-_LAST_LINES:]]
         return f"last in members/{self._log.name}: {' | '.join(last) or 'nothing'}"
 
     def _read(self, lines: IO[bytes], log: IO[bytes]) -> None:

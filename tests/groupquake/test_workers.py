@@ -188,7 +188,7 @@ def test_workers_that_a_user_starts_need_no_path_of_the_master(small: Path, tmp_
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--processes=0"], "0 is not in the range x>=1"),
+        (["--processes=0"], "0 is not in the range 1<=x<=1000"),
         (["--processes=2", "--expect-workers=2"], "give --processes or --expect-workers, not both"),
         (["--processes=2", "--ui"], "--processes and --expect-workers cannot be used with --ui"),
         (["--listen=127.0.0.1"], "--listen is for --expect-workers"),

@@ -72,7 +72,7 @@ def test_a_duplicate_that_does_not_start_is_refused_and_may_be_retried(run):
         "'m.duplicate' did not come up; see the history and the load's own log"
     )
     assert client_id == "m.duplicate"
-    assert [event for event, _ in history] == ["created", "error", "killed", "created", "killed"]
+    assert [event for event, _ in history] == ["created", "ended", "killed", "created", "killed"]
 
 
 def test_a_process_that_ended_by_itself_is_reported(run):
