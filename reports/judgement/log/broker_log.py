@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from itertools import accumulate
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 from kafka_protocol import tap_lines
@@ -32,6 +33,7 @@ CLOCK_MS = 50.0
 PAUSE_MS = 1_000.0
 """How far a printed time may be behind the nano clock: log4j 2 reads the time first, then the nano
 clock, and the thread may be suspended between (`MutableLogEvent.initTime`, log4j-core 2.25.3)."""
+NOT_ITS_OWN = "the time it shows is not its broker's"
 COPIED = f"{tap_lines.COPY}}}}}"
 """What the line of a request ends with that the tap sent a second time: it has the number of the
 first one."""
@@ -89,11 +91,14 @@ def offset_ms(apart_us: Mapping[int, int]) -> float:
     The nano clock is precise but has no fixed zero. `apart_us` counts the lines of the process by
     printed time minus nano clock, in whole microseconds. It is not empty. No single line can move
     its median. Printed milliseconds are truncated, by half a millisecond on average.
+    NaN if most lines contradict it: then one of the two clocks does not go.
     """
     ordered = sorted(apart_us)
     up_to = list(accumulate(map(apart_us.__getitem__, ordered)))
     median_us = ordered[bisect_left(up_to, (up_to[-1] + 1) // 2)]
-    return (median_us + 0.5) / 1_000 + 0.5
+    reach_us = range(median_us - int(PAUSE_MS * 1_000), median_us + int(CLOCK_MS * 1_000) + 1)
+    agree = sum(apart_us[us] for us in ordered if us in reach_us)
+    return (median_us + 0.5) / 1_000 + 0.5 if 2 * agree >= up_to[-1] else nan
 
 
 class Log:
@@ -189,12 +194,14 @@ class Log:
             offset = self.offsets.get(self.process.number)
             if parts.nanos is None or offset is None:
                 return self._last_ms, self._unplaced(logged)
+            if isnan(offset):
+                return self._last_ms, NOT_ITS_OWN
             exact = parts.nanos / 1e6 + offset
             if logged is None:
                 return exact, None
             shown = self._shown_on_right_clock(exact, logged)
             if not -CLOCK_MS <= exact - shown <= PAUSE_MS:
-                return exact, "the time it shows is not its broker's"
+                return exact, NOT_ITS_OWN
             return min(exact, shown + 1.0), None
         if logged is None:
             return self._last_ms, None

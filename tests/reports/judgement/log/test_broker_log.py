@@ -67,6 +67,16 @@ def test_a_time_that_its_broker_cannot_have_printed_is_reported(late_ms: float) 
     assert found["coverage"][2]["at_ms"] == pytest.approx(ZERO_MS + 20 + late_ms, abs=0.01)
 
 
+@pytest.mark.parametrize("nanos", ["0", "77", "9" * 18])
+def test_lines_whose_nano_clock_stands_still_keep_their_printed_times(nanos: str) -> None:
+    """All of them at one time would have as many orders as they can be put in."""
+    lines = [f"{n} {ZERO_MS + 400 * n} {nanos} main {STARTING}" for n in range(1, 22)]
+    lines[1:] = [line.replace("Starting up", "Startup complete") for line in lines[1:]]
+    found = read(lines)
+    assert [row["at_ms"] for row in found["coverage"]] == [ZERO_MS + 400 * n for n in range(1, 22)]
+    assert {row["line"] for row in found["lost"] if row["what"] == NOT_ITS_OWN} == {*range(1, 22)}
+
+
 def test_a_printed_time_a_little_ahead_of_the_nano_clock_is_none_of_note() -> None:
     found = read(printed(0.5, 0.5, 10 - CLOCK_MS))
     assert found["lost"] == []
@@ -88,10 +98,14 @@ def test_lines_without_serial_numbers_stand_within_a_millisecond_as_in_the_log()
 
 
 @given(
-    st.lists(st.integers(-(10**15), 10**15) | st.integers(-3, 3), min_size=1, max_size=40),
+    st.integers(-(10**15), 10**15),
+    st.lists(st.integers(-25_000, 25_000) | st.integers(-3, 3), min_size=1, max_size=40),
     st.integers(0, 40),
 )
-def test_the_offset_of_a_clock_is_the_median_of_the_parts_of_a_log(us: list[int], cut: int) -> None:
+def test_the_offset_of_a_clock_is_the_median_of_the_parts_of_a_log(
+    zero_us: int, apart_us: list[int], cut: int
+) -> None:
+    us = [zero_us + one for one in apart_us]
     parts = Counter(us[:cut]), Counter(us[cut:])
     assert offset_ms(parts[0] + parts[1]) == (median_low(us) + 0.5) / 1_000 + 0.5
 
