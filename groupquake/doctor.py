@@ -12,7 +12,7 @@ from kafka.errors import ClusterAuthorizationFailedError, KafkaError
 from chaos.clusters.releases import release_of
 from chaos.errors import ChaosError
 from groupquake.exits import NotAuthorizedError
-from groupquake.external import PROTOCOLS, settings_of, coordinator_of
+from groupquake.external import PROTOCOLS, coordinator_of, settings_of
 from groupquake.rights import NEEDED, Right, is_allowed
 from kafka_protocol.request_log import COMPLETED, LOGGER
 
