@@ -19,6 +19,7 @@ from chaos.errors import ChaosError
 from chaos.journal import Entry, Journal, open_faults, read
 from groupquake.borrowed import not_given_back
 from groupquake.exits import NotHealedError
+from scenarios.regular_files import replace_file
 
 JOURNAL = "journal.jsonl"
 STARTED, RECOVERED = "started", "recovered"
@@ -102,12 +103,8 @@ def _forgotten_if_over(run: OpenRun) -> Iterator[None]:
 
 def _copy(journal: Path, folder: Path) -> None:
     """Put a copy of a journal into the folder of its run, if that can be."""
-    part = folder / f".{JOURNAL}.part"
     with suppress(OSError):  # it was deleted, or its disk is full: it is a copy
-        part.unlink(missing_ok=True)
-        with part.open("xb") as file:  # follows no link
-            file.write(journal.read_bytes())
-        part.replace(folder / JOURNAL)
+        replace_file(folder / JOURNAL, journal.read_bytes())
 
 
 def find(folder: Path) -> OpenRun:

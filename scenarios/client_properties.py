@@ -78,7 +78,7 @@ def read(file: Path) -> dict[str, str]:
     Raises PropertiesError, which names the line, for a property that cannot be used.
     """
     try:
-        lines = read_regular(file, 1 << 20).decode().splitlines()
+        lines = read_regular(file).decode().splitlines()
     except (OSError, ValueError) as error:
         raise PropertiesError(f"{file}: cannot be read ({error}); name a text file") from error
     found: dict[str, str] = {}
@@ -183,7 +183,7 @@ def _referenced(match: re.Match[str]) -> str:
             raise ValueError(f"the environment has no variable {name}; set it")
         return os.environ[name]
     try:
-        return read_regular(Path(name), 1 << 20).decode().strip()
+        return read_regular(Path(name)).decode().strip()
     except (OSError, ValueError) as error:
         raise ValueError(f"{name}: cannot be read; name a text file") from error
 

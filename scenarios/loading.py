@@ -80,7 +80,7 @@ def names() -> tuple[str, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return read_regular(path, 1 << 20).decode()
+        return read_regular(path).decode()
     except FileNotFoundError as error:
         raise ScenarioError(f"{path}: no such file; check the path") from error
     except UnicodeDecodeError as error:

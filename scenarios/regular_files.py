@@ -1,4 +1,4 @@
-"""Opening files that others may have made: regular ones, which can neither block nor never end."""
+"""Files where others may write, too: regular ones are opened alone, and no link is written to."""
 
 import errno
 import os
@@ -6,6 +6,9 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+INPUT_BYTES = 1 << 20
+"""The largest file that a person writes: an experiment, client properties, an adapter."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -20,13 +23,25 @@ def open_regular(path: Path) -> BinaryIO:
     raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
-def read_regular(path: Path, at_most: int) -> bytes:
+def read_regular(path: Path, at_most: int = INPUT_BYTES) -> bytes:
     """Return the content of a file of at most so many bytes. Raises OSError if it is larger."""
     with open_regular(path) as file:
         content = file.read(at_most + 1)
     if len(content) > at_most:
         raise OSError(errno.EFBIG, f"larger than {at_most >> 20} MiB", str(path))
     return content
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a new file in the place of a name: it is whole, or it is not there. Raises OSError."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        with part.open("xb") as file:  # never through somebody's link
+            file.write(content)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def append_regular(path: Path) -> BinaryIO:

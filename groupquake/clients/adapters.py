@@ -52,7 +52,7 @@ class Adapter:
         """Read an adapter. Raises AdapterError if there is none of the name."""
         if name not in ADAPTERS:
             raise AdapterError(f"there is no client {name!r}; {nearest(name, ADAPTERS)}")
-        content = tomllib.loads(read_regular(SOURCES / name / "adapter.toml", 1 << 20).decode())
+        content = tomllib.loads(read_regular(SOURCES / name / "adapter.toml").decode())
         return cls(
             name,
             content["language"],
@@ -78,7 +78,7 @@ class Adapter:
         """Where it is built: in the user's cache, in another folder for other sources."""
         digest = hashlib.sha256(repr((self.build, sys.version_info[:2])).encode())
         for file in self.sources:
-            digest.update(read_regular(file, 1 << 20))
+            digest.update(read_regular(file))
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cache / "groupquake" / "clients" / f"{self.name}-{digest.hexdigest()[:12]}"
 

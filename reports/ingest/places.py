@@ -21,6 +21,7 @@ from reports.ingest.log_files import literal
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.log_places import LOG
 from reports.judgement.run.run_folder import HISTORY, RunFolder
+from scenarios.regular_files import replace_file
 
 SMALL_FILES = "{environment.json,experiment.yaml,plan.json,journal.jsonl,machine.jsonl,jvm-*.log}"
 """What `RunFolder` reads of a run folder, as a glob of file names."""
@@ -119,14 +120,7 @@ def write_texts(spark: SparkSession, uri: str, texts: Mapping[str, str]) -> None
     for name, text in texts.items():
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            part = folder / f".{name}.part"
-            try:
-                part.unlink(missing_ok=True)
-                with part.open("x", encoding="utf-8") as file:  # never through somebody's link
-                    file.write(text)
-                part.replace(folder / name)  # a file is whole, or it is not there
-            finally:
-                part.unlink(missing_ok=True)
+            replace_file(folder / name, text.encode())
         else:
             row = spark.createDataFrame([(text.removesuffix("\n"),)], "value STRING")
             row.coalesce(1).write.mode("overwrite").text(f"{uri}/{name}")
