@@ -5,6 +5,7 @@
 
 import json
 from errno import ENOSPC
+from io import FileIO
 from os import strerror
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -23,11 +24,15 @@ pytestmark = pytest.mark.spark
 def test_results_that_cannot_be_written_are_named_in_one_line(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(file: Path, text: str, encoding: str) -> None:
-        file.write_bytes(text.encode(encoding)[:1])
-        raise OSError(ENOSPC, strerror(ENOSPC), str(file))
+    class Full(FileIO):
+        def write(self, content: object) -> int:
+            super().write(bytes(content)[:1])  # type: ignore[call-overload]
+            raise OSError(ENOSPC, strerror(ENOSPC), self.name)
 
-    monkeypatch.setattr(Path, "write_text", full)
+    def full(file: Path, mode: str) -> Full:
+        return Full(file, mode)
+
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(ExecutionError, match="a disk is full"), explained("here"):
         places.write_texts(spark, f"file:{tmp_path}", {"verdict.json": "{}"})
     assert list(tmp_path.iterdir()) == []
