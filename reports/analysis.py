@@ -16,6 +16,7 @@ from reports.ingest.client_costs import client_costs
 from reports.ingest.failures import explained
 from reports.ingest.spark import session
 from reports.judgement import costs, counterexample, verdict
+from reports.judgement.judging import Rules
 from reports.judgement.run.history import reader_of
 from reports.judgement.run.rules import profile_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder, logs_bytes
@@ -66,7 +67,7 @@ def analyse(
         rules, profile, named = _rules(run)
         places.remove(target, ("tables", *FILES))  # all is made again
         planned = [group.name for group in run.experiment.workload.groups][:GROUPS_DRAWN]
-        history = said = None
+        said = None
         if run.has_history:
             history = client_history.read(spark, f"{source}/{HISTORY}", reader_of(run)).persist()
             last.callback(history.unpersist)
@@ -75,18 +76,11 @@ def analyse(
         seen_by_clients = beside.submit(
             client_costs, spark, said, owners, planned, PARTITIONS
         )  # it needs no broker's log
-        computed = tables.build(
-            spark, run, source, target, tables.Rules(profile, promised_by(rules), rules), progress,
-            said,
-        )  # fmt: skip
-        last.callback(computed.judged.unpersist)  # the session may be somebody else's
+        of_run = Rules(profile, promised_by(rules), rules)
+        computed = tables.build(spark, run, source, target, of_run, progress)
         progress("judging")
         found = results.results(computed, planned, drawn_groups.chosen)
         data, kip_848 = found.data, found.kip_848
-        if history is not None:
-            data = replace(data, altered_history=client_history.doubts(history, HISTORY))
-        rows = sum(digest.rows.total() for digest in data.digests.values())
-        stored = beside.submit(computed.store, f"{target}/tables", rows)
         judged = verdict.judge(run, data, kip_848, named)
         if wrong := verdict.proven_wrong(judged):
             progress("looking whether lateness alone explains what is wrong")
@@ -108,7 +102,6 @@ def analyse(
             "junit.xml": junit.render(judged),
             "report.html": report.render(run, judged, data, drawn, cost),
         }
-        stored.result()  # a verdict stands beside whole tables
         places.write_texts(spark, target, texts)
     return judged
 

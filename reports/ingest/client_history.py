@@ -39,12 +39,3 @@ def read(spark: SparkSession, uri: str, of_line: Read) -> DataFrame:
 
     lines = log_files.bounded(spark, [log_files.literal(uri)])
     return lines.mapInArrow(read_splits, BUNDLE.columns)
-
-
-def doubts(history: DataFrame, name: str) -> list[str]:
-    """Say what of a history is not understood; it is given as the bundle."""
-    whole = Account()
-    splits: list[dict[str, Any]] = bundle.table(history, "accounts").toArrow().to_pylist()
-    for split in sorted(splits, key=itemgetter("start")):
-        whole.merge(msgspec.msgpack.decode(split["account"], type=Account))
-    return whole.doubts(name)

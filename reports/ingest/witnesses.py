@@ -9,7 +9,7 @@ connection may have the addresses of one that has ended.
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -17,14 +17,15 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from reports.ingest import bundle, line_pass
+from reports.ingest import bundle
 from reports.ingest.log_files import NAMES, literal
 from reports.judgement.log import broker_log
-from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.run.evidence_level import Level
-from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.witnesses import Doubt, Witnesses, compared_apis, differs, judged
+
+if TYPE_CHECKING:
+    from reports.ingest.tables import Tables
 
 ADDRESSES = r"^(.*:\d+-.*:\d+)-\d"
 """The two addresses in the name of a connection."""
@@ -47,23 +48,21 @@ def has_tap(spark: SparkSession, source: str) -> bool:
     return True
 
 
-def compared(
-    spark: SparkSession,
-    run: RunFolder,
-    source: str,
-    target: str,
-    requests: DataFrame,
-    places: LogPlaces,
-) -> Witnesses | None:
+def compared(tables: "Tables", source: str, target: str) -> Witnesses | None:
     """Compare the table `requests` of a run with what its tap saw; None where it has none.
 
     What the tap saw is stored under `tables/wire`.
     """
+    from reports.ingest.tables import store_lines  # noqa: PLC0415 (it calls this)
+
+    spark, run = tables.spark, tables.run
     if run.level is not Level.REQUESTS or not has_tap(spark, source):
         return None
-    tables = f"{target}/tables/{Level.WIRE}"
-    processes, of_tap = line_pass.read_logs(spark, source, run.tap_parser, tables)
-    seen = bundle.stored(spark, broker_log.REQUESTS, "requests", tables)
+    output = f"{target}/tables/{Level.WIRE}"
+    merged = store_lines(spark, run, source, run.tap_parser, output)
+    seen = bundle.stored(spark, broker_log.REQUESTS, "requests", output)
+    requests = tables.frame("requests")
+    processes = merged.processes
     apis = compared_apis(tells_bytes=run.grammar.tells_bytes)
     sides = {"of_broker": _side(requests, apis), "of_tap": _side(seen, apis)}
     behind = _behind_nat(*sides.values())
@@ -91,10 +90,10 @@ def compared(
         joined.unpersist()
     rows = judged(
         [{**row, **{name: _side_of(row[name]) for name in sides}} for row in found],
-        (places, of_tap),
+        (tables.places, merged.places),
         run.killed_between,
         {one["broker"]: one["last_ms"] for one in processes},
-        whole=not any(one["rejected"] for one in processes) and _count(spark, tables, "lost") == 0,
+        whole=not any(one["rejected"] for one in processes) and not merged.lost,
         tells_bytes=run.grammar.tells_bytes,
     )
     counts = {row["kind"]: row["count"] for row in sorted(kinds, key=itemgetter("kind"))}
@@ -178,7 +177,3 @@ def _side_of(text: str | None) -> dict[str, Any] | None:
 def _rows(frame: DataFrame) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = frame.toArrow().to_pylist()
     return found
-
-
-def _count(spark: SparkSession, tables: str, name: str) -> int:
-    return bundle.stored(spark, broker_log.GAPS, name, tables).count()

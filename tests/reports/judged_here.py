@@ -99,7 +99,7 @@ def _results(recording: Recording) -> tuple[Results, list[str]]:
     broken: dict[str, list[str]] = defaultdict(list)
     for row in rows["broken"]:
         broken[row["group"]].append(row["promise"])
-    gaps = [gap for read in recording._read for gap in read.gaps]
+    gaps = recording.all_gaps
     last = {one["broker"]: one["process"] for one in processes}
     lost = [{"broker": gap.broker, "process": last[gap.broker], "what": gap.what} for gap in gaps]
     data = Results(

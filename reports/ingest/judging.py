@@ -1,0 +1,67 @@
+"""The second pass: packed rows by bucket of group in; tables, and what the verdict needs, out.
+
+Buckets are placed on partitions by size. A partition judges them one after the other and writes its
+tables; of these, few and small ones come back.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from reports.ingest.bundle import Bundle, Rows
+from reports.ingest.reading import SUMMARY, unpacked
+from reports.ingest.storing import RESULT, Files, sorted_by_load
+from reports.judgement.buckets import ALL_TABLES, Buckets
+from reports.judgement.collector import collector_paused
+
+BUNDLE = Bundle(ALL_TABLES)
+"""What a partition gives where Spark writes."""
+ROWS_OF_PARTITION = 50_000
+"""How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
+so that there is work for some cores."""
+SOME = 16
+"""How many partitions evidence of middle size has, at most: cores that differ end at one time."""
+
+
+def placed(blobs: DataFrame, rows: Counter[int]) -> DataFrame:
+    """Bring the blobs of a bucket together, in the order in which they are judged."""
+    total = sum(rows.values())
+    count = max(min(total // 5_000, SOME), total // ROWS_OF_PARTITION, 2)
+    place = dict(sorted_by_load(rows, count))
+    places = F.lit([place.get(bucket, 0) for bucket in range(max(place, default=0) + 1)])
+    of_buckets = blobs.where(F.col("bucket") != SUMMARY)
+    by_place = of_buckets.repartitionById(count, F.get(places, F.col("bucket")))
+    return by_place.sortWithinPartitions("bucket", "group", "since_ms", "file", "start")
+
+
+def to_files(
+    blobs: DataFrame, buckets: Buckets, folder: Path, stored: list[str], kept: list[str]
+) -> pa.Table:
+    """Judge blobs that are `placed`, and write tables below a folder; return what tasks told."""
+
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = Files(folder, stored, kept)
+        with collector_paused():
+            for named in buckets.judged(unpacked(batches)):
+                files.add(named)
+        yield files.end()
+
+    return blobs.mapInArrow(judge, RESULT).toArrow()
+
+
+def to_bundle(blobs: DataFrame, buckets: Buckets) -> DataFrame:
+    """Judge blobs that are `placed`; return the bundle `BUNDLE`, which Spark writes."""
+
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = Rows(BUNDLE)
+        with collector_paused():
+            for name, row in buckets.judged(unpacked(batches)):
+                rows.add(name, row)
+                yield from rows.batches()
+        yield from rows.rest()
+
+    return blobs.mapInArrow(judge, BUNDLE.columns)
