@@ -23,12 +23,6 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import members
-from reports.judgement.clients.absences import Absent
-from reports.judgement.clients.assignments import Assignments
-from reports.judgement.clients.client_rules import ClientRules
-from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.epoch_ends import Unsure
@@ -38,7 +32,6 @@ from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.timelines.wire_timeline import Generations
 
 _unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
@@ -85,12 +78,6 @@ class Case:
     outages: tuple[Outage, ...]
     held_up: HeldUp
     keeps: bool
-    assignments: Assignments
-    clients: Clients
-    fetched: FetchedOffsets
-    fencings: Fencings
-    absent: Absent
-    client_rules: ClientRules
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
@@ -136,31 +123,6 @@ class Case:
             self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
         return part
 
-    def about(self, part: Part) -> Iterator[Named]:
-        """Yield the rows of tables about a part of the requests alone."""
-        arrived_ms = part.requests.arrived_ms
-        requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
-        yield from (("breaches", row) for row in self.assignments.add(part.requests))
-        yield from (("assigned", row) for row in self.assignments.rows())
-        yield from (("breaches", row) for row in self.sent_while_down(part))
-        found = self.clients.add(requests, part.chunk.events, part.known_ms)
-        yield from (("breaches", row) for row in found)
-        rules, lost = self.client_rules, part.unanswered.observed
-        rules.add(part.seen, part.requests.error_codes, part.chunk.events, lost)
-        fetches = self.held_up.widened(part.chunk.fetches.observed)
-        differ = self.fetched.add(part.seen, fetches, self.home, part.known_ms, lost)
-        yield from (("breaches", row) for row in differ)
-        yield from (("joins", row) for row in self.members.add(part.requests))
-        yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
-        fenced = list(part.chunk.fenced)
-        yield from (("expulsions", row) for row in members.fences(fenced))
-        self.fencings.add(part.requests.observed, fenced)
-
-    def sent_while_down(self, part: Part) -> Iterator[Json]:
-        """Yield the breaches of members that faults had down."""
-        if self.absent.absences:
-            yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
-
     def in_the_end(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained.
 
@@ -182,14 +144,7 @@ class Case:
                 "record_bytes": record_bytes,
             },
         )
-        yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
-        if self.requests:
-            yield from (("breaches", row) for row in self.clients.end())
-            yield from self.client_rules.named_rows(self.clients.about_clients)
-            yield from (("breaches", row) for row in self.fetched.end(self.home))
-            counted = sorted(self.clients.counts.items())
-            yield from (("clients", {"name": name, "count": count}) for name, count in counted)
 
     @property
     def partition(self) -> int | None:
