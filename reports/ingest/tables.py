@@ -17,7 +17,6 @@ from reports.ingest import (
     group_pass,
     line_pass,
     log_files,
-    ownership,
     wire_marks,
     witnesses,
 )
@@ -53,7 +52,7 @@ def every_row(_: str) -> str:
     return "true"
 
 
-COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
+COLUMNS = {**broker_log.TABLES, **group.TABLES}
 """The tables and their columns."""
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
@@ -101,14 +100,14 @@ class Tables:
         return rows_of(frame if where is None else frame.where(where))
 
     def several(self, wheres: Mapping[str, Where]) -> dict[str, list[Json]]:
-        """Read rows of several tables that are made of groups, in one job."""
+        """Read rows of several tables that are made of groups, in one job; in a total order."""
         found: dict[str, list[Json]] = {name: [] for name in wheres}
         conditions = (f"`table` = '{name}' AND {of(f'`{name}`.')}" for name, of in wheres.items())
         if wheres:
             some = self.judged.where(" OR ".join(map("({})".format, conditions)))
             for row in rows_of(some.select("table", *(f"`{name}`" for name in wheres))):
                 found[row["table"]].append(row[row["table"]])
-        return found
+        return {name: sorted(rows, key=_by_all_columns) for name, rows in found.items()}
 
     def store(self, output: str, rows: int) -> None:
         """Store the tables that are made of groups under a URI.
@@ -138,7 +137,7 @@ class Tables:
             among("template", ENDS_OF_OFFSETS),
         )
         some = f"{of_offsets} AND NOT message RLIKE '{REMOVED_NONE}'"
-        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms")
+        return self._first("transitions", f"{of_groups} OR ({some})", "at_ms", "broker", "line")
 
     def _first(self, name: str, where: str, *order: str) -> list[Json]:
         """Read the first rows of a table in some order, at most GAPS: by brokers and lines."""
@@ -275,6 +274,11 @@ def rows_of(frame: DataFrame) -> list[Json]:
     """Bring the rows of a table to the driver, in one job."""
     found: list[Json] = frame.toArrow().to_pylist()
     return found
+
+
+def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
+    """Order rows of one table so that nothing depends on the partitions they came in."""
+    return [(value is not None, value) for value in row.values()]
 
 
 def among(column: str, values: Iterable[str]) -> str:

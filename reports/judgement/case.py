@@ -24,6 +24,7 @@ from reference_coordinator.replay import (
     Violation,
 )
 from reports.judgement import members
+from reports.judgement.clients import ownership
 from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules import ClientRules
@@ -36,6 +37,7 @@ from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
 from reports.judgement.coordinators.wire_turns import in_turn, tolerance_of
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
+from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.fenced_lines import Fencings
@@ -96,6 +98,7 @@ class Case:
     members: Members = field(default_factory=Members)
     waits_ms: float = 0.0  # see `Judge`
     lines: list[LoggedRow] = field(default_factory=list)  # about the group
+    owners: list[ClientEvent] = field(default_factory=list)  # see `ownership.about_members`
     requests: int = 0
     """How many readable requests there are."""
     join_timer_ms: float = 0.0
@@ -120,6 +123,7 @@ class Case:
         part = self._part(chunk)
         self._keep(part)
         self.lines += chunk.lines
+        self.owners += ownership.about_members(chunk.events)
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
         seen = part.requests.observed
@@ -184,6 +188,7 @@ class Case:
         )
         yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
+        yield from ownership.rows(self.owners)
         if self.requests:
             yield from (("breaches", row) for row in self.clients.end())
             yield from self.client_rules.named_rows(self.clients.about_clients)

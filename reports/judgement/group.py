@@ -14,7 +14,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
 from reports.judgement import breaches, members
 from reports.judgement.case import Case, Judgement
-from reports.judgement.clients import assignments, comparison
+from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.absences import Absence, Absent
 from reports.judgement.clients.client_rules import CLIENT_FINDINGS, ClientRules
 from reports.judgement.clients.fetched_offsets import FetchedOffsets
@@ -86,6 +86,7 @@ TABLES = {
     "clients": comparison.CLIENTS,
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
+    **ownership.TABLES,
     "digests": DIGESTS,
 }
 
