@@ -17,13 +17,12 @@ from reports.ingest import (
     group_pass,
     line_pass,
     log_files,
-    wire_marks,
     witnesses,
 )
 from reports.judgement import group
 from reports.judgement.case import NEVER_MS
 from reports.judgement.clients.known_clients import known_clients
-from reports.judgement.coordinators import coordinator_epochs, wire_epochs
+from reports.judgement.coordinators import coordinator_epochs
 from reports.judgement.digest import Digester
 from reports.judgement.group import Judge
 from reports.judgement.lateness.broker_activity import as_stalls, lines_of, stood_still
@@ -221,9 +220,7 @@ def build(
         fenced=fenced_lines(of_brokers, run.grammar),
         grown_ms=run.grown_ms,
         deleted=run.deleted,
-        wire=wire_epochs.of_groups(wire_marks.rows(lines["requests"], run), run.restarts)
-        if run.level is Level.WIRE
-        else None,
+        wire=run.restarts if run.level is Level.WIRE else None,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if history is not None:

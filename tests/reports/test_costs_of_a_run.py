@@ -55,5 +55,5 @@ def test_costs_are_those_that_a_search_finds(recorded, judge):
     assert sum(group["evictions"]["total"] for group in groups.values()) > 0
     page = (recorded / "report.html").read_text()
     assert page.count('id="owners-') == 1
-    assert "orders-47" in page
-    assert "orders-48" not in page  # the owners of the first 48 partitions are drawn
+    assert '"orders-47"' in page
+    assert '"orders-48"' not in page  # the owners of the first 48 partitions are drawn

@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 from benchmarks.evidence import multiply
 from reports import analyse
-from reports.analysis import FILES
 from reports.ingest import group_pass
 
 pytestmark = pytest.mark.spark
+FILES = ("verdict.json", "junit.xml", "report.html")
 SPLITS = "spark.sql.files.maxPartitionBytes"
 
 
