@@ -1,14 +1,11 @@
 """One group's case: its logged rows as they come in, and its replays by some rules."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
 from operator import attrgetter
-from tempfile import TemporaryFile
-from typing import IO, Any
-
-import msgspec
+from typing import Any
 
 from kafka_protocol.apis import KIP_848_APIS
 from kafka_protocol.coordinator_lines import Grammar
@@ -28,15 +25,12 @@ from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.epoch_ends import Unsure
 from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
 from reports.judgement.coordinators.wire_turns import in_turn, tolerance_of
+from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.wire_timeline import Generations
-
-_unpacked: Callable[[bytes], tuple[Any, ...]] = msgspec.msgpack.Decoder(
-    tuple[list[tuple[Any, ...]], list[dict[str, Any]], float]
-).decode
 
 Json = dict[str, Any]
 Named = tuple[str, Json]
@@ -88,14 +82,14 @@ class Case:
     join_timer_ms: float = 0.0
     """The longest that a join phase may last, by the timeouts that members ask for."""
     generations: Generations = field(init=False)
+    _has_part: bool = False
     _has_requests: bool = False
     _kip_848: bool = False
     _brokers: set[str] = field(default_factory=set)
     _first_ms: float | None = None
     _last_ms: float | None = None
     _only: Part | None = None
-    _file: IO[bytes] | None = None
-    _sizes: list[int] = field(default_factory=list)
+    _kept: KeptChunks = field(default_factory=KeptChunks)
 
     def __post_init__(self) -> None:
         """Begin with no row."""
@@ -105,7 +99,10 @@ class Case:
     def add(self, chunk: Chunk) -> Part:
         """Take the next rows."""
         part = self._part(chunk)
-        self._keep(part)
+        self._only = None if self._has_part else part
+        self._has_part = True
+        if self.keeps:
+            self._kept.add(chunk)
         self.lines += chunk.lines
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
@@ -202,34 +199,14 @@ class Case:
     @property
     def parts(self) -> Iterator[Part]:
         """All that came in, part by part."""
-        if self._file is None:
-            assert self._only is not None
+        if self._only is not None:
             yield self._only
-            return
-        self._file.seek(0)
-        for size in self._sizes:
-            yield self._part(Chunk(*_unpacked(self._file.read(size))))
+        else:
+            yield from map(self._part, self._kept)
 
     def close(self) -> None:
         """Delete the temporary file, if there is one."""
-        if self._file is not None:
-            self._file.close()
-
-    def _keep(self, part: Part) -> None:
-        if self._only is None and self._file is None:
-            self._only = part
-        elif self.keeps:
-            if self._file is None:
-                assert self._only is not None
-                self._file = TemporaryFile()  # noqa: SIM115, `close` closes it
-                self._write(self._only.chunk)
-                self._only = None
-            self._write(part.chunk)
-
-    def _write(self, chunk: Chunk) -> None:
-        assert self._file is not None
-        packed = msgspec.msgpack.encode((chunk.requests, chunk.lines, chunk.known_ms))
-        self._sizes.append(self._file.write(packed))
+        self._kept.close()
 
     def _part(self, chunk: Chunk) -> Part:
         requests = Requests.of(chunk)

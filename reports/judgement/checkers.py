@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reports.judgement import members
 from reports.judgement.case import Case, Named, Part
+from reports.judgement.clients import ownership
 from reports.judgement.clients.absences import Absent
 from reports.judgement.clients.assignments import Assignments
 from reports.judgement.clients.client_rules import ClientRules
@@ -17,6 +18,7 @@ from reports.judgement.clients.comparison import Clients
 from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.missing.correlation_ids import CorrelationIds
 from reports.judgement.missing.silences import Silences
+from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines.fenced_lines import Fencings
 
 if TYPE_CHECKING:
@@ -99,6 +101,17 @@ def clients(case: Case, judge: "Judge") -> Checker:
     return Checker(add, end)
 
 
+def owners(_: Case, __: "Judge") -> Checker:
+    """Which member owned each partition when, and when members were stopped."""
+    events = list[ClientEvent]()
+
+    def add(part: Part) -> Iterator[Named]:
+        events.extend(ownership.about_members(part.chunk.events))
+        return iter(())
+
+    return Checker(add, lambda: ownership.rows(events))
+
+
 def expulsions(_: Case, __: "Judge") -> Checker:
     """Members that were evicted or fenced."""
 
@@ -139,5 +152,5 @@ def unlogged(case: Case, judge: "Judge") -> Checker:
 
 
 CHECKERS: tuple[Callable[[Case, "Judge"], Checker], ...] = (
-    assignments, absences, clients, expulsions, fenced, unlogged,
+    assignments, absences, clients, owners, expulsions, fenced, unlogged,
 )  # fmt: skip

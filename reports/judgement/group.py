@@ -14,14 +14,16 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
 from reports.judgement import breaches, checkers, members
 from reports.judgement.case import Case, Judgement, Named
-from reports.judgement.clients import assignments, comparison
+from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.absences import Absence
 from reports.judgement.clients.client_rules import CLIENT_FINDINGS
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.unplanned_elections import of_shutdown
-from reports.judgement.coordinators.wire_epochs import NO_EPOCHS, WireEpochs
+from reports.judgement.coordinators.wire_epochs import Restart
+from reports.judgement.coordinators.wire_marks import epochs_of
 from reports.judgement.digest import DIGESTS, Digester
+from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.lateness.pace import Pace
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow
 from reports.judgement.members import Members
@@ -85,6 +87,7 @@ TABLES = {
     "clients": comparison.CLIENTS,
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
+    **ownership.TABLES,
     "digests": DIGESTS,
 }
 
@@ -132,19 +135,22 @@ class Judge:
     waits_ms: float = 0.0
     """How long a thread of a broker may wait for a CPU, see `machine_log`: only given where it is
     asked what that explains."""
-    wire: Mapping[str, WireEpochs] | None = None
-    """At level `wire` the coordinator epochs of groups, by answers alone; else None."""
+    wire: tuple[Restart, ...] | None = None
+    """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
+    None."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
-        case = self._case(group)
-        part = case.add(Chunk.of(rows))
+        chunk = Chunk.of(rows)
+        case = self._case(group, [chunk])
+        part = case.add(chunk)
         return replace(case.beforehand, requests=tuple(part.replayed), hints=tuple(part.hints))
 
     def differences(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Named]:
         """Yield the rows of `violations`, `comparison` and `member_lines` alone, as `tables`."""
-        case = self._case(group)
-        part = case.add(Chunk.of(rows))
+        chunk = Chunk.of(rows)
+        case = self._case(group, [chunk])
+        part = case.add(chunk)
         beside = checkers.fenced(case, self)
         yield from beside.add(part)
         yield from self._differences(
@@ -154,9 +160,9 @@ class Judge:
 
     def late_breaches(self, group: str, rows: Iterable[LoggedRow]) -> Iterator[Json]:
         """Yield the breaches of the kinds `LATE` alone, as the table `breaches`."""
-        case = self._case(group)
-        found = checkers.absences(case, self).add(case.add(Chunk.of(rows)))
-        yield from (row for _, row in found)
+        chunk = Chunk.of(rows)
+        case = self._case(group, [chunk])
+        yield from (row for _, row in checkers.absences(case, self).add(case.add(chunk)))
 
     def _differences(self, case: Case, found: Compared) -> Iterator[Named]:
         yield from checkers.rows("comparison", found.comparison)
@@ -181,10 +187,15 @@ class Judge:
 
         No more is kept than a chunk, what is under way, and what its rows are made of.
         """
-        with closing(self._case(group)) as case:
-            found = self._judged(case, chunks)
-            joiners = case.members.joiners
-            yield from self.digester.digested(group, found, joiners) if self.digester else found
+        with closing(KeptChunks()) as kept:
+            if self.wire is not None:  # all of them tell the epochs, before they are judged
+                for chunk in chunks:
+                    kept.add(chunk)
+                chunks = kept
+            with closing(self._case(group, kept)) as case:
+                found = self._judged(case, chunks)
+                joiners = case.members.joiners
+                yield from self.digester.digested(group, found, joiners) if self.digester else found
 
     def _judged(self, case: Case, chunks: Iterable[Chunk]) -> Iterator[Named]:
         noted = NotedRules(self.profile)
@@ -226,7 +237,8 @@ class Judge:
             names = broken_promises(explained, self.rules, self.promised, known)
             yield from checkers.rows("broken", ({"promise": name} for name in names))
 
-    def _case(self, group: str) -> Case:
+    def _case(self, group: str, chunks: Iterable[Chunk]) -> Case:
+        """Begin a case; at level `wire` all its chunks are given."""
         asks_again = self.promised != self.profile or self.rules is not None
         partition = self.epochs.partition_of(group)
         shutdown = of_shutdown(self.epochs, partition, self.stalls, self.grown_ms[1])
@@ -238,7 +250,7 @@ class Judge:
             (*self.outages, *shutdown),
             HeldUp(self.stalls, self.busy),
             asks_again,
-            None if self.wire is None else self.wire.get(group, NO_EPOCHS),
+            None if self.wire is None else epochs_of(chunks, self.wire),
             Members(pace=Pace(*self.grown_ms)),
             waits_ms=self.waits_ms,
         )
