@@ -2,7 +2,7 @@
 
 Nearly all answers show that a coordinator goes on. What is read are those near an answer that shows
 that a broker does not coordinate the group, those before and after another broker's, and those
-around a restart.
+around a restart. Requests without an answer are few, and all read.
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,7 @@ def rows(requests: DataFrame, run: RunFolder) -> Iterator[tuple[str, Mark]]:
         "error_code", F.regexp_extract("response", r'"errorCode":(-?\d+)', 1).try_cast("int")
     )
     mine = requests.where(F.col("readable") & F.col("api").isin(*GROUP_APIS))
+    unanswered = mine.where(F.col("response").isNull()).select(*COLUMNS)
     mine = mine.where(F.col("response").isNotNull()).withColumn("code", code)
     mine = mine.where(~F.col("code").isin(*map(int, SAYS_NOTHING)))
     away = F.col("code").isin(*map(int, SAYS)).cast("int")
@@ -48,4 +49,4 @@ def rows(requests: DataFrame, run: RunFolder) -> Iterator[tuple[str, Mark]]:
         for _, at_ms in run.restarts
     ]
     kept = mine.withColumn("kept", reduce(or_, [near, *other, *around])).where("kept")
-    yield from marks_in(kept.select(*COLUMNS).toArrow().to_pylist())
+    yield from marks_in(kept.select(*COLUMNS).union(unanswered).toArrow().to_pylist())
