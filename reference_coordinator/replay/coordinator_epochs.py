@@ -208,6 +208,7 @@ class Spans:
         self._evidence, self._protocol = evidence, protocol
         self._early, self._line = tolerance.early, tolerance.line
         self._of: dict[str, list[Span]] = {}
+        self._in_order: list[Span] = []
         self._loads: dict[str, list[float]] = {}
         if not evidence.epoch_events:
             self._of[""] = [Span("", stalls=evidence.stalls)]
@@ -224,8 +225,10 @@ class Spans:
 
     def in_order(self) -> list[Span]:
         """List them in the order in which brokers took over; those that did not come last."""
-        spans = (span for broker in sorted(self._of) for span in self._of[broker])
-        return sorted(spans, key=lambda span: span.loaded_ms)  # at the same time: the lower broker
+        if not self._in_order:
+            spans = (span for broker in sorted(self._of) for span in self._of[broker])
+            self._in_order = sorted(spans, key=attrgetter("loaded_ms"))  # equal: the lower broker
+        return self._in_order
 
     def takeovers(self) -> dict[int, float]:
         """Return from when on what is written before each load does not count, by its number.
@@ -285,7 +288,8 @@ class Spans:
         return replace(seen, at_ms=load_ms, latest_ms=sent_ms, answered_ms=answered_ms)
 
     def _add_broker(self, broker: str) -> None:
-        events = sorted(_of(self._evidence.epoch_events, broker), key=lambda event: event.at_ms)
+        self._in_order = []
+        events = sorted(_of(self._evidence.epoch_events, broker), key=attrgetter("at_ms"))
         self._loads[broker] = [s.at_ms for s in events if s.kind == "loading"]
         cuts = [s.at_ms - self._early for s in events if s.kind in ("started", "loading")]
         self._of[broker] = [
