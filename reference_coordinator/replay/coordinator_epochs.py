@@ -119,7 +119,7 @@ class Span:
 
     def __post_init__(self) -> None:
         """Look at the events of the span."""
-        within = (s for s in self.of_broker if self.has(s.at_ms))
+        within = (s for s in self.of_broker if self.start_ms <= s.at_ms < self.end_ms)
         self.inside = [s for s in within if s.kind not in NOT_REPLAYED]
         never = float("inf")
         self.loaded_ms = next((s.at_ms for s in self.inside if s.kind == "loaded"), never)
@@ -149,10 +149,6 @@ class Span:
         if at_ms < self.end_ms and all(gone_ms > at_ms for gone_ms in gone):
             self.inside.append(EpochEvent(at_ms, self.broker, "unloaded"))
             self.inside.sort(key=attrgetter("at_ms"))
-
-    def has(self, at_ms: float) -> bool:
-        """Tell whether a time is in the span."""
-        return self.start_ms <= at_ms < self.end_ms
 
     def receive(self, requests: Sequence[ObservedRequest]) -> None:
         """Take what belongs here of the broker's requests."""
@@ -265,8 +261,9 @@ class Spans:
             for span in self._of[broker]:
                 span.receive(mine)
         for hint in hints:
-            for span in chain.from_iterable(self._of.values()):
-                if hint.broker in ("", span.broker) and span.has(hint.at_ms):
+            known = [self._of.get(hint.broker, [])] if hint.broker else self._of.values()
+            for span in chain.from_iterable(known):
+                if span.start_ms <= hint.at_ms < span.end_ms:
                     span.hints.append(hint)
 
     def _once_it_loads(self, seen: ObservedRequest) -> ObservedRequest:

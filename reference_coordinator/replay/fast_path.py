@@ -183,6 +183,6 @@ def _comes_first(hypothesis: Hypothesis, candidate: Candidate) -> bool:
     return (
         isinstance(seen, ObservedRequest)
         and seen.response is not None
-        and len(hypothesis.group.members) > 0
+        and bool(hypothesis.group.members.by_id)
         and not hypothesis.answered_before(candidate.earliest_ms, seen.connection)
     )
