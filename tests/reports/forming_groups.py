@@ -10,7 +10,7 @@ import random
 import shutil
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -176,7 +176,7 @@ class Broker:
 
     def __init__(self, members: Iterable[Member], seed: int = 0, busy_ms: float = 30.0) -> None:
         """Let the members' group live for `LASTS_MS`."""
-        self.random, self.busy_ms = random.Random(seed), busy_ms  # noqa: S311
+        self.random, self.busy_ms = random.Random(seed), busy_ms
         self.now_ms = START_MS
         self.exchanges: dict[str, Exchange] = {}
         self.lost: set[str] = set()
@@ -248,9 +248,7 @@ class Broker:
         return expire
 
     def _written(self, request: str) -> Callable[[], None]:
-        return lambda: self._step(
-            RecordWritten(self.now_ms, request, Error.NONE, self._choices())
-        )
+        return lambda: self._step(RecordWritten(self.now_ms, request, Error.NONE, self._choices()))
 
     def _answer(self, exchange: Exchange, answer: Answer) -> None:
         response = body(answer.response, exchange.seen)

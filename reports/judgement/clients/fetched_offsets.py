@@ -96,8 +96,8 @@ class FetchedOffsets:
         for seen in unanswered:
             if seen.api == "OFFSET_COMMIT":
                 for name, one in partitions_in(seen.request["topics"]):
-                    offset, error = one["committedOffset"], Error.UNKNOWN_SERVER_ERROR
-                    self._commits[name].append(Commit(offset, seen, error, None))
+                    stored = one["committedOffset"], seen, Error.UNKNOWN_SERVER_ERROR
+                    self._commits[name].append(Commit(*stored, None))
         for seen in requests:
             if seen.api == "OFFSET_COMMIT":
                 epoch = self._epoch(seen, partition)
