@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,7 @@ def parse(work: Path, _: float) -> Series:
     count = sum(map(len, texts.values()))
     began = time.process_time()
     for split, lines in texts.items():
-        for _ in read(lines, log_file(split.file).broker, recording.parser):
-            pass
+        deque(read(lines, log_file(split.file).broker, recording.parser), 0)
     return {"us": [(time.process_time() - began) / count * 1e6]}
 
 

@@ -77,24 +77,16 @@ class Rows:
         self._bundle = bundle
         self._rows: dict[str, list[Sequence[Any]]] = {name: [] for name in bundle.schemas}
 
-    def add(self, name: str, row: Sequence[Any]) -> None:
-        """Add a row of a table with its values in the order of the columns."""
-        self._rows[name].append(row)
+    def add(self, name: str, more: Iterable[Sequence[Any]]) -> None:
+        """Add rows of a table, with their values in the order of the columns."""
+        self._rows[name].extend(more)
 
-    def add_named(self, name: str, row: Mapping[str, Any]) -> None:
-        """Add a row by column names; names that are no column of the table are ignored."""
-        self._rows[name].append([row[column] for column in self._bundle.schemas[name].names])
-
-    def batches(self, least: int = ROWS) -> Iterator[pa.RecordBatch]:
-        """Give out the rows of the tables that have at least `least` rows."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give out the rows."""
         for name, rows in self._rows.items():
-            if len(rows) >= least:
-                self._rows[name] = []
-                yield self._bundle.batch(name, list(zip(*rows, strict=True)))
-
-    def rest(self) -> Iterator[pa.RecordBatch]:
-        """Give out all rows that are left."""
-        return self.batches(least=1)
+            for begin in range(0, len(rows), ROWS):
+                columns = list(zip(*rows[begin : begin + ROWS], strict=True))
+                yield self._bundle.batch(name, columns)
 
 
 def table(bundle: DataFrame, name: str) -> DataFrame:

@@ -5,7 +5,7 @@ tables; of these, few and small ones come back.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from reports.ingest.bundle import Bundle, Rows
 from reports.ingest.reading import SUMMARY, unpacked
-from reports.ingest.storing import RESULT, Files, sorted_by_load
+from reports.ingest.storing import RESULT, Files
 from reports.judgement.buckets import ALL_TABLES, Buckets
 from reports.judgement.collector import collector_paused
 
@@ -31,11 +31,26 @@ def placed(blobs: DataFrame, rows: Counter[int]) -> DataFrame:
     """Bring the blobs of a bucket together, in the order in which they are judged."""
     total = sum(rows.values())
     count = max(min(total // 5_000, SOME), total // ROWS_OF_PARTITION, 2)
-    place = dict(sorted_by_load(rows, count))
+    place = dict(_places_of(rows, count))
     places = F.lit([place.get(bucket, 0) for bucket in range(max(place, default=0) + 1)])
     of_buckets = blobs.where(F.col("bucket") != SUMMARY)
     by_place = of_buckets.repartitionById(count, F.get(places, F.col("bucket")))
     return by_place.sortWithinPartitions("bucket", "group", "since_ms", "file", "start")
+
+
+def _places_of(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]:
+    """Yield which partition each bucket goes to: the fullest first, to the emptiest partition.
+
+    The partitions are numbered by their rows, the most first: theirs are the first tasks.
+    """
+    loads, of_partition = [0] * count, [list[int]() for _ in range(count)]
+    for bucket in sorted(rows, key=lambda bucket: (-rows[bucket], bucket)):
+        least = min(range(count), key=lambda number: (loads[number], number))
+        loads[least] += rows[bucket]
+        of_partition[least].append(bucket)
+    ordered = sorted(range(count), key=lambda number: (-loads[number], number))
+    for place, number in enumerate(ordered):
+        yield from ((bucket, place) for bucket in of_partition[number])
 
 
 def to_files(
@@ -46,8 +61,7 @@ def to_files(
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(folder, stored, kept)
         with collector_paused():
-            for named in buckets.judged(unpacked(batches)):
-                files.add(named)
+            buckets.judged(unpacked(batches), files.add)
         yield files.end()
 
     return blobs.mapInArrow(judge, RESULT).toArrow()
@@ -59,9 +73,7 @@ def to_bundle(blobs: DataFrame, buckets: Buckets) -> DataFrame:
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Rows(BUNDLE)
         with collector_paused():
-            for name, row in buckets.judged(unpacked(batches)):
-                rows.add(name, row)
-                yield from rows.batches()
-        yield from rows.rest()
+            buckets.judged(unpacked(batches), rows.add)
+        yield from rows.batches()
 
     return blobs.mapInArrow(judge, BUNDLE.columns)

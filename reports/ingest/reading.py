@@ -139,12 +139,14 @@ def _is_history(split: Split) -> bool:
 class ReadLines:
     """The blobs of a run, kept by Spark (`COLUMNS`), and what its splits tell together.
 
+    `history` is the account of the client history, `late_ms` counts how late gevent's hub ran.
     `rows` counts rows by bucket, `large` names the groups with blobs of their own.
     """
 
     blobs: DataFrame
     merged: Merged
     history: Account
+    late_ms: Counter[float]
     rows: Counter[int]
     large: frozenset[str]
 
@@ -171,9 +173,9 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     read: Counter[str] = Counter()
     for row in rows:
         read[row["file"]] += row["size"]
-    for one in source.ranges:
-        if read[one.split.file] != one.size:
-            raise changed(one.path)
+    for listed in source.ranges:
+        if read[listed.split.file] != listed.size:
+            raise changed(listed.path)
     if not source.ranges and lines != counted.get["lines"]:
         raise changed(place)
     try:
@@ -181,23 +183,25 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     except TailTooShortError:
         found.unpersist()
         return read_lines(source, place, replace(how, how=replace(how.how, tail_ms=inf)))
-    history = Account()
+    history, late_ms = Account(), Counter[float]()
     for _, one in sorted(summaries.items()):
         if isinstance(one, HistorySummary):
             history.merge(one.account)
+            late_ms.update(one.late_ms)
     return ReadLines(
         found,
         merged,
         history,
+        late_ms,
         sum((Counter(one.rows) for one in summaries.values()), Counter()),
         frozenset(chain.from_iterable(one.large for one in summaries.values())),
     )
 
 
 def _summary(row: Mapping[str, Any]) -> Summary:
-    kind = HistorySummary if _is_history(Split(row["file"], 0)) else SplitSummary
-    found: Summary = msgspec.msgpack.decode(row["data"], type=kind)
-    return found
+    if _is_history(Split(row["file"], 0)):
+        return msgspec.msgpack.decode(row["data"], type=HistorySummary)
+    return msgspec.msgpack.decode(row["data"], type=SplitSummary)
 
 
 def _reading(
@@ -230,7 +234,7 @@ def _packed(
                 f"{split.file}: {one.lines} lines were read from byte {split.start} on, of"
                 f" {count.lines}; please report this as a defect"
             )
-        read_bytes = 0 if count is None else count.bytes
+        read_bytes = 0 if count is None else count.size
         rows.append((*split, SUMMARY, "", 0, 0.0, read_bytes, msgspec.msgpack.encode(one)))
     yield _batch(rows)
 
@@ -246,7 +250,7 @@ def _looks(source: Source, how: Reading) -> Looks:
 
     def looks(wanted: Mapping[Split, Wanted]) -> Mapping[Split, Look]:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for split, texts, _ in source.lines(batches):
+            for split, texts, _ in lines(batches):
                 if split in wanted:
                     found = look(texts, how.parser, how.how, wanted[split])
                     row = {"file": split.file, "start": split.start, "data": encode(found)}
@@ -257,7 +261,7 @@ def _looks(source: Source, how: Reading) -> Looks:
         decode = msgspec.msgpack.Decoder(Look).decode
         return {Split(row["file"], row["start"]): decode(row["data"]) for row in found.to_pylist()}
 
-    encode = msgspec.msgpack.encode
+    lines, encode = source.lines, msgspec.msgpack.encode  # a task has no session
     return looks
 
 

@@ -3,19 +3,18 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from reports.ingest.client_costs import expulsions
 from reports.ingest.tables import Asked, Tables, rows_of
 from reports.judgement import findings, verdict
 from reports.judgement.coordinators import elections
 from reports.judgement.coordinators.unplanned_elections import Election, unplanned_elections
-from reports.judgement.costs import Expulsion
+from reports.judgement.costs import Costs
 from reports.judgement.digest import Digest
 from reports.judgement.group import Judge
 from reports.judgement.lateness.second_judgement import SecondJudgement
@@ -50,13 +49,14 @@ class Found:
     """The rows of the table `joins` about them."""
     heard: list[Json]
     """The rows of the table `heard` about them."""
-    expulsions: list[Expulsion]
+    costs: Costs
 
 
-def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
+def results(tables: Tables, planned: Sequence[str], choose: Choose, partitions: int) -> Found:
     """Read what the verdict and the page need: first of all groups, then of those that show.
 
-    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones.
+    The page shows the groups that `choose` chooses to be drawn, and the `planned` ones; owners of
+    the first `partitions` of each topic.
     """
     small = defaultdict[str, list[Json]](list, tables.kept)
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in small["digests"]}
@@ -69,7 +69,8 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
     ]
     drawn = choose(digests)
     wrong = _within_limit(digests, drawn)
-    rows = _rows_that_show(tables, digests, list(dict.fromkeys([*planned, *drawn])), drawn, wrong)
+    shown = list(dict.fromkeys([*planned, *drawn]))
+    rows = _rows_that_show(tables, digests, shown, drawn, wrong, partitions)
     starts = Counter[str]()
     for process in tables.processes:
         starts[process["broker"]] += process["process"] > 0
@@ -120,7 +121,7 @@ def results(tables: Tables, planned: Sequence[str], choose: Choose) -> Found:
         drawn,
         rows["joins"],
         rows["heard"],
-        expulsions(rows["expulsions"]),
+        Costs.of_rows(rows),
     )
 
 
@@ -137,6 +138,7 @@ def _rows_that_show(
     shown: Sequence[str],
     drawn: Sequence[str],
     wrong: Collection[str] | None,
+    partitions: int,
 ) -> Mapping[str, list[Json]]:
     """Read the rows of the groups that the page shows, and those that show a difference.
 
@@ -149,6 +151,9 @@ def _rows_that_show(
         "observed": Asked(shown),
         "comparison": Asked(shown, wrong),
         "expulsions": Asked(shown),
+        "stops": Asked(shown),
+        "handovers": Asked(shown),
+        "ownership": Asked(shown, below=partitions),
         "joins": Asked(drawn),
         "heard": Asked(drawn),
         "violations": Asked(wrong),
@@ -212,11 +217,10 @@ def late_alone(
     activity = tables.activity(min(every) - AROUND_MS, max(every) + AROUND_MS)
     missing = verdict.missing_evidence(run, data)
     second = SecondJudgement.of_run(tables.judge, run, missing, activity, tables.standstills)
-    doubts = {}
-    for group, found in wrong.items():
-        rows = tables.rows_of_group(group)
-        judging = replace(second, judge=tables.judge_of(rows))
-        doubts[group] = judging.doubt(group, rows, *min(found))
+    doubts = {
+        group: second.doubt(group, tables.rows_of_group(group), *min(found))
+        for group, found in wrong.items()
+    }
     return {group: doubt for group, doubt in doubts.items() if doubt is not None}
 
 

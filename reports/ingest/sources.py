@@ -82,7 +82,7 @@ def text_bytes(ranges: Iterable[Range]) -> int:
 class Count:
     """What was read of a split, counted without regard to lines: bytes, newlines, a line's rest."""
 
-    bytes: int = 0
+    size: int = 0
     newlines: int = 0
     rest: bool = False
     damages: int = 0
@@ -95,7 +95,7 @@ class Count:
     def of(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Pass pieces of a file on."""
         for piece in pieces:
-            self.bytes += len(piece)
+            self.size += len(piece)
             self.newlines += piece.count(b"\n")
             if piece:
                 self.rest = not piece.endswith(b"\n")
@@ -114,7 +114,7 @@ def lines_in(one: Range, count: Count) -> Iterator[bytes]:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 with memoryview(content) as view:
                     yield from lines_of(count.of(unpacked_pieces(view, one.path, damage)))
-            count.damages, count.bytes = len(damage), one.size
+            count.damages, count.size = len(damage), one.size
             yield from (DAMAGED + what.encode() for what in damage)
         else:
             yield from lines_of(count.of(pieces_between(file, one.start, one.end)))

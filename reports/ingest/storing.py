@@ -7,7 +7,7 @@ path Spark writes (`bundle.write`).
 
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from reports.ingest.bundle import schema
-from reports.judgement.buckets import ALL_TABLES, Named
+from reports.judgement.buckets import ALL_TABLES
+from reports.judgement.log.reading import Row
 
 ATTEMPTS = ".attempts"
 """The folder, beside the tables, of what tasks write."""
@@ -34,7 +35,7 @@ _WRITTEN: dict[str, Any] = {
 processor time as all the rest."""
 
 
-def table_of(name: str, rows: Sequence[Sequence[Any]]) -> pa.Table:
+def table_of(name: str, rows: Sequence[Row]) -> pa.Table:
     """Return rows of a table, its columns in their order, as Arrow has them."""
     columns = zip(*rows, strict=True) if rows else [[] for _ in _SCHEMAS[name]]
     fields = _SCHEMAS[name]
@@ -49,15 +50,14 @@ class Files:
         """Write below a folder of tables; the driver has made ATTEMPTS in it."""
         self._folder, self._stored, self._kept = folder / ATTEMPTS, stored, kept
         self._attempt = uuid.uuid4().hex
-        self._rows: dict[str, list[Sequence[Any]]] = {name: [] for name in ALL_TABLES}
+        self._rows: dict[str, list[Row]] = {name: [] for name in ALL_TABLES}
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in kept}
 
-    def add(self, named: Named) -> None:
-        """Take a row."""
-        name, row = named
+    def add(self, name: str, more: Iterable[Row]) -> None:
+        """Take rows of a table."""
         rows = self._rows[name]
-        rows.append(row)
+        rows.extend(more)
         if len(rows) >= ROWS:
             self._write(name)
 
@@ -135,29 +135,13 @@ def commit(folder: Path, names: Iterable[str], results: pa.Table) -> None:
         whole.rename(folder / name)
 
 
-def write(folder: Path, name: str, rows: Sequence[Sequence[Any]]) -> None:
+def write(folder: Path, name: str, rows: Sequence[Row]) -> None:
     """Write a small table from here."""
     files = Files(folder, [name], [])
-    for row in rows:
-        files.add((name, row))
+    files.add(name, rows)
     commit(folder, [name], pa.Table.from_batches([files.end()]))
 
 
 def end(folder: Path) -> None:
     """Remove what no result told of."""
     shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)
-
-
-def sorted_by_load(rows: Mapping[int, int], count: int) -> Iterator[tuple[int, int]]:
-    """Yield which partition each bucket goes to: the fullest first, to the emptiest partition.
-
-    The partitions are numbered by their rows, the most first: theirs are the first tasks.
-    """
-    loads, of_partition = [0] * count, [list[int]() for _ in range(count)]
-    for bucket in sorted(rows, key=lambda bucket: (-rows[bucket], bucket)):
-        least = min(range(count), key=lambda number: (loads[number], number))
-        loads[least] += rows[bucket]
-        of_partition[least].append(bucket)
-    ordered = sorted(range(count), key=lambda number: (-loads[number], number))
-    for place, number in enumerate(ordered):
-        yield from ((bucket, place) for bucket in of_partition[number])

@@ -18,7 +18,6 @@ from reports.ingest import (
     bundle,
     judging,
     log_files,
-    ownership,
     places,
     sources,
     storing,
@@ -34,14 +33,15 @@ from reports.ingest.reading import (
     read_lines,
 )
 from reports.judgement import buckets, group
-from reports.judgement.buckets import GAPS, Buckets, judge_on_wire
+from reports.judgement.buckets import GAPS, Buckets
+from reports.judgement.costs import HubGaps
 from reports.judgement.group import Judge
 from reports.judgement.judging import Rules, judge_of, spans_of
 from reports.judgement.log import broker_log
 from reports.judgement.log.broker_log import COLUMNS as LINE_COLUMNS
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.log.merging import Merged
-from reports.judgement.log.parsing import Parser
+from reports.judgement.log.parsing import Parser, number
 from reports.judgement.log.processes import STATUSES
 from reports.judgement.log.reading import How
 from reports.judgement.missing.gaps import ENDS_OF_GROUPS, ENDS_OF_OFFSETS, REMOVED_NONE
@@ -56,7 +56,7 @@ from reports.judgement.witnesses import Witnesses
 
 Progress = Callable[[str], None]
 Json = dict[str, Any]
-COLUMNS = {**broker_log.TABLES, **group.TABLES, "ownership": ownership.OWNERSHIP}
+COLUMNS = {**broker_log.TABLES, **group.TABLES}
 """The tables and their columns."""
 STORED = tuple(name for name in COLUMNS if name != "digests")
 """The tables that are stored: all but what is counted of each group."""
@@ -71,23 +71,30 @@ FEW_ROWS = 50_000
 class Asked(NamedTuple):
     """The rows of a table that are asked for: those of some groups, or of all (None).
 
-    And of others (None: of all) those that are no match.
+    And of others (None: of all) those that are no match. Of owners, those alone that overlap, or
+    of partitions whose number is `below`.
     """
 
     groups: Collection[str] | None
     differing: Collection[str] | None = ()
+    below: int | None = None
 
     def wants(self, row: Json) -> bool:
         """Tell whether a row is asked for."""
         of = row["group"]
         if self.groups is None or of in self.groups:
-            return True
+            if self.below is None or row["overlap_ms"] > 0:
+                return True
+            return number(row["partition"].rpartition("-")[2], self.below) is not None
         return (self.differing is None or of in self.differing) and row["outcome"] != "match"
 
     @property
     def condition(self) -> str:
         """The same in SQL."""
         of_groups = among("group", self.groups)
+        if self.below is not None:
+            partition = "CAST(substring_index(partition, '-', -1) AS LONG)"
+            return f"{of_groups} AND (overlap_ms > 0 OR {partition} < {self.below})"
         if self.differing is not None and not self.differing:
             return of_groups
         return f"{of_groups} OR outcome != 'match' AND {among('group', self.differing)}"
@@ -110,6 +117,8 @@ class Tables:
     """When brokers stood still, proven, and by no fault of the journal."""
     history: Account = field(default_factory=Account)
     """What of the lines of the client history is understood."""
+    hub_gaps: HubGaps | None = None
+    """How late gevent's hub ran, if the history tells it."""
     witnesses: Witnesses | None = None
     """The brokers' logs compared with what the tap saw, where there are both."""
 
@@ -128,10 +137,12 @@ class Tables:
         return bundle.stored(self.spark, COLUMNS[name], name, self.output)
 
     def rows(self, name: str, asked: Asked) -> list[Json]:
-        """Read rows of a table."""
+        """Read rows of a table, in a total order."""
         if name in self.kept:
-            return [row for row in self.kept[name] if asked.wants(row)]
-        return rows_of(self.frame(name).where(asked.condition))
+            found = [row for row in self.kept[name] if asked.wants(row)]
+        else:
+            found = rows_of(self.frame(name).where(asked.condition))
+        return sorted(found, key=_by_all_columns)
 
     @property
     def rejected(self) -> list[Json]:
@@ -156,15 +167,7 @@ class Tables:
 
     def evidence(self, name: str) -> Evidence:
         """Return a group's evidence, as the oracle was given it."""
-        rows = self.rows_of_group(name)
-        return self.judge_of(rows).evidence(name, rows)
-
-    def judge_of(self, rows: Sequence[Json]) -> Judge:
-        """Return what judges a group, whose rows are given."""
-        if self.judge.wire is None:
-            return self.judge
-        requests = (row for row in rows if row["template"] is None)
-        return judge_on_wire(self.judge, requests, self.run.restarts)
+        return self.judge.evidence(name, self.rows_of_group(name))
 
     def rows_of_group(self, name: str) -> list[Json]:
         """Read the rows of `requests` and `transitions` about a group, as `Judge` takes them."""
@@ -215,8 +218,9 @@ def build(
     with _read(spark, run, source, run.parser, held) as read:
         progress("replaying every request through the reference coordinator")
         judge, standstills = judge_of(run, rules, read.merged, held)
-        kept = _judged(read, run.parser, run, judge, output)
-    found = Tables(spark, run, output, read.merged, kept, judge, standstills, read.history)
+        kept = _judged(read, run.parser, judge, output)
+    gaps = HubGaps.of(read.late_ms)
+    found = Tables(spark, run, output, read.merged, kept, judge, standstills, read.history, gaps)
     return replace(found, witnesses=witnesses.compared(found, source, target))
 
 
@@ -225,7 +229,7 @@ def store_lines(
 ) -> Merged:
     """Read logs of a run at a URI and store the tables of their lines at another."""
     with _read(spark, run, source, parser) as read:
-        _judged(read, parser, run, None, output)
+        _judged(read, parser, None, output)
     return read.merged
 
 
@@ -266,10 +270,10 @@ def source_of(
 
 
 def _judged(
-    read: ReadLines, parser: Parser, run: RunFolder, judge: Judge | None, output: str
+    read: ReadLines, parser: Parser, judge: Judge | None, output: str
 ) -> Mapping[str, list[Json]]:
     """Judge and store what was read; return the rows of some tables."""
-    of_buckets = Buckets(read.merged.starts, parser, judge, run.restarts, read.large)
+    of_buckets = Buckets(read.merged.starts, parser, judge, read.large)
     blobs = judging.placed(read.blobs, read.rows)
     stored = [*OF_LINES, *(OF_GROUPS if judge is not None else ())]
     kept = ALWAYS_KEPT if sum(read.rows.values()) > FEW_ROWS else (*OF_GROUPS, *ALWAYS_KEPT)
@@ -306,6 +310,11 @@ def rows_of(frame: DataFrame) -> list[Json]:
     """Bring the rows of a table to the driver, in one job."""
     found: list[Json] = frame.toArrow().to_pylist()
     return found
+
+
+def _by_all_columns(row: Json) -> list[tuple[bool, Any]]:
+    """Order rows of one table so that nothing depends on the partitions they came in."""
+    return [(value is not None, value) for value in row.values()]
 
 
 def among(column: str, values: Iterable[str] | None) -> str:

@@ -4,10 +4,11 @@ Stops and owners come from the client history; without one their numbers are nul
 zero. The rest comes from the brokers' logs.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from math import ceil, fsum
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from reports.judgement.digest import Digest, with_total
@@ -20,7 +21,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A member without partitions because all of them were taken away (see `ownership.stops`)."""
+    """A member without partitions because all of them were taken away (see `ownership.STOPS`)."""
 
     group: str
     member: str
@@ -44,7 +45,7 @@ class Handover:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A member's ownership of a partition (see `ownership.intervals`)."""
+    """A member's ownership of a partition (see `ownership.OWNERSHIP`)."""
 
     group: str
     partition: str
@@ -77,23 +78,42 @@ class HubGaps:
     p99_ms: float
     longest_ms: float
 
+    @classmethod
+    def of(cls, late_ms: Counter[float]) -> "HubGaps | None":
+        """Sum up how often the hub ran how late; None if nothing is counted."""
+        if not late_ms:
+            return None
+        ordered = sorted(late_ms.elements())
+        place = 0.99 * (len(ordered) - 1)
+        below, above = ordered[int(place)], ordered[ceil(place)]
+        p99_ms = below + (above - below) * (place - int(place))
+        return cls(len(ordered), round(p99_ms, 1), ordered[-1])
 
-T = TypeVar("T", Stop, Handover)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What rebalances cost, each list in order of time.
+    """What rebalances cost the groups that the page shows, each list in order of time.
 
-    `holdings` are those that the page draws, and those that overlap with an earlier owner's.
-    `expulsions` are those of groups that the page shows. `hub_gaps` is None without a history.
+    `holdings` are those that it draws, and those that overlap with an earlier owner's.
     """
 
     stops: Sequence[Stop] = ()
     handovers: Sequence[Handover] = ()
     holdings: Sequence[Holding] = ()
     expulsions: Sequence[Expulsion] = ()
-    hub_gaps: HubGaps | None = None
+
+    @classmethod
+    def of_rows(cls, rows: Mapping[str, Iterable[Row]]) -> "Costs":
+        """Take the rows of the tables `stops`, `handovers`, `ownership` and `expulsions`."""
+        return cls(
+            in_order(Stop, rows["stops"], "from_ms", "group", "member"),
+            in_order(Handover, rows["handovers"], "at_ms", "group"),
+            in_order(Holding, rows["ownership"], "from_ms", "group", "member", "partition"),
+            in_order(Expulsion, rows["expulsions"], "at_ms", "group", "subject", "api"),
+        )
 
     def has_history(self, group: str) -> bool:
         """Whether the client history has assignments of a group."""
@@ -119,34 +139,26 @@ class Costs:
         return [expulsion for expulsion in self.expulsions if expulsion.api]
 
 
-def add(verdict: Json, costs: Costs, run: RunFolder, digests: Mapping[str, Digest]) -> None:
+def in_order(kind: type[T], rows: Iterable[Row], *order: str) -> list[T]:
+    """Make objects of rows, ordered by some of their fields."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return sorted((kind(*map(row.get, names)) for row in rows), key=attrgetter(*order))
+
+
+def add(verdict: Json, hub_gaps: HubGaps | None, digests: Mapping[str, Digest]) -> None:
     """Add the costs of each group to its part of the verdict, and how late the hub ran."""
-    if costs.hub_gaps is not None:
-        verdict["hub_gaps"] = asdict(costs.hub_gaps)
-    stops, handovers = by_group(costs.stops), by_group(costs.handovers)
+    if hub_gaps is not None:
+        verdict["hub_gaps"] = asdict(hub_gaps)
     for name, about in verdict["groups"].items():
         digest = digests.get(name, Digest())
+        moved = digest.moved
         about |= {
             "by_cause": _by_cause(digest),
-            **_of_clients(run, stops.get(name, ()), handovers.get(name)),
+            "stop_the_world_ms": None if moved is None else summary(digest.stopped_ms),
+            "partitions_moved": None if moved is None else with_total(moved),
             "evictions": with_total(digest.evictions),
             "fences": with_total(digest.fences),
         }
-
-
-def _of_clients(
-    run: RunFolder, stops: Sequence[Stop], handovers: Sequence[Handover] | None
-) -> Json:
-    """Sum up what clients saw; stops are those that began in the impact phase, in ms."""
-    if handovers is None:
-        return {"stop_the_world_ms": None, "partitions_moved": None}
-    moved = Counter[str]()
-    for handover in handovers:
-        moved[run.phase_at(handover.at_ms)] += handover.moved
-    return {
-        "stop_the_world_ms": summary(impact(run, stops)),
-        "partitions_moved": with_total(moved),
-    }
 
 
 def _by_cause(digest: Digest) -> dict[str, dict[str, int]]:
@@ -160,22 +172,14 @@ def _by_cause(digest: Digest) -> dict[str, dict[str, int]]:
     }
 
 
-def by_group(found: Iterable[T]) -> dict[str, list[T]]:
-    """Return stops, handovers or the like by group."""
-    groups: dict[str, list[T]] = defaultdict(list)
-    for one in found:
-        groups[one.group].append(one)
-    return dict(groups)
-
-
 def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
     """Return the stops that began in the impact phase."""
     return [stop for stop in stops if run.phase_at(stop.from_ms) == "impact"]
 
 
-def summary(stops: Sequence[Stop]) -> Json:
+def summary(stopped_ms: Iterable[float]) -> Json:
     """Summarize stops: their number, percentiles (nearest rank), the longest and the sum, in ms."""
-    lengths = sorted(stop.stopped_ms for stop in stops)
+    lengths = sorted(stopped_ms)
     rank = lambda share: lengths[ceil(share * len(lengths)) - 1] if lengths else 0.0
     return {
         "stops": len(lengths),

@@ -31,7 +31,10 @@ class Rules(NamedTuple):
 
 def spans_of(run: RunFolder) -> Sequence[tuple[float, float]]:
     """Return when brokers may have stood still: the times of their lines then are asked for."""
-    said = sorted((one.from_ms, one.until_ms) for one in (*run.stalls, *run.standstills))
+    said = sorted(
+        [(one.from_ms, one.until_ms) for one in run.stalls]
+        + [(one.from_ms, one.until_ms) for one in run.standstills]
+    )
     return list(_apart(said))
 
 
@@ -52,10 +55,7 @@ def _apart(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]
 def judge_of(
     run: RunFolder, rules: Rules, merged: Merged, deliveries: Deliveries
 ) -> tuple[Judge, Sequence[Standstill]]:
-    """Return what judges the groups of a run, and when its brokers stood still by no fault of it.
-
-    At level `wire` it knows of no epoch: those of a group are told by the group's own requests.
-    """
+    """Return what judges the groups of a run, and when its brokers stood still by no fault of it."""
     of_brokers = [row for row in merged.of_all_groups if row["template"] in LINES]
     fenced = (row for row in merged.of_all_groups if row["template"] == FENCED)
     named = (one["partition"] for one in merged.processes if one["partition"] is not None)
@@ -88,6 +88,6 @@ def judge_of(
         fenced=fenced_lines(fenced, run.grammar),
         grown_ms=run.grown_ms,
         deleted=run.deleted,
-        wire={} if run.level is Level.WIRE else None,
+        wire=run.restarts if run.level is Level.WIRE else None,
     )
     return judge, standstills

@@ -19,7 +19,6 @@ from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, ObservedRequest
-from reports.judgement.coordinators.wire_epochs import WireEpochs, marks_in, of_groups
 from reports.judgement.group import Judge
 from reports.judgement.judging import Rules, judge_of, spans_of
 from reports.judgement.log.broker_log import Place
@@ -208,20 +207,12 @@ class Recording:
     def judge(self) -> Judge:
         """Judges its groups as a report does, by the rules of the release alone."""
         judge, _ = self._judged
-        return replace(judge, digester=None, wire=self.wire_epochs)
+        return replace(judge, digester=None)
 
     @cached_property
     def _judged(self) -> tuple[Judge, Sequence[Standstill]]:
         rules = Rules(self.profile, self.profile, None)
         return judge_of(self.run, rules, self.logs.merged, self.deliveries)
-
-    @property
-    def wire_epochs(self) -> Mapping[str, WireEpochs] | None:
-        """At level `wire` the coordinator epochs of groups; else None."""
-        if self.run.level is not Level.WIRE:
-            return None
-        requests = (line.row for line in self.lines if "request" in line.row)
-        return of_groups(marks_in(requests), self.run.restarts)
 
     @cached_property
     def deliveries(self) -> Deliveries:

@@ -137,7 +137,7 @@ class CostRows:
                 by_member[stop.member].append(stop)
             rows = [
                 {"member": member, "kind": stops[-1].kind, **_stopped(stops)}
-                | {"ms": summary(stops)["total"]}
+                | {"ms": summary(stop.stopped_ms for stop in stops)["total"]}
                 for member, stops in by_member.items()
             ]
             tables[group] = sorted(rows, key=lambda row: (-row["ms"], natural(row["member"])))
@@ -278,7 +278,7 @@ def _stopped(stops: Sequence[Stop] | None, digits: int = 3) -> Json:
     """Return the cells about stops, in seconds; None without a client history."""
     if stops is None:
         return dict.fromkeys(("stops", "p50", "p99", "longest", "stopped"))
-    of = summary(stops)
+    of = summary(stop.stopped_ms for stop in stops)
     return {
         "stops": of["stops"],
         "p50": seconds(of["p50"], digits),

@@ -1,47 +1,110 @@
-"""The requests of a group at level `wire` that show where epochs end: few of many.
+"""Marks of coordinator epochs at level `wire`: the few requests that show where epochs end.
 
-Nearly all answers show that a coordinator goes on. What counts are those near an answer that shows
+Nearly all answers show that a coordinator goes on. What tells are those near an answer that shows
 that a broker does not coordinate the group, those before and after another broker's, and those
-around a restart.
+around a restart. Requests without an answer are few, and all kept.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_protocol.apis import GROUP_APIS
-from reports.judgement.coordinators.wire_epochs import ABSENT, LOADS, Restart, says_of
+from reports.judgement.coordinators.wire_epochs import (
+    ABSENT,
+    LOADS,
+    OPEN,
+    Restart,
+    WireEpochs,
+    marks_of,
+    says_of,
+    wire_epochs,
+)
+from reports.judgement.logged import REQUEST, Chunk
 
-Row = Mapping[str, Any]
-NEAR_MS = 5_000
+NEAR_MS = 5_000.0
 """How near: further than the windows of two requests reach."""
 
 
-def telling(requests: Iterable[Row], restarts: Sequence[Restart]) -> Iterator[Row]:
-    """Yield those of a group's requests, rows of that table, that show where epochs end."""
-    said = [
-        (row, says)
-        for row in requests
-        if row["readable"] and row["api"] in GROUP_APIS and (says := says_of(row)) is not None
-    ]
-    said.sort(key=lambda one: (one[0]["at_ms"], one[0]["line"]))
-    away: dict[str, list[float]] = defaultdict(list)
-    for row, says in said:
-        if says in (LOADS, ABSENT):
-            away[row["broker"]].append(row["at_ms"])
-    rows = list(map(itemgetter(0), said))
-    stops_ms = [at_ms for _, at_ms in restarts]
-    for before, row, after in zip([None, *rows], rows, [*rows[1:], None], strict=False):
-        if before is None or after is None or _is_near(away[row["broker"]], row["at_ms"]):
-            yield row
-        elif not before["broker"] == row["broker"] == after["broker"]:
-            yield row
-        elif any(before["at_ms"] <= at_ms <= after["at_ms"] for at_ms in stops_ms):
-            yield row
+class Seen(NamedTuple):
+    """An answer that says something of its broker (id); its times, in ms, are those of a request.
+
+    In order of time.
+    """
+
+    at_ms: float
+    broker: str
+    says: str
+    earliest_ms: float
+    latest_ms: float
+    answered_ms: float
 
 
-def _is_near(times: Sequence[float], at_ms: float) -> bool:
-    place = bisect_left(times, at_ms - NEAR_MS)
-    return place < len(times) and times[place] <= at_ms + NEAR_MS
+_ASKED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(REQUEST.index, ("readable", "api", "error_code", "response"))
+)
+_PLACED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(REQUEST.index, ("at_ms", "broker", "earliest_ms", "latest_ms", "answered_ms"))
+)
+
+
+def epochs_of(chunks: Iterable[Chunk], restarts: Iterable[Restart]) -> WireEpochs:
+    """Derive the epochs of a group of its requests, chunk by chunk; few of them are kept."""
+    restarts = list(restarts)
+    at_ms = sorted(at_ms for _, at_ms in restarts)
+    found: list[Seen] = []
+    for chunk in chunks:
+        known_ms = chunk.known_ms if chunk.known_ms > -inf else inf
+        found = list(telling(sorted([*found, *_seen_in(chunk)]), at_ms, known_ms))
+    marks = (
+        mark
+        for one in found
+        for mark in marks_of(
+            one.broker, one.says, one.earliest_ms, one.at_ms, one.latest_ms, one.answered_ms
+        )
+    )
+    return wire_epochs(marks, restarts)
+
+
+def _seen_in(chunk: Chunk) -> Iterator[Seen]:
+    for row in chunk.requests:
+        readable, api, error_code, response = _ASKED(row)
+        if readable and api in GROUP_APIS:
+            says = says_of(api, error_code, response)
+            if says is not None:
+                at_ms, broker, *window = _PLACED(row)
+                yield Seen(at_ms, broker, says, *window)
+
+
+def telling(
+    seen: Sequence[Seen], restarts_ms: Sequence[float], known_ms: float = inf
+) -> Iterator[Seen]:
+    """Yield the answers that may show where an epoch ends.
+
+    All is in order of time. What is seen later happens after `known_ms`: an answer that may still
+    get a telling neighbour is yielded, too. So nothing is lost where its result is taken with what
+    follows, and sifted again.
+    """
+    away_ms: dict[str, list[float]] = defaultdict(list)
+    for one in seen:
+        if one.says in (LOADS, ABSENT):
+            away_ms[one.broker].append(one.at_ms)
+    for place, one in enumerate(seen):
+        before, after = seen[max(place - 1, 0)], seen[min(place + 1, len(seen) - 1)]
+        if (
+            one.says == OPEN
+            or before is one
+            or after is one
+            or not before.broker == one.broker == after.broker
+            or one.at_ms > known_ms - NEAR_MS
+            or _are_any(away_ms[one.broker], one.at_ms - NEAR_MS, one.at_ms + NEAR_MS)
+            or _are_any(restarts_ms, before.at_ms, after.at_ms)
+        ):
+            yield one
+
+
+def _are_any(times: Sequence[float], from_ms: float, until_ms: float) -> bool:
+    return bisect_left(times, from_ms) < bisect_right(times, until_ms)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, Placing
@@ -42,9 +43,8 @@ def tables_of(blobs: Iterable[Blob], place: Place, parser: Parser) -> dict[str, 
         for of_group in unpacked(blob.data):
             for name, rows in placing.tables(of_group):
                 found[name] += (dict(zip(COLUMNS[name], row, strict=True)) for row in rows)
-    for rows in found.values():
-        rows.sort(key=lambda row: row["line"])
-    return found
+    by_line = itemgetter("line")
+    return {name: sorted(of_table, key=by_line) for name, of_table in found.items()}
 
 
 def read_logs(lines: Lines, parser: Parser, how: How = How()) -> ReadLogs:

@@ -7,7 +7,7 @@ from math import inf
 import msgspec
 
 from reports.judgement.log.reading import APART, BLOCK, Blob, Row, Rows, bucket_of, packed
-from reports.judgement.run.history import Read
+from reports.judgement.run.history import EVENTS, HUB_LAG, Read
 from reports.judgement.run.json_form import Account
 
 
@@ -15,6 +15,8 @@ class HistorySummary(msgspec.Struct, array_like=True):
     """The account of a split's lines; `rows` and `large` as of a log's (`SplitSummary`)."""
 
     account: Account
+    late_ms: dict[float, int] = {}
+    """How late gevent's hub ran, and how often so."""
     rows: dict[int, int] = {}
     large: list[str] = []
 
@@ -27,10 +29,13 @@ class HistorySummary(msgspec.Struct, array_like=True):
 def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob | HistorySummary]:
     """Read the lines of a split: yield what they say of groups, and in the end the summary."""
     account, counted, large = Account(), Counter[int](), set[str]()
+    late_ms = Counter[float]()
     by_group: dict[str, list[Row]] = defaultdict(list)
     left = BLOCK // 500  # lines of about so many bytes
     for said in account.entries(lines, of_line):
-        if said.group is None:
+        if said.event == HUB_LAG and said.max_ms is not None:
+            late_ms[said.max_ms] += 1
+        if said.group is None or said.event not in EVENTS:
             continue
         by_group[said.group].append(msgspec.structs.astuple(said))
         left -= 1
@@ -38,7 +43,7 @@ def read(lines: Iterable[bytes], of_line: Read, buckets: int) -> Iterator[Blob |
             yield from _blobs(by_group, buckets, counted, large)
             left = BLOCK // 500
     yield from _blobs(by_group, buckets, counted, large)
-    yield HistorySummary(account, dict(counted), sorted(large))
+    yield HistorySummary(account, dict(late_ms), dict(counted), sorted(large))
 
 
 def _blobs(

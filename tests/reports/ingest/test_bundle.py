@@ -23,17 +23,17 @@ def rows_of(batches: list[pa.RecordBatch], name: str) -> list[dict[str, object]]
     return [row[name] for row in rows if row["table"] == name]
 
 
-def test_rows_come_out_under_their_table_alone() -> None:
+def test_rows_come_out_under_their_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS", 2)
     rows = Rows(Bundle(TABLES))
-    rows.add("numbers", (7, "g", None))
-    rows.add_named("even", {"even": False, "other": 1, "number": 7})
-    assert list(rows.batches()) == []
-    batches = list(rows.rest())
+    rows.add("numbers", [(7, "g", None)])
+    rows.add("even", [(number, False) for number in range(3)])
+    batches = list(rows.batches())
     assert rows_of(batches, "numbers") == [{"number": 7, "group": "g", "half": None}]
-    assert rows_of(batches, "even") == [{"number": 7, "even": False}]
+    assert [row["number"] for row in rows_of(batches, "even")] == [0, 1, 2]
+    assert [batch.num_rows for batch in batches] == [1, 2, 1]
     empty = [row["empty"] for batch in batches for row in batch.to_pylist()]
-    assert empty == [None, None]
-    assert list(rows.rest()) == []
+    assert empty == [None] * 4
 
 
 def test_more_rows_than_a_batch_has() -> None:
@@ -54,11 +54,10 @@ def test_each_table_is_stored(spark: SparkSession, tmp_path: Path) -> None:
     def both(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Rows(tables)
         for number in (n for batch in batches for n in batch[0].to_pylist()):
-            rows.add("numbers", (number, f"group {number}", number / 2))
+            rows.add("numbers", [(number, f"group {number}", number / 2)])
             if number % 2 == 0:
-                rows.add("even", (number, True))
-            yield from rows.batches(least=3)
-        yield from rows.rest()
+                rows.add("even", [(number, True)])
+        yield from rows.batches()
 
     made = spark.range(10).mapInArrow(both, tables.columns)
     module.write(made, TABLES, str(tmp_path))
