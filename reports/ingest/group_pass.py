@@ -25,7 +25,7 @@ from reports.judgement.run import history
 
 BUNDLE = Bundle(TABLES)
 """What a partition gives: rows of the tables."""
-ORDER = ("group", "since_ms", "broker", "line", "client_id", "api", "request")
+ORDER = ("group", "since_ms", "broker", "line", "client_id", "api", "request", "template")
 """The order in which rows of a partition are judged: total, so that chunks are always the same."""
 ROWS_OF_PARTITION = 50_000
 """How many rows a partition has, about: some seconds of judging. Small evidence has smaller ones,
@@ -41,6 +41,8 @@ EVIDENCE = ("group", "since_ms", *REQUEST, *_OF_LINES)
 _FIRST, _TEMPLATE = EVIDENCE.index(REQUEST[0]), EVIDENCE.index("template")
 _EVENT = "client event"
 """Stands as `template` in the rows of clients' events."""
+_TAPPED = "seen by the tap"
+"""Stands as `template` in the rows of requests that the tap saw, where it is a second witness."""
 _TELLS = ("partitions", "member_id", "offsets", "instance_id", "api", "sent_at_ms", "kind")
 """What an event tells beside its time, client and group."""
 _OF_EVENT: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
@@ -55,20 +57,30 @@ def evidence_rows(requests: DataFrame, lines: DataFrame) -> DataFrame:
     `since_ms` is the time from which on a row counts. Nothing is known of the times of requests
     that cannot be read.
     """
-    mine = requests.withColumns(
-        {
-            "since_ms": F.coalesce("earliest_ms", F.lit(0.0)),
-            "at_ms": F.coalesce("at_ms", F.lit(0.0)),
-            **{name: F.lit(None) for name in _OF_LINES},
-        }
-    )
     about = lines.withColumns(
         {
             "since_ms": F.col("at_ms"),
             **{name: F.lit(None) for name in REQUEST if name not in LINE},
         }
     )
-    return mine.select(*EVIDENCE).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
+    return _of_requests(requests).unionAll(about.select(*EVIDENCE)).where("group IS NOT NULL")
+
+
+def tapped_rows(requests: DataFrame) -> DataFrame:
+    """Return the requests that the tap saw, where it is a second witness, as rows of it."""
+    return _of_requests(requests, _TAPPED).where("group IS NOT NULL")
+
+
+def _of_requests(requests: DataFrame, template: str | None = None) -> DataFrame:
+    of_lines = {name: F.lit(None) for name in _OF_LINES}
+    return requests.withColumns(
+        {
+            "since_ms": F.coalesce("earliest_ms", F.lit(0.0)),
+            "at_ms": F.coalesce("at_ms", F.lit(0.0)),
+            **of_lines,
+            "template": F.lit(template),
+        }
+    ).select(*EVIDENCE)
 
 
 def event_rows(lines: DataFrame) -> DataFrame:
@@ -134,10 +146,12 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
         rows = iter(of_group)
         first = next(rows, None)
         while first is not None:
-            requests, lines, events = [], [], []
+            requests, lines, events, tapped = [], [], [], []
             for row in chain((first,), islice(rows, CHUNK - 1)):
                 if row[_TEMPLATE] is None:
                     requests.append(row[_FIRST:_TEMPLATE])
+                elif row[_TEMPLATE] == _TAPPED:
+                    tapped.append(row[_FIRST:_TEMPLATE])
                 elif row[_TEMPLATE] == _EVENT:
                     if (event := _event(row)) is not None:
                         events.append(event)
@@ -148,7 +162,7 @@ def _chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Chunk]]:
             requests.sort()
             lines.sort(key=in_order)
             events.sort(key=history.in_order)
-            yield group, Chunk(requests, lines, known_ms, events)
+            yield group, Chunk(requests, lines, known_ms, events, tapped)
 
 
 def _event(row: tuple[Any, ...]) -> history.ClientEvent | None:

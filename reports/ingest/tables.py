@@ -36,7 +36,6 @@ from reports.judgement.run.evidence_level import Level
 from reports.judgement.run.machine_log import Standstill
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.timelines.fenced_lines import FENCED, fenced_lines
-from reports.judgement.witnesses import Witnesses
 
 Progress = Callable[[str], None]
 Where = Callable[[str], str]
@@ -86,8 +85,6 @@ class Tables:
     standstills: Sequence[Standstill] = ()
     """When brokers stood still, proven, and by no fault of the journal."""
     places: LogPlaces = field(default_factory=LogPlaces)
-    witnesses: Witnesses | None = None
-    """The brokers' logs compared with what the tap saw, where there are both."""
 
     def frame(self, name: str) -> DataFrame:
         """Return a table, with the columns that `COLUMNS` names."""
@@ -193,6 +190,7 @@ def build(
     named = (one["partition"] for one in processes if one["partition"] is not None)
     most = max(named, default=None)
     pauses, standstills = _stood_still(lines["requests"], lines["transitions"], run)
+    seen = witnesses.seen_by_tap(spark, run, source, target, lines["requests"], places)
     judge = Judge(
         run.grammar,
         rules.profile,
@@ -221,14 +219,17 @@ def build(
         grown_ms=run.grown_ms,
         deleted=run.deleted,
         wire=run.restarts if run.level is Level.WIRE else None,
+        tap=None if seen is None else seen.tap,
     )
     evidence = group_pass.evidence_rows(lines["requests"], lines["transitions"])
     if history is not None:
         evidence = evidence.unionAll(group_pass.event_rows(history))
     used = sum(process["used"] for process in processes)
+    if seen is not None:
+        evidence = evidence.unionAll(group_pass.tapped_rows(seen.requests))
+        used += seen.tap.lines
     judged = group_pass.judged(evidence, judge, used).persist()
-    both = witnesses.compared(spark, run, source, target, lines["requests"], places)
-    return Tables(lines, judged, processes, judge, standstills, places, both)
+    return Tables(lines, judged, processes, judge, standstills, places)
 
 
 def _deliveries(spark: SparkSession, source: str, run: RunFolder) -> Deliveries:

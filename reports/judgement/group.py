@@ -12,7 +12,7 @@ from typing import Any, cast
 from kafka_protocol.coordinator_lines import Grammar
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.replay import Evidence, Outage, Stall
-from reports.judgement import breaches, members
+from reports.judgement import breaches, members, witness_pairs
 from reports.judgement.case import Case, Judgement
 from reports.judgement.clients import assignments, comparison, ownership
 from reports.judgement.clients.absences import Absence, Absent
@@ -39,6 +39,7 @@ from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.compare import Compared
 from reports.judgement.timelines.fenced_lines import FencedLine, Fencings
 from reports.judgement.timelines.timeline import OBSERVED
+from reports.judgement.witness_pairs import Pairs, Tap
 
 Json = dict[str, Any]
 
@@ -89,6 +90,7 @@ TABLES = {
     "unlogged": UNLOGGED,
     "client_findings": CLIENT_FINDINGS,
     **ownership.TABLES,
+    "witnesses": witness_pairs.WITNESSES,
     "digests": DIGESTS,
 }
 
@@ -139,6 +141,8 @@ class Judge:
     wire: tuple[Restart, ...] | None = None
     """At level `wire`, where answers alone tell coordinator epochs: the restarts of brokers. Else
     None."""
+    tap: Tap | None = None
+    """What is known of the tap where it is a second witness."""
 
     def evidence(self, group: str, rows: Iterable[LoggedRow]) -> Evidence:
         """Return everything that the oracle may see of a group."""
@@ -205,9 +209,12 @@ class Judge:
         ids = CorrelationIds(case.group, self.clients)
         kills = () if self.wire is not None else self.kills
         silences = Silences(kills, self.clients.heartbeat_ms, self.stalls)
+        pairs = None if self.tap is None else Pairs(self.tap)
         for chunk in chunks:
             ids.add(chunk.requests)
             silences.add(chunk.requests)
+            if pairs is not None:
+                pairs.add(chunk.requests, chunk.tapped)
             part = case.add(chunk)
             yield from case.about(part)
             judgement.add(part)
@@ -218,6 +225,10 @@ class Judge:
         yield from self._differences(case, found)
         yield from (("unlogged", row) for row in (*ids.rows(), *silences.rows()))
         yield from case.in_the_end(found.responses, judgement.record_bytes)
+        if pairs is not None:
+            yield from (("breaches", row) for row in pairs.end())
+            counted = sorted(pairs.counts.items())
+            yield from (("witnesses", {"name": name, "count": count}) for name, count in counted)
         if not case.members.has_statics:
             return
         kept = found
