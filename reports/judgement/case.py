@@ -20,13 +20,6 @@ from reference_coordinator.replay import (
     Stall,
     Violation,
 )
-from reports.judgement import members
-from reports.judgement.clients import ownership
-from reports.judgement.clients.absences import Absent
-from reports.judgement.clients.assignments import Assignments
-from reports.judgement.clients.client_rules import ClientRules
-from reports.judgement.clients.comparison import Clients
-from reports.judgement.clients.fetched_offsets import FetchedOffsets
 from reports.judgement.collector import collector_paused
 from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.epoch_ends import Unsure
@@ -35,10 +28,8 @@ from reports.judgement.coordinators.wire_turns import in_turn, tolerance_of
 from reports.judgement.kept_chunks import KeptChunks
 from reports.judgement.logged import Chunk, HeldUp, LoggedRow, Requests
 from reports.judgement.members import Members
-from reports.judgement.run.history import ClientEvent
 from reports.judgement.timelines import compare, member_lines, timeline, wire_timeline
 from reports.judgement.timelines.compare import Compared
-from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.timelines.wire_timeline import Generations
 
 Json = dict[str, Any]
@@ -81,18 +72,11 @@ class Case:
     outages: tuple[Outage, ...]
     held_up: HeldUp
     keeps: bool
-    assignments: Assignments
-    clients: Clients
-    fetched: FetchedOffsets
-    fencings: Fencings
-    absent: Absent
-    client_rules: ClientRules
     wire: WireEpochs | None = None
     """At level `wire` the coordinator epochs, by answers alone; else None."""
     members: Members = field(default_factory=Members)
     waits_ms: float = 0.0  # see `Judge`
     lines: list[LoggedRow] = field(default_factory=list)  # about the group
-    owners: list[ClientEvent] = field(default_factory=list)  # see `ownership.about_members`
     requests: int = 0
     """How many readable requests there are."""
     join_timer_ms: float = 0.0
@@ -120,7 +104,6 @@ class Case:
         if self.keeps:
             self._kept.add(chunk)
         self.lines += chunk.lines
-        self.owners += ownership.about_members(chunk.events)
         self._has_requests |= bool(chunk.requests)
         self._kip_848 |= not chunk.apis.isdisjoint(KIP_848_APIS)
         seen = part.requests.observed
@@ -136,31 +119,6 @@ class Case:
             self._first_ms = first_ms if self._first_ms is None else min(self._first_ms, first_ms)
             self._last_ms = last_ms if self._last_ms is None else max(self._last_ms, last_ms)
         return part
-
-    def about(self, part: Part) -> Iterator[Named]:
-        """Yield the rows of tables about a part of the requests alone."""
-        arrived_ms = part.requests.arrived_ms
-        requests = zip(part.seen, part.requests.error_codes, arrived_ms, strict=True)
-        yield from (("breaches", row) for row in self.assignments.add(part.requests))
-        yield from (("assigned", row) for row in self.assignments.rows())
-        yield from (("breaches", row) for row in self.sent_while_down(part))
-        found = self.clients.add(requests, part.chunk.events, part.known_ms)
-        yield from (("breaches", row) for row in found)
-        rules, lost = self.client_rules, part.unanswered.observed
-        rules.add(part.seen, part.requests.error_codes, part.chunk.events, lost)
-        fetches = self.held_up.widened(part.chunk.fetches.observed)
-        differ = self.fetched.add(part.seen, fetches, self.home, part.known_ms, lost)
-        yield from (("breaches", row) for row in differ)
-        yield from (("joins", row) for row in self.members.add(part.requests))
-        yield from (("expulsions", row) for row in members.evictions(part.chunk.lines))
-        fenced = list(part.chunk.fenced)
-        yield from (("expulsions", row) for row in members.fences(fenced))
-        self.fencings.add(part.requests.observed, fenced)
-
-    def sent_while_down(self, part: Part) -> Iterator[Json]:
-        """Yield the breaches of members that faults had down."""
-        if self.absent.absences:
-            yield from self.absent.add(zip(part.seen, part.requests.arrived_ms, strict=True))
 
     def in_the_end(self, explained: int, record_bytes: int | None) -> Iterator[Named]:
         """Yield the rows of tables about all requests; so many of them are explained.
@@ -183,15 +141,7 @@ class Case:
                 "record_bytes": record_bytes,
             },
         )
-        yield from (("assigned", row) for row in self.assignments.end())
         yield from (("heard", row) for row in self.members.heard())
-        yield from ownership.rows(self.owners)
-        if self.requests:
-            yield from (("breaches", row) for row in self.clients.end())
-            yield from self.client_rules.named_rows(self.clients.about_clients)
-            yield from (("breaches", row) for row in self.fetched.end(self.home))
-            counted = sorted(self.clients.counts.items())
-            yield from (("clients", {"name": name, "count": count}) for name, count in counted)
 
     @property
     def partition(self) -> int | None:

@@ -8,17 +8,24 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context, select_autoescape
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    PackageLoader,
+    StrictUndefined,
+    pass_eval_context,
+    select_autoescape,
+)
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from kafka_protocol.printable import printable
 
 
-def environment_of(package: str) -> Environment:
-    """Return the environment of the templates of a package."""
+def environment_of(*packages: str) -> Environment:
+    """Return the environment of the templates of packages; of one name, the first's."""
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=select_autoescape(["html.j2"]),
         finalize=_shown,
         undefined=StrictUndefined,

@@ -2,7 +2,7 @@
 
 Nearly all answers show that a coordinator goes on. What tells are those near an answer that shows
 that a broker does not coordinate the group, those before and after another broker's, and those
-around a restart.
+around a restart. Requests without an answer are few, and all kept.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,6 +16,7 @@ from kafka_protocol.apis import GROUP_APIS
 from reports.judgement.coordinators.wire_epochs import (
     ABSENT,
     LOADS,
+    OPEN,
     Restart,
     WireEpochs,
     marks_of,
@@ -94,7 +95,8 @@ def telling(
     for place, one in enumerate(seen):
         before, after = seen[max(place - 1, 0)], seen[min(place + 1, len(seen) - 1)]
         if (
-            before is one
+            one.says == OPEN
+            or before is one
             or after is one
             or not before.broker == one.broker == after.broker
             or one.at_ms > known_ms - NEAR_MS

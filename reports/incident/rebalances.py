@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from reports.judgement.incident.stock_lines import Line
+from reports.incident.stock_lines import Line
 
 NEAR_MS = 1_000.0
 """How long before "Preparing" the line of its member may stand: releases write the two in either
@@ -69,6 +69,8 @@ class Rebalance:
     size: int | None = None
     ending: Ending = Ending.OPEN
     changes: list[Change] = field(default_factory=list)
+    spared: bool = False
+    """Whether static members would have spared it, by the estimate."""
 
     @property
     def took_ms(self) -> float | None:
