@@ -20,8 +20,10 @@ from reports.judgement.logged import REQUEST
 from reports.judgement.witnesses import Doubt, Kill, Row, compared_apis, differs, judged
 
 Json = dict[str, Any]
-Key = tuple[str, str, str, int, str]
-"""Which request it is: broker, what both tell of the connection, client, number, API."""
+Key = tuple[str, str, str, str, int]
+"""Which request it is: broker, what both tell of the connection, client, API, number."""
+Numbers = dict[tuple[str, str], set[int]]
+"""By the connections of broker and tap, the numbers of the requests that are done with."""
 
 WITNESSES = "group STRING, name STRING, count LONG"
 """What was compared of a group.
@@ -89,11 +91,13 @@ class Pairs:
         self._apis = compared_apis(tells_bytes=tap.tells_bytes)
         self._known = {self._ends(one) for one in tap.connections}
         self._open: dict[Key, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+        self._done: dict[tuple[str, ...], Numbers] = defaultdict(lambda: defaultdict(set))
+        """By what keys have beside their numbers."""
 
     def add(self, logged: Iterable[tuple[Any, ...]], seen: Iterable[tuple[Any, ...]]) -> None:
         """Take the next requests of both witnesses, in order of time, with the columns `REQUEST`.
 
-        What both have, answered, and say alike is done with: millions of requests do not stay.
+        Of what both have, answered, and say alike the number alone stays: there are millions.
         """
         added: dict[Key, None] = {}
         for place, rows in enumerate((logged, seen)):
@@ -105,14 +109,16 @@ class Pairs:
                 if ends not in self._known:
                     self.counts["not_through_tap"] += 1
                     continue
-                key = (*ends, client or "", -1 if number is None else number, api)
+                key = (*ends, client or "", api, -1 if number is None else number)
                 self._open[key][place].append(dict(zip(SIDE, side, strict=True)))
                 added[key] = None
         for key in added:
-            pairs = [*self._paired(key)]
-            answered = all(seen and seen["response"] for _, seen in pairs)
-            if answered and all(self._is_alike(*both) for both in pairs):
-                self.counts[self._kind(*pairs[0])] += len(pairs)
+            ours, theirs = self._in_order(key)
+            answered = all(seen["response"] for seen in theirs)
+            if answered and len(ours) == len(theirs) and all(map(self._are_alike, ours, theirs)):
+                for names in zip(*map(_connections, (ours, theirs)), strict=True):
+                    self._done[key[:-1]][names].add(key[-1])
+                self.counts[self._kind(ours[0], theirs[0])] += len(ours)
                 del self._open[key]
 
     def end(self) -> Iterator[Json]:
@@ -120,9 +126,9 @@ class Pairs:
         tap, differing = self._tap, list[Json]()
         for key in sorted(self._open):
             doubt = self._doubt(key)
-            for broker, seen in self._paired(key):
+            for broker, seen in zip_longest(*self._in_order(key)):
                 self.counts[self._kind(broker, seen)] += 1
-                if not self._is_alike(broker, seen):
+                if not self._are_alike(broker, seen):
                     pair = {"broker": key[0], "doubt": doubt, "of_broker": broker, "of_tap": seen}
                     differing.append(pair)
         yield from judged(
@@ -130,18 +136,19 @@ class Pairs:
             whole=tap.whole, tells_bytes=tap.tells_bytes,
         )  # fmt: skip
 
-    def _is_alike(self, broker: Row | None, seen: Row | None) -> bool:
-        return not differs(broker, seen, tells_bytes=self._tap.tells_bytes)
-
     def _ends(self, connection: Connection) -> tuple[str, str]:
         """Return what both witnesses tell of a connection."""
         hidden = connection.broker in self._tap.hidden
         return connection.broker, connection.client if hidden else connection.addresses
 
-    def _paired(self, key: Key) -> Iterator[tuple[Row | None, Row | None]]:
-        for of_witness in self._open[key]:
-            of_witness.sort(key=_answered)
-        return zip_longest(*self._open[key])
+    def _in_order(self, key: Key) -> tuple[list[Row], list[Row]]:
+        """Return what brokers and tap have of a key, in the order of the answers."""
+        for side in self._open[key]:
+            side.sort(key=_answered)
+        return self._open[key]
+
+    def _are_alike(self, broker: Row | None, seen: Row | None) -> bool:
+        return not differs(broker, seen, tells_bytes=self._tap.tells_bytes)
 
     def _kind(self, broker: Row | None, seen: Row | None) -> str:
         if broker is None:
@@ -152,11 +159,18 @@ class Pairs:
 
     def _doubt(self, key: Key) -> Doubt | None:
         """Return why a number may belong to either of several connections, if it may."""
-        sides = self._open[key]
-        if key[0] in self._tap.hidden and any(len(side) != 1 for side in sides):
+        done = [names for names, numbers in self._done[key[:-1]].items() if key[-1] in numbers]
+        counts = {len(side) + len(done) for side in self._open[key]}
+        if key[0] in self._tap.hidden and counts != {1}:
             return Doubt.NAT
-        again = any(len({one["connection"] for one in side}) > 1 for side in sides)
-        return Doubt.AGAIN if again else None
+        for place, side in enumerate(self._open[key]):
+            if len({*_connections(side), *(names[place] for names in done)}) > 1:
+                return Doubt.AGAIN
+        return None
+
+
+def _connections(side: Iterable[Row]) -> Iterator[str]:
+    return (one["connection"] for one in side)
 
 
 def _answered(side: Row) -> tuple[bool, float, int]:

@@ -96,11 +96,23 @@ def test_behind_a_nat_the_client_and_the_number_pair() -> None:
     assert len(rows) == 8  # where it is not known that there is a NAT
 
 
-def test_behind_a_nat_a_number_that_comes_again_proves_nothing() -> None:
+@pytest.mark.parametrize("cut", [1, 100])
+def test_behind_a_nat_a_number_that_comes_again_proves_nothing(cut: int) -> None:
     logged = [request(5, at_ms, connection=f"{NATTED}-2") for at_ms in (10.0, 20.0)]
-    (row,) = judged(logged, [request(5, 20.0)], BEHIND_NAT)[1]
+    other = request(5, 20.0, code=int(Error.UNKNOWN_MEMBER_ID))
+    for seen in ([request(5, 10.0)], [request(5, 10.0), other]):
+        (row,) = judged(logged, seen, BEHIND_NAT, cut)[1]
+        assert not row["proven"]
+        assert Doubt.NAT in row["expected"]
+
+
+@pytest.mark.parametrize("cut", [1, 100])
+def test_a_connection_that_both_had_before_is_remembered(cut: int) -> None:
+    both = [request(5, 10.0, connection=f"{HERE}-3"), request(5, 20.0)]
+    other = request(5, 20.0, code=int(Error.UNKNOWN_MEMBER_ID))
+    (row,) = judged(both, [both[0], other], cut=cut)[1]
     assert not row["proven"]
-    assert Doubt.NAT in row["expected"]
+    assert Doubt.AGAIN in row["expected"]
 
 
 @pytest.mark.parametrize("cut", [1, 100])
