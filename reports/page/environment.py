@@ -13,11 +13,12 @@ from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from kafka_protocol.printable import printable
+from reports.page import wording
 
 
 def environment_of(package: str) -> Environment:
-    """Return the environment of the templates of a package."""
-    return Environment(
+    """Return the environment of the templates of a package, with filters that write numbers."""
+    environment = Environment(
         loader=PackageLoader(package),
         autoescape=select_autoescape(["html.j2"]),
         finalize=_shown,
@@ -25,6 +26,9 @@ def environment_of(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    for write in (wording.counted, wording.day, wording.seconds, wording.utc):
+        environment.filters[write.__name__] = write
+    return environment
 
 
 def page_of(environment: Environment, template: str, **values: Any) -> str:
