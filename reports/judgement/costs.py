@@ -7,8 +7,10 @@ zero. The rest comes from the brokers' logs.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import ceil, fsum
-from typing import Any, TypeVar
+from functools import cached_property
+from math import ceil, fsum, inf
+from operator import itemgetter
+from typing import Any
 
 from reports.judgement.digest import Digest, with_total
 from reports.judgement.run.journal import PHASES
@@ -78,10 +80,7 @@ class HubGaps:
     longest_ms: float
 
 
-T = TypeVar("T", Stop, Handover)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Costs:
     """What rebalances cost, each list in order of time.
 
@@ -95,18 +94,21 @@ class Costs:
     expulsions: Sequence[Expulsion] = ()
     hub_gaps: HubGaps | None = None
 
-    def has_history(self, group: str) -> bool:
-        """Whether the client history has assignments of a group."""
-        return any(handover.group == group for handover in self.handovers)
+    @cached_property
+    def _by_group(self) -> Mapping[str, "Costs"]:
+        lists: dict[str, Json] = defaultdict(lambda: defaultdict(list))
+        for name in ("stops", "handovers", "holdings", "expulsions"):
+            for one in getattr(self, name):
+                lists[one.group][name].append(one)
+        return {group: Costs(**mine) for group, mine in lists.items()}
 
     def of(self, group: str) -> "Costs":
         """Return the costs of one group."""
-        return Costs(
-            stops=[stop for stop in self.stops if stop.group == group],
-            handovers=[handover for handover in self.handovers if handover.group == group],
-            holdings=[holding for holding in self.holdings if holding.group == group],
-            expulsions=[expulsion for expulsion in self.expulsions if expulsion.group == group],
-        )
+        return self._by_group.get(group, Costs())
+
+    def has_history(self, group: str) -> bool:
+        """Whether the client history has assignments of a group."""
+        return bool(self.of(group).handovers)
 
     @property
     def evictions(self) -> list[Expulsion]:
@@ -123,49 +125,26 @@ def add(verdict: Json, costs: Costs, run: RunFolder, digests: Mapping[str, Diges
     """Add the costs of each group to its part of the verdict, and how late the hub ran."""
     if costs.hub_gaps is not None:
         verdict["hub_gaps"] = asdict(costs.hub_gaps)
-    stops, handovers = by_group(costs.stops), by_group(costs.handovers)
     for name, about in verdict["groups"].items():
-        digest = digests.get(name, Digest())
+        digest, mine, known = digests.get(name, Digest()), costs.of(name), costs.has_history(name)
+        moved = Counter[str]()
+        for handover in mine.handovers:
+            moved[run.phase_at(handover.at_ms)] += handover.moved
         about |= {
             "by_cause": _by_cause(digest),
-            **_of_clients(run, stops.get(name, ()), handovers.get(name)),
+            "stop_the_world_ms": summary(impact(run, mine.stops)) if known else None,
+            "partitions_moved": with_total(moved) if known else None,
             "evictions": with_total(digest.evictions),
             "fences": with_total(digest.fences),
         }
 
 
-def _of_clients(
-    run: RunFolder, stops: Sequence[Stop], handovers: Sequence[Handover] | None
-) -> Json:
-    """Sum up what clients saw; stops are those that began in the impact phase, in ms."""
-    if handovers is None:
-        return {"stop_the_world_ms": None, "partitions_moved": None}
-    moved = Counter[str]()
-    for handover in handovers:
-        moved[run.phase_at(handover.at_ms)] += handover.moved
-    return {
-        "stop_the_world_ms": summary(impact(run, stops)),
-        "partitions_moved": with_total(moved),
-    }
-
-
 def _by_cause(digest: Digest) -> dict[str, dict[str, int]]:
     """Return the rebalances that began, by phase and reason class."""
-    counts = Counter[tuple[str, str]]()
-    for (at, reason), count in digest.begun.items():
-        counts[at, reason or "none"] += count
-    return {
-        phase: {reason: counts[phase, reason] for at, reason in sorted(counts) if at == phase}
-        for phase in PHASES
-    }
-
-
-def by_group(found: Iterable[T]) -> dict[str, list[T]]:
-    """Return stops, handovers or the like by group."""
-    groups: dict[str, list[T]] = defaultdict(list)
-    for one in found:
-        groups[one.group].append(one)
-    return dict(groups)
+    causes: dict[str, Counter[str]] = {phase: Counter() for phase in PHASES}
+    for (phase, reason), count in digest.begun.items():
+        causes[phase][reason or "none"] += count
+    return {phase: dict(sorted(counts.items())) for phase, counts in causes.items()}
 
 
 def impact(run: RunFolder, stops: Iterable[Stop]) -> list[Stop]:
@@ -226,23 +205,14 @@ def topic_growths(
     ]
     found = []
     for group, subscribed in topics.items():
-        mine = sorted((one for one in grown if one[0] in subscribed), key=lambda one: one[1])
-        for (topic, meant_ms, at_ms), until_ms in zip(mine, _until(mine), strict=True):
-            after = (
-                row
-                for row in observed
-                if row["group"] == group
-                and _is_about_metadata(row)
-                and meant_ms <= row["started_ms"] < until_ms
-            )
-            first = min(after, key=lambda row: float(row["started_ms"]), default=None)
+        mine = sorted((one for one in grown if one[0] in subscribed), key=itemgetter(1))
+        about = [row for row in observed if row["group"] == group and _is_about_metadata(row)]
+        nexts = [*(meant_ms for _, meant_ms, _ in mine[1:]), inf][: len(mine)]
+        for (topic, meant_ms, at_ms), until_ms in zip(mine, nexts, strict=True):
+            after = (row for row in about if meant_ms <= row["started_ms"] < until_ms)
+            first = min(after, key=itemgetter("started_ms"), default=None)
             found.append(TopicGrowth(group, topic, at_ms, first))
     return found
-
-
-def _until(grown: Sequence[tuple[str, float, float]]) -> list[float]:
-    """Return when each topic, or another topic of the group, grows next."""
-    return [*(meant_ms for _, meant_ms, _ in grown[1:]), float("inf")][: len(grown)]
 
 
 def _is_about_metadata(row: Row) -> bool:
