@@ -96,15 +96,15 @@ class Costs:
 
     @cached_property
     def _by_group(self) -> Mapping[str, "Costs"]:
-        lists: dict[str, Json] = defaultdict(lambda: defaultdict(list))
+        found: dict[str, Costs] = defaultdict(lambda: Costs([], [], [], []))
         for name in ("stops", "handovers", "holdings", "expulsions"):
             for one in getattr(self, name):
-                lists[one.group][name].append(one)
-        return {group: Costs(**mine) for group, mine in lists.items()}
+                getattr(found[one.group], name).append(one)
+        return found
 
     def of(self, group: str) -> "Costs":
         """Return the costs of one group."""
-        return self._by_group.get(group, Costs())
+        return self._by_group[group]
 
     def has_history(self, group: str) -> bool:
         """Whether the client history has assignments of a group."""
