@@ -148,10 +148,9 @@ class CostRows:
             if one.overlaps and one.group in groups:
                 shared[one.group, one.overlaps, one.member, one.from_ms].append(one)
         longest_first = lambda held: -max(one.overlap_ms for one in held)
-        by_partition = lambda one: natural(one.partition)
-        return [
-            sorted(held, key=by_partition) for held in sorted(shared.values(), key=longest_first)
-        ]
+        for held in shared.values():
+            held.sort(key=lambda one: natural(one.partition))
+        return sorted(shared.values(), key=longest_first)
 
     def fences(self, groups: Iterable[str]) -> dict[tuple[str, str, str], list[float]]:
         """Return when responses fenced, by group, client and API, over the whole run."""

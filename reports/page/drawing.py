@@ -15,6 +15,8 @@ from reports.page.faults import Fault, declared, hits_broker
 from reports.page.wording import offset, utc
 
 Json = dict[str, Any]
+Ends = tuple[float, float]
+"""Where something begins, and where it ends."""
 
 REBALANCING = "#3d4554"
 BAND = "rgba(61, 69, 84, 0.30)"
@@ -51,12 +53,7 @@ class Span:
 
 
 def shape(
-    kind: str,
-    x: tuple[float, float],
-    y: tuple[float, float] = (0, 1),
-    rows: str = "paper",
-    layer: str = "below",
-    **style: Any,
+    kind: str, x: Ends, y: Ends = (0, 1), rows: str = "paper", layer: str = "below", **style: Any
 ) -> Json:
     """Return a shape over some time; `y` are rows of an axis, or parts of the whole figure."""
     where = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
@@ -123,7 +120,7 @@ def time_layout(span: Span, inner: float, lowest: str) -> Json:
     return whole
 
 
-def row_axis(names: Mapping[float, str], rows: tuple[float, float], domain: list[float]) -> Json:
+def row_axis(names: Mapping[float, str], rows: Ends, domain: list[float]) -> Json:
     """Return an axis of rows by position; `rows` is where the first begins and the last ends."""
     return {
         "domain": domain, "range": [rows[1], rows[0]], "fixedrange": True,
@@ -224,15 +221,14 @@ def fault_bars(
     return bars(axis, drawn, width=width, marker=look, opacity=0.92)
 
 
-def _lasted(fault: Fault, span: Span) -> list[tuple[float, float]]:
+def _lasted(fault: Fault, span: Span) -> list[Ends]:
     """List start and end of a fault if it was injected; a single request is an instant."""
     start_ms = fault["injected_at_ms"]
     if start_ms is None:
         return []
-    instant_ms = start_ms + span.lasts_ms / 100
-    return [
-        (start_ms, instant_ms if declared(fault).one_shot else fault["healed_at_ms"] or span.end_ms)
-    ]
+    if declared(fault).one_shot:
+        return [(start_ms, start_ms + span.lasts_ms / 100)]
+    return [(start_ms, fault["healed_at_ms"] or span.end_ms)]
 
 
 def _hover(fault: Fault, span: Span) -> str:

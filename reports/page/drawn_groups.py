@@ -66,10 +66,8 @@ class DrawnGroups:
 
     def kind_at(self, client: str, at_ms: float) -> str | None:
         """Return the kind a client had at its last join before a time; it may change (KIP-345)."""
-        mine = (
-            j.kind for j in reversed(self.joins) if j.client_id == client and j.answered_ms <= at_ms
-        )
-        return next(mine, None)
+        mine = (join for join in reversed(self.joins) if join.client_id == client)
+        return next((join.kind for join in mine if join.answered_ms <= at_ms), None)
 
 
 @dataclass(frozen=True, slots=True)
