@@ -10,17 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from reports.page import drawing
-from reports.page.drawing import (
-    FINDING,
-    REBALANCING,
-    TITLE_PX,
-    Json,
-    Span,
-    bar,
-    bars,
-    escape,
-    shortened,
-)
+from reports.page.drawing import REBALANCING, TITLE_PX, Json, Span, bar, bars, escape, shortened
 from reports.page.drawn_groups import Membership, Period
 from reports.page.faults import Fault, declared
 from reports.page.wording import REASONS, counted, seconds
@@ -34,7 +24,7 @@ ROW_PX = 20
 HEAD_ROWS = 1.3
 """The height of a row above the lanes, in lanes, so that numbers fit into it."""
 
-FINDING_EDGE = {"width": 1.5, "color": FINDING}
+FINDING_EDGE = {"width": 1.5, "color": drawing.FINDING}
 
 
 @dataclass(frozen=True)
@@ -192,7 +182,7 @@ def _findings(block: Block, root: bool, span: Span, axis: str) -> Json:
             for finding in found
         ],
         "marker": {
-            "size": 17 if root else 8, "color": FINDING if root else "#ffffff",
+            "size": 17 if root else 8, "color": drawing.FINDING if root else "#ffffff",
             "line": FINDING_EDGE,
         },
     }  # fmt: skip

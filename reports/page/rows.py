@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from reports.judgement.findings import began_ms
 from reports.page.wording import offset, seconds
 
 Row = Mapping[str, Any]
@@ -22,7 +23,7 @@ def comparison_rows(
 
     `sides` are the cells of the observed and of the expected rebalance, None where there is none.
     """
-    mine = sorted((row for row in comparison if row["group"] in groups), key=_began_ms)
+    mine = sorted((row for row in comparison if row["group"] in groups), key=began_ms)
     kept = sorted(range(len(mine)), key=lambda at: mine[at]["outcome"] == "match")[:ROWS_SHOWN]
     rows: dict[str, list[Json]] = {group: [] for group in groups}
     for row in (mine[at] for at in sorted(kept)):
@@ -30,11 +31,6 @@ def comparison_rows(
         shown = {"sides": sides, "differing": _differing(row, *sides)}
         rows[row["group"]].append({**row, **shown})
     return rows
-
-
-def _began_ms(row: Row) -> float:
-    times = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
-    return next((row[name] for name in times if row[name] is not None), 0.0)
 
 
 def _differing(row: Row, observed: Json | None, expected: Json | None) -> set[str]:
